@@ -96,7 +96,10 @@ class EnergyTerm(Protocol):
         """Whether a core has it at all; where not, its results do not name it."""
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """What it adds for a layer."""
+        """What it adds for a layer, on the core as the layer sees it."""
+
+    def waiting_pj_a_cycle(self, core: Core) -> float:
+        """What it adds in each cycle in which no layer runs and data are copied between memories."""
 
 
 ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__)

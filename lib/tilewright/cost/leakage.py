@@ -20,5 +20,9 @@ class _Leakage(NamedTuple):
         """It grows with the latency."""
         return TermCost(pj_a_cycle=leakage_pj_a_cycle(core))
 
+    def waiting_pj_a_cycle(self, core: Core) -> float:
+        """A core leaks while data are copied, as while it computes."""
+        return leakage_pj_a_cycle(core)
+
 
 LEAKAGE = _Leakage()

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
 
+from tilewright.cost.energy_terms import entered_terms
 from tilewright.depth_first.chain import Chain
 from tilewright.depth_first.locations import Places, Stack, TileKind, tile_kinds
 from tilewright.depth_first.options import Reading
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.hardware.static_power import leakage_pj_a_cycle
 
 LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain", "copies")
 """Cycles of the array at its best, that idle units cost, of waiting for transfers; before and after each layer of each
@@ -374,20 +374,16 @@ def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list
     ]
 
 
-LEAKAGE = "leakage"
-"""The term of the energy that it is in layers, too."""
-
-
 @lru_cache(maxsize=65536)
 def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports: bool) -> Ledger:
     """What copies that take place together cost. Not to be changed."""
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)
     ledger.cycles["copies"] = float(cost.latency_cycles)
-    leaked = leakage_pj_a_cycle(core) * cost.latency_cycles
-    if leaked:  # a core leaks while data are copied, as while it computes
-        ledger.energy_pj += leaked
-        ledger.terms_pj[LEAKAGE] = leaked
+    for name, term in entered_terms(core).items():
+        if energy_pj := term.waiting_pj_a_cycle(core) * cost.latency_cycles:
+            ledger.energy_pj += energy_pj
+            ledger.terms_pj[name] = energy_pj
     for k, read, written in cost.words:
         memory = core.memories[k]
         cause = (memory.name, COPY)

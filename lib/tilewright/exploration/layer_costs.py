@@ -27,7 +27,7 @@ from tilewright.search.batch import OrderBatch
 from tilewright.search.best_order import MOST_ORDERS, OrderSet, can_be_tabulated
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.items import LayerProblem, TemporalProblem
-from tilewright.stages.reductions import MinimalEDP, MinimalEnergy, MinimalLatency
+from tilewright.stages.reductions import OfObjective
 from tilewright.stages.spatial import SpatialMappingConversion, SpatialMappingGenerator
 from tilewright.stages.temporal import CostModel, Loma
 
@@ -269,7 +269,7 @@ def _kept(store: dict[Key, Kept], key: Key, most: int, make: Callable[[], Kept])
 def _known_search(stages: tuple[Stage, ...]) -> tuple[tuple[Stage, ...], Loma | None, str]:
     """The stages that make spatial mappings, the one that hands on all orders, and what is minimised."""
     kinds: list[Any] = [type(stage) for stage in stages]
-    goals = [kind for kind in kinds if kind in (MinimalEDP, MinimalEnergy, MinimalLatency)]
+    goals = [kind for kind in kinds if issubclass(kind, OfObjective) and kind.__module__ == OfObjective.__module__]
     others = [stage for stage in stages if type(stage) not in goals]
     known = [SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     if [type(stage) for stage in others] != known or len(set(goals)) != 1:

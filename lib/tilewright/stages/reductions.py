@@ -76,8 +76,8 @@ class Reduction(Stage):
         return (None, ()) if row is None else (row, tuple(float(column[row]) for column in columns))
 
 
-class _OfObjective(Reduction):
-    """Keeps the best by the objective that it names."""
+class OfObjective(Reduction):
+    """Keeps the best by the objective that it names; subclasses here are one for each of `OBJECTIVES`."""
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
         """The objective, then the metric that it leaves out."""
@@ -85,7 +85,7 @@ class _OfObjective(Reduction):
 
 
 @dataclass(frozen=True)
-class MinimalLatency(_OfObjective):
+class MinimalLatency(OfObjective):
     """Keeps the mapping with the fewest cycles; of equal ones that with less energy, then the first found.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
@@ -96,7 +96,7 @@ class MinimalLatency(_OfObjective):
 
 
 @dataclass(frozen=True)
-class MinimalEnergy(_OfObjective):
+class MinimalEnergy(OfObjective):
     """Keeps the mapping with the least energy; of equal ones that with fewer cycles, then the first found.
 
     Example: {replace: MinimalLatency, stage: MinimalEnergy}
@@ -107,7 +107,7 @@ class MinimalEnergy(_OfObjective):
 
 
 @dataclass(frozen=True)
-class MinimalEDP(_OfObjective):
+class MinimalEDP(OfObjective):
     """Keeps the mapping with the smallest product of energy and cycles; of equal ones the first found.
 
     Example: {replace: MinimalLatency, stage: MinimalEDP}

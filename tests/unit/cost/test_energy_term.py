@@ -47,6 +47,10 @@ class _Refresh:
         """It grows with latency."""
         return TermCost(pj_a_cycle=power(core))
 
+    def waiting_pj_a_cycle(self, core: Core) -> float:
+        """Data that are copied are refreshed, too."""
+        return power(core)
+
 
 Refresh = _Refresh()
 

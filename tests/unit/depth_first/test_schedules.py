@@ -9,8 +9,13 @@ import pytest
 import tilewright
 import yaml
 from tilewright.cli.main import main
+from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
 from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.stack_cost import COPY
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import Unrolling
+from tilewright.registry import enter, withdraw
+from tilewright.workload.layer import Layer
 
 from tests.unit.depth_first.fsrcnn import HARDWARE, MAPPING, PROJECT, WORKLOAD, model
 
@@ -67,6 +72,40 @@ def test_a_core_leaks_in_every_cycle_of_a_schedule(mode: str) -> None:
     assert found.cycles["copies"] > 0
     assert found.terms_pj["leakage"] == pytest.approx(3 * 2 * found.latency_cycles())
     assert found.energy_pj - without.energy_pj == pytest.approx(found.terms_pj["leakage"])
+
+
+class _Standby:
+    """5 pJ in each cycle, whatever the core does."""
+
+    def concerns(self, core: Core) -> bool:
+        """Every core has it."""
+        return True
+
+    def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
+        """It grows with latency."""
+        return TermCost(pj_a_cycle=5)
+
+    def waiting_pj_a_cycle(self, core: Core) -> float:
+        """The same."""
+        return 5
+
+
+Standby = _Standby()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_term_that_is_entered_counts_in_every_cycle_of_a_schedule(mode: str) -> None:
+    """While the core computes, and while data are copied, as static power does."""
+    layers = [convolution(0, 8, 4, 12), convolution(1, 8, 8, 12, pad=1)]
+    described = yaml.safe_load(TPU.read_text()) | {"name": "on standby"}  # costs of its copies are not known yet
+    entries = {ENERGY_TERMS.owner: {"standby": f"{__name__}:Standby"}}
+    enter(entries)
+    try:
+        found = tilewright.depth_first(layers, described, tile_x=4, tile_y=6, mode=mode)[0].ledger
+    finally:
+        withdraw(entries)
+    assert found.cycles["copies"] > 0
+    assert found.terms_pj["standby"] == pytest.approx(5 * found.latency_cycles())
 
 
 def test_one_layer_in_one_tile_is_the_layer() -> None:
