@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.hardware.core import Core
-from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.system import MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.operator_groups import (
@@ -87,12 +86,14 @@ def can_run(core: Core, node: WorkloadNode) -> bool:
     that needs no particular unit (those of a YAML file) counts as one for multipliers. In-memory arrays run nothing
     without weights.
     """
+    return can_run_listed(core, core.operator_types, node)
+
+
+def can_run_listed(core: Core, listed: tuple[str, ...], node: WorkloadNode) -> bool:
+    """The same of a core that is said to run other operators than its own file says."""
     if core.operational_array.is_in_memory and node.operator_type in WITHOUT_WEIGHTS:
         return False
-    listed = core.operator_types
-    if ALL in listed or (VECTOR if node.unit == VECTOR_UNIT else MAC) in listed:
-        return True
-    return is_listed(node.operator_type, listed) or is_listed(node.origin_type, listed)
+    return _listed(listed, node)
 
 
 def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[UncostedWork, ...]]:
@@ -272,6 +273,6 @@ def _reason(node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCor
 def _operands_without_memory(layer: Layer, entry: MappingConstraints, core: Core) -> list[str]:
     """Memory operands that the layer uses and no memory of the core holds."""
     links = dict(entry.memory_operand_links)
-    held = {operand for _, operands in top_memories(core) for operand in operands}
+    held = {operand for memory in core.memories for operand in memory.operands}
     used = [links[operand] for operand in layer.operands if operand in links]
     return [operand for operand in dict.fromkeys(used) if operand not in held]

@@ -13,7 +13,7 @@ for its run, which is more than it needs, never less.
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from tilewright.fusion.pieces import OUTSIDE, DataPieces, data_pieces
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
-from tilewright.mapping.runnable import can_run
+from tilewright.mapping.runnable import can_run_listed
 from tilewright.profile import CORRECTED
 from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
 from tilewright.scheduling.options import CAUSAL, OTHER_MODELS, RUNTIMES, ScheduleSettings
@@ -39,7 +39,7 @@ _Column = tuple[Integers, Floats, Integers, Integers]
 
 def place_can_run(place: CorePlace, core: Core, node: WorkloadNode) -> bool:
     """Whether the accelerator lets a core run the layer of a node; where nothing is said of the core, any."""
-    return place.operator_types is None or can_run(replace(core, operator_types=place.operator_types), node)
+    return place.operator_types is None or can_run_listed(core, place.operator_types, node)
 
 
 def cost_table(

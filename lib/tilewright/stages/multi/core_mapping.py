@@ -148,7 +148,7 @@ def map_core(
         layers.run(_tasks(plans, layers))
         known.update({keys[at]: _row(at, plan, layers, options) for plan, at in zip(plans, places, strict=True)})
     return tuple(
-        described(replace(known[key], cost_class=number), cost_class, graph.shapes[cost_class.shape])
+        described(known[key], number, cost_class, graph.shapes[cost_class.shape])
         for number, (key, cost_class) in enumerate(zip(keys, classes.classes, strict=True))
     )
 

@@ -76,15 +76,15 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
     )
 
 
-def described(row: CoreCostRow, cost_class: CostClass, shape: Layer) -> CoreCostRow:
-    """The row with what it is about."""
+def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
+    """The row with what it is about: a class, its number, and the shape of its CNs."""
     loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
     steps = (
         (cost_class.takes_partial_sums, "takes partial sums"),
         (cost_class.leaves_partial_sums, "leaves partial sums"),
     )
     what = "; ".join((f"{shape.operator_type} {loops}".strip(), *(text for is_so, text in steps if is_so)))
-    return replace(row, what=what, layers=cost_class.layers, cn_count=cost_class.cn_count)
+    return replace(row, cost_class=number, what=what, layers=cost_class.layers, cn_count=cost_class.cn_count)
 
 
 def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
