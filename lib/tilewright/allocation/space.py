@@ -217,9 +217,9 @@ def allocation_space(
     `names` are for messages; `reasons` say why a core (second) has no cost in a row of the cost table (first).
     """
     graph = problem.graph
-    most_groups = int(graph.group.max(initial=0)) + 1
-    keys, part_of_cn = np.unique(graph.layer.astype(np.int64) * most_groups + graph.group, return_inverse=True)
-    parts = tuple(divmod(key, most_groups) for key in keys.tolist())
+    key, part_of_cn = np.unique(np.stack((graph.layer, graph.group)), axis=1, return_inverse=True)
+    parts = tuple((int(layer), int(group)) for layer, group in key.T)
+    part_of_cn = part_of_cn.ravel().astype(np.int64)
     found = _reasons(problem, part_of_cn, len(parts), reasons)
     problems = _request_problems(problem, parts, requests)
     request_of = {request.layer: request for request in requests}
