@@ -47,6 +47,25 @@ class Problem:
         return text
 
 
+class Unused(str):
+    """The notice that what a person wrote at a place has no effect; `problem` says where that is, and why.
+
+    It is a text, so that it goes wherever notices go; `tilewright.unused` tells, keeps and refuses those among them.
+    """
+
+    problem: Problem
+
+    def __new__(cls, problem: Problem) -> "Unused":
+        """The notice of a place and a reason."""
+        notice = super().__new__(cls, str(problem))
+        notice.problem = problem
+        return notice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With its place, where it is sent to another process."""
+        return Unused, (self.problem,)
+
+
 class TilewrightError(Exception):
     """Base of every error that tilewright raises on purpose."""
 
@@ -130,6 +149,13 @@ class Problems:
         file, line, place = self._place_of(path)
         where = file + (f":{line}" if line else "")
         self.notices.append(f"{where} {place}: {message}".lstrip())
+
+    def unused(self, path: KeyPath, why: str, value: object = None, nearest: str = "") -> None:
+        """Record that what a person wrote at `path` has no effect, and why: a sentence that begins with the verb."""
+        if value is WRITTEN:
+            value = self.places.written((*self.path, *path)) if self.places else None
+        got = "" if value is None else shown(value)
+        self.notices.append(Unused(Problem(why, *self._place_of(path), got, "", nearest)))
 
     def finish(self, notices: list[str] | None = None) -> None:
         """Raise InputError with every problem once, those of the document first and by line; else hand on notices."""

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from yaml.constructor import SafeConstructor
 
-from tilewright.errors import InputError, KeyPath, Problem
+from tilewright.errors import InputError, KeyPath, Problem, Unused
 
 LARGEST_FILE_BYTES = 16 * 2**20
 DEEPEST_NESTING = 64
@@ -193,11 +193,11 @@ class _NodeReader:
 
     def _override(self, path: KeyPath, line: int, silent: bool) -> None:
         """Note a repeated key, and forget the lines inside the value that it replaces."""
-        place = f"{self.file}:{line} {'.'.join(map(str, path))}"
         if not silent:
             first = self.lines.get(path, 0)
             self.repeated.append(path)
-            self.notices.append(f"{place}: the key is given twice, the last one counts (first on line {first})")
+            message = f"the key is given twice, the last one counts (first on line {first})"
+            self.notices.append(Unused(Problem(message, self.file, line, ".".join(map(str, path)))))
             if len(self.notices) > _MOST_REPEATED_KEYS:
                 raise InputError([Problem(f"more than {_MOST_REPEATED_KEYS} keys are given twice", self.file, line)])
         for known in [known for known in self.lines if known[: len(path)] == path]:

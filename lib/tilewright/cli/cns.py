@@ -20,9 +20,10 @@ from tilewright.cli.options import (
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import plan_option
 from tilewright.cli.run_inputs import read_slice, slice_options, system_descriptions
-from tilewright.errors import Problems
+from tilewright.errors import Problems, Unused
 from tilewright.fusion.tiling_options import CUTTING, TilingOptions
 from tilewright.steps import CN_COLUMNS, CN_GRAPH
+from tilewright.unused import refuse_unused, unused_in
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def _cut(
     problem = told.attempt(read_checked, given, cutting)
     if problem is not None and strict:
         told.attempt(problem.check_complete)
+        told.attempt(refuse_unused, problem.notices)
     cut = None
     if problem is not None and stages is not None:
         cut = told.attempt(Slice.result, stages, problem, CnProblem, Control(on_notices=tell))
@@ -168,8 +170,7 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 
 def _echo_some(notices: Sequence[str], verbose: bool) -> None:
-    told = list(dict.fromkeys(notices))
+    told = [notice for notice in dict.fromkeys(notices) if not isinstance(notice, Unused)]
     shown = told if verbose or len(told) <= _MOST_NOTICES else told[:_MOST_NOTICES]
-    echo_notices(shown)
-    if len(shown) < len(told):
-        echo_notices([f"{len(told) - len(shown)} more; -v tells all"])
+    more = [f"{len(told) - len(shown)} more; -v tells all"] if len(shown) < len(told) else []
+    echo_notices([*shown, *more, *unused_in(notices)])

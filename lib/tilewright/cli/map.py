@@ -26,10 +26,11 @@ from tilewright.cli.options import (
     store_options,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.search.options import SearchOptions
 from tilewright.steps import EXPORTS, LAYERS, SUMMARY
 from tilewright.units import energy_text
+from tilewright.unused import refuse_unused, with_unused
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -153,13 +154,19 @@ def _mapped(
     told, repeated = written_files(written)
     given = replace(given, written=told)
     problem: NetworkProblem = next(stages.parsers().run(given))
-    control.on_notices([*repeated, *problem.notices, *lanes_notices(problem, stages, given.mapping_file)])
+    notices = [*repeated, *problem.notices, *lanes_notices(problem, stages, given.mapping_file)]
+    control.on_notices(notices)
     if strict:
-        problem.check_complete()
+        refused = Problems()
+        refused.attempt(problem.check_complete)
+        refused.attempt(refuse_unused, notices)
+        refused.finish()
     problem.check_layers()
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     mapped = engine.map_problem(problem, stages, replace(control, exports=exports or Path(EXPORTS)))
+    # Lines of files behind artifacts are not kept: a comment there changes them, and nothing that is made of them.
+    mapped = replace(mapped, summary=with_unused(mapped.summary, notices, with_lines=not written))
     if output:
         write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
     return mapped

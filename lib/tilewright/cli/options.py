@@ -15,6 +15,7 @@ from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.errors import InputError, KeyPath, Problem
 from tilewright.units import LARGEST_WHOLE_NUMBER
+from tilewright.unused import notice_lines
 from tilewright.workload.network_options import ASSUMED, PRECISIONS, NetworkOptions
 
 if TYPE_CHECKING:
@@ -240,8 +241,8 @@ only_option = click.option(
 
 
 def echo_notices(notices: Sequence[str]) -> None:
-    """Remarks on what is legal but unusual, on standard error."""
-    for notice in notices:
+    """Remarks on what is legal but unusual, on standard error; what was written and not used comes last."""
+    for notice in notice_lines(notices):
         click.echo(f"note: {notice}", err=True)
 
 

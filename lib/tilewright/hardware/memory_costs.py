@@ -43,7 +43,8 @@ def check_library_cost(problems: Problems, memory: MemoryEntry, clock_mhz: float
         message = f"the memory has {', '.join(given)}, too: numbers, or a law for them"
         problems.at(("cost",), message, allowed="one of both")
     elif given:
-        problems.notice((key,), f"{', '.join(given)}: replaced, as by ZigZag")
+        for name in given:
+            problems.unused((name,), f"has no effect beside {key}, which replaces it as in ZigZag")
     if memory.cost is not None and not _is_complete(problems.within("cost"), memory.cost):
         return
     if any(problems.has(name) for name in ("size", "ports", "cost", "mem_type")) or not whole(memory.ports):

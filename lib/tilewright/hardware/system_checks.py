@@ -193,7 +193,7 @@ def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Li
         rates = [_rate(key, rate, links) for key, rate in list(entry.bandwidth.items())[:_MOST_LISTED]]
         more = len(entry.bandwidth) - len(rates)
         listed = "; ".join(rates) + (f"; and {more} more" if more else "")
-        problems.notice(("bandwidth",), f"not modelled, transfers go at the width of links: {listed}")
+        problems.unused(("bandwidth",), f"not modelled, transfers go at the width of links: {listed}")
     notes = {
         "technology_node": "not used: energies and areas are those of the core files",
         "memory_aliases": "not used: each core keeps its own memory and its area; core_memory_sharing makes them one",
@@ -202,7 +202,7 @@ def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Li
     }
     for key, text in notes.items():
         if getattr(entry, key):
-            problems.notice((key,), text)
+            problems.unused((key,), text)
 
 
 def _check_port(problems: Problems, path: KeyPath, core: Core, memory: str, port: str) -> None:

@@ -49,7 +49,7 @@ def check_in_memory(
     _check_cells(problems.within("memories"), array, memories)
     for key in ("unit_energy", "unit_area"):
         if getattr(array, key):
-            place.notice((key,), "not used: an in-memory array has a model of its circuits")
+            place.unused((key,), "not used: an in-memory array has a model of its circuits")
 
 
 def _check_kind(problems: Problems, array: ArrayEntry) -> None:
@@ -220,7 +220,7 @@ def _check_size(problems: Problems, loops: list[tuple[str, int]], size: int | No
             meant = f" (did you mean '{near}'?)" if near else ""
             problems.notice((index,), f"layers usually have no loop dimension {name}{meant}")
         if name in factors:
-            problems.notice((index,), f"{name} is given twice here, the last one counts")
+            problems.unused((index,), f"{name} is given twice here, the last one counts")
         factors[name] = factor
     lanes = math.prod(factors.values())
     if size is not None and lanes > size:
@@ -291,9 +291,9 @@ def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:
         accumulator = entry.operand_precision.accumulator
         ours = "widths of operands and of partial sums come from the workload"
         theirs = f"; Stream takes {accumulator} for partial sums of convolutions and matrix products"
-        problems.notice(("operand_precision",), f"not used: {ours}{theirs if accumulator else ''}")
+        problems.unused(("operand_precision",), f"not used: {ours}{theirs if accumulator else ''}")
     if entry.banks is not None:
-        problems.notice(("banks",), "not used: no access waits for a bank")
+        problems.unused(("banks",), "not used: no access waits for a bank")
 
 
 def _check_array(problems: Problems, array: ArrayEntry) -> None:
@@ -362,7 +362,7 @@ def _check_allocation(problems: Problems, port: PortEntry, held: list[str], owne
             problems.at(place, f"a {port.type} port cannot carry this direction", pair[1], allowed)
         owner = str(port.name)
         if owners.get(pair, owner) != owner:
-            problems.notice(place, f"'{', '.join(pair)}' is taken over from port {owners[pair]}, which comes earlier")
+            problems.unused(place, f"'{', '.join(pair)}' is taken over from port {owners[pair]}, which comes earlier")
         owners[pair] = owner
 
 

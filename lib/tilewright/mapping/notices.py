@@ -147,11 +147,10 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
         if id(entry) in used or is_for_any_network(entry.name):
             continue
         if id(entry) in selected:
-            problems.notice((index, "name"), "plays no part: other entries come first for all layers that it selects")
+            problems.unused((index, "name"), "plays no part: other entries come first for all layers that it selects")
         elif entry.name not in names:
             near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
-            meant = f" (did you mean '{near}'?)" if near else ""
-            problems.notice((index, "name"), f"selects no layer of {workload.name}{meant}")
+            problems.unused((index, "name"), f"selects no layer of {workload.name}", nearest=near)
 
 
 def is_for_any_network(name: str) -> bool:

@@ -96,7 +96,7 @@ def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) 
     seen: set[str] = set()
     for index, (dimension, _) in each(loops):
         if dimension in seen:
-            problems.notice((index,), f"{dimension} is given twice here, the last one counts")
+            problems.unused((index,), f"{dimension} is given twice here, the last one counts")
         seen.add(dimension)
 
 

@@ -43,25 +43,26 @@ class MappingParser(Change):
         problems.finish()
         assert mapping is not None
         network, accelerator = item.network or NO_NETWORK, item.accelerator or NO_HARDWARE
-        notices = [*problems.notices, *_of_no_effect(mapping, accelerator)]
+        of_mapping = Problems(document_behind(mapping, item.mapping_file))
+        _note_cores(of_mapping, mapping, accelerator)
         if item.network is not None:
-            of_mapping = Problems(document_behind(mapping, item.mapping_file))
             note_unused_entries(of_mapping, mapping, network)
-            notices += of_mapping.notices
+        notices = [*problems.notices, *of_mapping.notices]
+        if item.network is not None:
             for core in accelerator.cores[:1]:
                 notices += array_width_notices(_layers_on(core, network), core, mapping, item.hardware_file)
         return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
 
 
-def _of_no_effect(mapping: Mapping, accelerator: Accelerator) -> list[str]:
-    """A notice if entries say how several cores share the network, and there is one."""
+def _note_cores(problems: Problems, mapping: Mapping, accelerator: Accelerator) -> None:
+    """Note what entries say of how several cores share the network, where there is one."""
+    if len(accelerator.cores) > 1:
+        return
     plain = MappingConstraints("")
-    named = [
-        key for key in BETWEEN_CORES if any(getattr(entry, key) != getattr(plain, key) for entry in mapping.entries)
-    ]
-    if not named or len(accelerator.cores) > 1:
-        return []
-    return [f"the mapping says {', '.join(named)}, which play no part on a single core"]
+    for index, entry in enumerate(mapping.entries):
+        for key in BETWEEN_CORES:
+            if getattr(entry, key) != getattr(plain, key):
+                problems.unused((index, key), "plays no part on a single core")
 
 
 def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> list[Problem]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tilewright.errors import Unused
 from tilewright.search.options import SearchOptions
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.run import read_problem
@@ -24,7 +25,7 @@ LAYER = {
     [
         ({}, []),
         ({"core_allocation": [0, 1]}, ["core_allocation"]),
-        ({"intra_core_tiling": ["B, all"], "core_allocation": [0]}, ["core_allocation, intra_core_tiling"]),
+        ({"intra_core_tiling": ["B, all"], "core_allocation": [0]}, ["core_allocation", "intra_core_tiling"]),
     ],
 )
 def test_keys_for_several_cores_are_told_to_play_no_part(keys: dict[str, Any], said: list[str]) -> None:
@@ -32,4 +33,5 @@ def test_keys_for_several_cores_are_told_to_play_no_part(keys: dict[str, Any], s
     mapping = [{"name": "default", "spatial_mapping": {"D1": ["K, 8"]}, **keys}]
     read = read_problem(Descriptions("config/hardware/tpu_like.yaml", [LAYER], mapping), SearchOptions())
     notices = [notice for notice in read.notices if "single core" in notice]
-    assert notices == [f"the mapping says {names}, which play no part on a single core" for names in said]
+    assert notices == [f"default.{key}: plays no part on a single core" for key in said]
+    assert all(isinstance(notice, Unused) for notice in notices)

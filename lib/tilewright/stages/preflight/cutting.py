@@ -69,7 +69,7 @@ def _tell_missing_dimension(
         known = dict.fromkeys(name for layer in layers for name in dimension_names(layer, entry))
         problems.at(path, message, f"{loop.dimension}, {loop.tiles}", ", ".join(known))
     else:
-        problems.notice(path, message)
+        problems.unused(path, message)
 
 
 def check_hint_loops(problems: Problems, workload: Workload, options: TilingOptions) -> None:
@@ -245,10 +245,10 @@ def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tili
 
 
 def _note_tilings_of_no_effect(problems: Problems, mapping: Mapping) -> None:
-    keys = ("intra_core_tiling", "inter_core_tiling")
-    named = [key for key in keys if any(getattr(entry, key) for entry in mapping.entries)]
-    if named:
-        problems.notices.append(f"cn_define_mode is given: {', '.join(named)} of the mapping file play no part")
+    for index, entry in enumerate(mapping.entries):
+        for key in ("intra_core_tiling", "inter_core_tiling"):
+            if getattr(entry, key):
+                problems.unused((index, key), "plays no part: cn_define_mode is given")
 
 
 def _tiling(
