@@ -312,8 +312,8 @@ def explained_system_run(
 ) -> "tuple[ExplainedSystemRun, tuple[Change, ...]]":
     """The run in a folder with what it was made of, and the changes of its accelerator file and its core files by a
     factor. Raises InputError where it is not of these."""
-    from tilewright.exploration.advice import Outcome
     from tilewright.exploration.changes import system_changes
+    from tilewright.exploration.held_mappings import Outcome
     from tilewright.exploration.space_reader import system_base
     from tilewright.exploration.system_advice import ExplainedSystemRun
     from tilewright.scheduling.options import CAUSAL, ScheduleSettings

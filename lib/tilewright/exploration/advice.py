@@ -11,57 +11,47 @@ What would help a run, as text for the terminal.
 What is searched, ranked and told are the same few values, so they stand together.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.record import LayerRecord, times
-from tilewright.errors import InputError, MappingError
-from tilewright.exploration.changes import BANDWIDTH, LEFT_OUT, SIZE, SPATIAL, Change, MappingChange
+from tilewright.errors import InputError, KeyPath, MappingError
+from tilewright.exploration.changes import BANDWIDTH, ENERGY, LEFT_OUT, SIZE, SPATIAL, Change, MappingChange
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate import NetworkEvaluator
+from tilewright.exploration.held_mappings import HeldMappings, Outcome, best_known, held_mappings
 from tilewright.exploration.results import OK
 from tilewright.hardware.core import Core, single_core
 from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.constraints import Mapping
-from tilewright.objectives import OBJECTIVES, ranking
+from tilewright.objectives import ranking
 from tilewright.processes import in_processes
 from tilewright.report.recorded_mappings import RecordedMapping, recorded_mappings
 from tilewright.report.records import PlacedLayer
 from tilewright.report.shown import shown_html
 from tilewright.report.text_tables import NOTHING, render, text_table
+from tilewright.report.verdict import MOST_SETS, smallest_set
 from tilewright.search.options import SearchOptions
 from tilewright.search.progress import Advance
-from tilewright.search.summary import total_in_order
 from tilewright.workload.graph import Workload
 
 if TYPE_CHECKING:
     import pandas
 
 
+LATENCY = "latency"
+"""The objective that energies do not change."""
 LEAST_GAIN = 0.001
 """Share of the objective that a change saves at least that is said to help."""
 DESIGNS_AT_ONCE = 4
 """Designs that a process searches one after another."""
 OUTERMOST = "is the outermost memory: where it is not on the chip, less of it saves nothing there"
 """Noted of a memory that could be smaller."""
-
-
-class Outcome(NamedTuple):
-    """What a network costs on a core; None where it has no cost there, and why."""
-
-    energy_pj: float | None = None
-    latency_cycles: float | None = None
-    reason: str = ""
-
-    def value(self, objective: str) -> float | None:
-        """The objective; None where there is no cost."""
-        if self.energy_pj is None or self.latency_cycles is None:
-            return None
-        return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
 
 
 @dataclass(frozen=True)
@@ -73,12 +63,23 @@ class Advice:
     """With the mappings of the run; None of a change of the mapping file."""
     search: Outcome | None
     """With those that a new search finds; None where none was made."""
+    held: Outcome | None = None
+    """With the mappings of that search on the hardware as it is: what the search brings without the change; None where
+    it brings nothing, or was not looked at."""
 
     @property
     def outcome(self) -> Outcome:
-        """What who follows it gets: of a new search, where it was made."""
+        """What a new search finds, where it was made; else what the same mappings cost."""
         found = self.same if self.search is None else self.search
         return Outcome() if found is None else found
+
+
+@dataclass(frozen=True)
+class Together:
+    """Changes that help together where none helps alone, with the same mappings."""
+
+    changes: tuple[Change, ...]
+    outcome: Outcome
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,6 +96,14 @@ class Advices:
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
     """What stays as it is where no new search is made, in two lines."""
+    known: Outcome | None = None
+    """What the run costs on the hardware as it is with the best mapping of each layer that any search found; None where
+    that is what it costs."""
+    holds_searches: bool = True
+    """Whether what searches found for changed hardware was held on the hardware as it is, too; without that nothing can
+    be taken away by a search."""
+    together: Together | None = None
+    """Where no single change helps: the fewest that do so together; None where none do."""
 
     @classmethod
     def of(
@@ -105,11 +114,12 @@ class Advices:
         searched: bool,
         notes: Sequence[str] = (),
         same_words: str = "same\nmappings",
+        known: Outcome | None = None,
     ) -> "Advices":
         """The same of advices in the order of the files, in the order in which they are told."""
         more = sorted((one for one in advices if one.change.more), key=partial(advice_rank, objective))
         less = [one for one in advices if not one.change.more]
-        made = cls(objective, now, (*more, *less), searched, tuple(notes), same_words)
+        made = cls(objective, now, (*more, *less), searched, tuple(notes), same_words, known)
         told = [one for _, one in (*made.helpful, *made.spare)]
         chosen = set(map(id, told))
         return replace(made, found=(*told, *(one for one in made.found if id(one) not in chosen)))
@@ -131,30 +141,56 @@ class Advices:
         value, now = (None if one is None else one.value(self.objective) for one in (outcome, self.now))
         return None if value is None or now is None else (now - value) / now if now else 0.0
 
+    def hardware_gain(self, one: Advice) -> float | None:
+        """The share of the objective that a change saves by itself: with the mappings of the run held, or over the best
+        mappings that are known without it, whichever is more. None where it has no cost.
+
+        What a search finds that the hardware as it is could have had, too, is no gain of the change.
+        """
+        gains = [self.gain(one.same), self._gain_over(one.search, self.known or self.now)]
+        return max((gain for gain in gains if gain is not None), default=None)
+
+    def _gain_over(self, outcome: Outcome | None, base: Outcome) -> float | None:
+        """The share of the objective of the run by which an outcome is below another one."""
+        value, before, now = (None if one is None else one.value(self.objective) for one in (outcome, base, self.now))
+        return None if value is None or before is None or now is None else (before - value) / now if now else 0.0
+
+    @property
+    def search_gain(self) -> float:
+        """The share of the objective that the mappings found by all searches save on the hardware as it is."""
+        return self.gain(self.known) or 0.0
+
     @property
     def helpful(self) -> tuple[tuple[int, Advice], ...]:
-        """Numbers and changes that give more and save LEAST_GAIN; of the changes of an entry of the mapping file the
-        best that leaves lanes out, and the best that fixes others."""
+        """Numbers and changes that give more and save LEAST_GAIN by themselves; of the changes of an entry of the
+        mapping file the best that leaves lanes out, and the best that fixes others."""
         found: dict[object, tuple[int, Advice]] = {}
         for number, one in self._numbered:
             change = one.change
             key = (change.path, change.after == LEFT_OUT) if change.is_of_mapping else number
-            if change.more and (self.gain(one.outcome) or 0) >= LEAST_GAIN:
+            if change.more and (self.hardware_gain(one) or 0) >= LEAST_GAIN:
                 found.setdefault(key, (number, one))
         return tuple(found.values())
 
     @property
     def spare(self) -> tuple[tuple[int, Advice], ...]:
-        """Numbers and changes that take something away for nothing: neither energy nor latency becomes more."""
-        return tuple((n, one) for n, one in self._numbered if not one.change.more and self._costs_nothing(one.outcome))
+        """Numbers and changes that take something away for nothing: neither energy nor latency becomes more than the
+        run's with its mappings held, or than the best that is known of the hardware as it is after a new search."""
+        return tuple(
+            (n, one) for n, one in self._numbered if not one.change.more and self.free_outcome(one) is not None
+        )
+
+    def free_outcome(self, one: Advice) -> Outcome | None:
+        """What a change costs by which it takes something away for nothing: with the same mappings, or else after a new
+        search; None where it does not."""
+        if one.same is not None and one.same.is_no_more_than(self.now):
+            return one.same
+        found = one.search if self.holds_searches else None
+        return found if found is not None and found.is_no_more_than(self.known or self.now) else None
 
     @property
     def _numbered(self) -> list[tuple[int, Advice]]:
         return list(enumerate(self.found, 1))
-
-    def _costs_nothing(self, outcome: Outcome) -> bool:
-        pairs = zip(outcome[:2], self.now[:2], strict=True)
-        return all(one is not None and now is not None and one <= now for one, now in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +210,7 @@ class ExplainedRun:
     @property
     def now(self) -> Outcome:
         """What it costs."""
-        return _sum([layer.record for layer in self.placed])
+        return Outcome.of([layer.record for layer in self.placed])
 
 
 def advices_of(
@@ -189,7 +225,7 @@ def advices_of(
     records = {layer.record_index: layer.of_one for layer in run.placed}
     recorded = dict(zip(records, recorded_mappings(list(records.values()), core, run.network), strict=True))
     mappings = [(recorded[layer.record_index], layer.repeats) for layer in run.placed]
-    same = [_on_changed(run.hardware, change, mappings) for change in changes]
+    same = [_on_changed(run.hardware, change.settings, mappings) for change in changes]
     searched = _searched(run, changes, jobs, advance) if search else []
     others = _searched_mappings(run, jobs, advance)
     now, notes = run.now, []
@@ -204,9 +240,64 @@ def advices_of(
         Advice(change, one, searched[place + 1] if searched else None)
         for place, (change, one) in enumerate(zip(changes, same, strict=True))
     ]
+    held = _held(run, core, found, searched, jobs)
+    found = [replace(one, held=held[place].outcome) if place in held else one for place, one in enumerate(found)]
     found += [Advice(one.change, None, outcome) for one, outcome in zip(run.others, others, strict=True)]
-    made = Advices.of(run.options.objective, now, found, search, notes)
+    known = best_known(run.placed, list(held.values()), run.options.objective)
+    made = Advices.of(run.options.objective, now, found, search, notes, known=None if known[:2] == now[:2] else known)
+
+    def on_changed(chosen: Sequence[Change]) -> Outcome:
+        return _on_changed(run.hardware, [pair for one in chosen for pair in one.settings], mappings)
+
+    made = replace(made, together=None if made.helpful else together(made, changes, on_changed))
     return replace(made, notes=(*made.notes, *_outermost(made, core)))
+
+
+def _held(
+    run: ExplainedRun, core: Core, found: Sequence[Advice], searched: Sequence[Outcome], jobs: int
+) -> dict[int, HeldMappings]:
+    """Place of a change -> the mappings of its search held on the hardware as it is, where they may be better by
+    themselves than those of the run; under -1 those of a search of the unchanged hardware."""
+    if not searched:
+        return {}
+    objective, now = run.options.objective, run.now
+    least = now.value(objective)
+    outcomes = {-1: searched[0], **{place: one.outcome for place, one in enumerate(found)}}
+    chosen = [
+        place
+        for place, outcome in outcomes.items()
+        if (value := outcome.value(objective)) is not None
+        and least is not None
+        and (value < least or (value == least and outcome[:2] != now[:2]))
+    ]
+    tasks = [run.hardware if place < 0 else with_values(run.hardware, found[place].change.settings) for place in chosen]
+    with in_processes(partial(_holder, run, core), len(tasks), jobs) as work:
+        return dict(zip(chosen, work(tasks), strict=True))
+
+
+def _holder(run: ExplainedRun, core: Core) -> Callable[[dict[str, Any]], HeldMappings]:
+    """What holds mappings of searches in one process."""
+    return lambda hardware: held_mappings(run.network, run.mapping, run.options, hardware, core)
+
+
+def together(
+    made: Advices,
+    changes: Sequence[Change],
+    on_changed: Callable[[Sequence[Change]], Outcome],
+    most_sets: int = MOST_SETS,
+) -> Together | None:
+    """The fewest changes that give more and save LEAST_GAIN together; `on_changed` says what they do."""
+    now = made.now.value(made.objective)
+    can_help = [one for one in changes if one.more and not (one.kind == ENERGY and made.objective == LATENCY)]
+    if not now:
+        return None
+
+    def saved(chosen: tuple[Change, ...]) -> float:
+        value = on_changed(chosen).value(made.objective)
+        return -math.inf if value is None else now - value
+
+    found = smallest_set(can_help, saved, LEAST_GAIN * now, most_sets)
+    return None if found is None else Together(found[0], on_changed(found[0]))
 
 
 def _outermost(advices: Advices, core: Core) -> list[str]:
@@ -232,9 +323,25 @@ def advices_object(advices: Advices) -> dict[str, Any]:
         "latency_cycles": advices.now.latency_cycles,
         "searched": advices.searched,
         "notes": list(advices.notes),
+        "best_known": None
+        if advices.known is None
+        else dict(zip(("energy_pj", "latency_cycles"), advices.known, strict=False)),
+        "search_alone_gain": advices.search_gain,
         "helpful": [number for number, _ in advices.helpful],
+        "together": _together_object(advices),
         "for_nothing": [number for number, _ in advices.spare],
         "changes": [_row(number, one, advices) for number, one in enumerate(advices.found, 1)],
+    }
+
+
+def _together_object(advices: Advices) -> dict[str, Any] | None:
+    if advices.together is None:
+        return None
+    return {
+        "keys": [one.key for one in advices.together.changes],
+        "energy_pj": advices.together.outcome.energy_pj,
+        "latency_cycles": advices.together.outcome.latency_cycles,
+        "gain": advices.gain(advices.together.outcome),
     }
 
 
@@ -244,7 +351,8 @@ def _row(number: int, one: Advice, advices: Advices) -> dict[str, Any]:
     row |= {"key": change.key, "file": change.file, "line": change.line}
     row |= {"before": str(change.before), "after": str(change.after)}
     row |= {"also": ", ".join(f"{'.'.join(map(str, path))}: {value}" for path, value in change.also)}
-    for name, outcome in (("same_mapping", one.same), ("new_search", one.search)):
+    row |= {"hardware_gain": advices.hardware_gain(one)}
+    for name, outcome in (("same_mapping", one.same), ("new_search", one.search), ("held", one.held)):
         energy, latency, reason = outcome or Outcome()
         row |= {f"{name}_energy_pj": energy, f"{name}_latency_cycles": latency}
         row |= {f"{name}_gain": advices.gain(outcome), f"{name}_reason": reason}
@@ -252,8 +360,14 @@ def _row(number: int, one: Advice, advices: Advices) -> dict[str, Any]:
 
 
 def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
-    """What advices are ordered by: what who follows them gets, then the same mappings; then the order of the file."""
-    outcomes = [advice.outcome, *([advice.same] if advice.search and advice.same else [])]
+    """What advices are ordered by: what who follows them gets, the better of the same mappings and a new search, then
+    the new search; then the order of the file."""
+    made = [one for one in (advice.same, advice.search) if one is not None]
+    costs = [one for one in made if one.energy_pj is not None and one.latency_cycles is not None]
+    best = min(
+        costs, key=lambda one: ranking(objective, one.energy_pj or 0.0, one.latency_cycles or 0.0), default=Outcome()
+    )
+    outcomes = [best, advice.outcome]
     key: list[Any] = []
     for energy, latency, _ in outcomes:
         if energy is None or latency is None:
@@ -263,12 +377,14 @@ def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
     return tuple(key)
 
 
-def _on_changed(hardware: dict[str, Any], change: Change, mappings: Sequence[tuple[RecordedMapping, int]]) -> Outcome:
+def _on_changed(
+    hardware: dict[str, Any], settings: Sequence[tuple[KeyPath, Any]], mappings: Sequence[tuple[RecordedMapping, int]]
+) -> Outcome:
     """What the mappings cost on the changed core, each so many times, added up as the summary of a run does it."""
     try:
-        core = single_core(parse_accelerator(with_values(hardware, change.settings)))
+        core = single_core(parse_accelerator(with_values(hardware, settings)))
         costs = _once_each(core, [one for one, _ in mappings])
-        return _sum([times(costs[id(one)], count) for one, count in mappings])
+        return Outcome.of([times(costs[id(one)], count) for one, count in mappings])
     except InputError as error:
         return Outcome(reason=reason_of(error))
     except MappingError as error:
@@ -278,11 +394,6 @@ def _on_changed(hardware: dict[str, Any], change: Change, mappings: Sequence[tup
 def _once_each(core: Core, mappings: Sequence[RecordedMapping]) -> dict[int, LayerRecord]:
     distinct = {id(one): one for one in mappings}
     return {key: one.on(core) for key, one in distinct.items()}
-
-
-def _sum(records: Sequence[LayerRecord]) -> Outcome:
-    energy = total_in_order(record.energy_pj for record in records)
-    return Outcome(energy, total_in_order(record.latency_cycles for record in records))
 
 
 def _searched(run: ExplainedRun, changes: Sequence[Change], jobs: int, advance: Advance) -> list[Outcome]:
@@ -350,14 +461,33 @@ def advice_text(advices: Advices) -> str:
     if helpful:
         parts.append(_gains(f"One change that helps {goal}", advices, helpful[:MOST_ROWS]))
     else:
-        parts.append(f"No single change saves {LEAST_GAIN:.1%} of {goal}.\n")
+        parts += [f"No single change saves {LEAST_GAIN:.1%} of {goal}.\n", *_together_lines(advices)]
     if len(helpful) > MOST_ROWS:
         parts.append(f"  {len(helpful) - MOST_ROWS} others help less\n")
     if spare:
         title = "What can be taken away, one at a time, for nothing: neither energy nor latency becomes more"
         parts.append("\n" + _losses(title, advices, spare))
+        if advices.searched and advices.holds_searches:
+            parts.append(
+                "  a new search is held against the best that is known of each layer on the hardware as it is\n"
+            )
+    if advices.search_gain:
+        parts.append(
+            f"note: mappings that these searches found change {goal} by {_change(advices.search_gain)} on the hardware"
+            " as it is: that is of the search, and no change is credited with it\n"
+        )
     notes = (*_assumed([*helpful[:MOST_ROWS], *spare]), *advices.notes)
     return "".join([*parts, *(f"note: {note}\n" for note in notes)])
+
+
+def _together_lines(advices: Advices) -> list[str]:
+    """The fewest changes that help together."""
+    if advices.together is None:
+        return []
+    changes = " and ".join(f"{one.key} ({one.before} -> {one.after})" for one in advices.together.changes)
+    held = " ".join(advices.same_words.split())
+    gain = _change(advices.gain(advices.together.outcome))
+    return [f"Together they do, {held}: {changes}: {gain} of {advices.objective}.\n"]
 
 
 def _files(advices: Advices) -> str:
@@ -372,22 +502,28 @@ def _files(advices: Advices) -> str:
 def _gains(title: str, advices: Advices, rows: Rows) -> str:
     has_search = advices.searched or any(one.search for _, one in rows)
     columns = (f"{advices.objective}, {advices.same_words}", *(("new\nsearch",) if has_search else ()))
+    has_held = any(one.held for _, one in rows)
+    columns += ("its mappings\nwithout it",) if has_held else ()
     table = text_table(title, ("no.", "key", "from -> to", "line"), columns)
     for number, one in rows:
         outcomes = (one.same, *((one.search,) if has_search else ()))
+        outcomes += (one.held,) if has_held else ()
         told = (NOTHING if outcome is None else _change(advices.gain(outcome)) for outcome in outcomes)
         table.add_row(*_names(number, one), *told)
     return render(table)
 
 
 def _losses(title: str, advices: Advices, rows: Rows) -> str:
-    table = text_table(title, ("no.", "key", "from -> to", "line"), ("energy", "latency"))
+    table = text_table(title, ("no.", "key", "from -> to", "line", "by"), ("energy", "latency"))
     for number, one in rows:
-        pairs = zip(advices.now[:2], one.outcome[:2], strict=True)
+        outcome = advices.free_outcome(one) or one.outcome
+        base = advices.now if outcome is one.same else advices.known or advices.now
+        pairs = zip(base[:2], outcome[:2], strict=True)
         told = [
             _change((now - then) / now if now else 0.0) for now, then in pairs if now is not None and then is not None
         ]
-        table.add_row(*_names(number, one), *told)
+        by = " ".join(advices.same_words.split()) if outcome is one.same else "a new search"
+        table.add_row(*_names(number, one), by, *told)
     return render(table)
 
 

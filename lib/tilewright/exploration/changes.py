@@ -103,21 +103,23 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
     return tuple(found)
 
 
-_Numbers = Iterator[tuple[str, KeyPath, KeyPath | None]]
-"""(kind, path, path of the smallest part of a word or None)."""
+Paths = tuple[KeyPath, ...]
+_Numbers = Iterator[tuple[str, Paths, Paths]]
+"""(kind, paths of numbers that are one, paths of the smallest parts of a word)."""
 
 
 def _changes(
     document: YamlDocument, factor: Fraction, numbers: Callable[[Table[Any, Any]], _Numbers]
 ) -> Iterator[Change]:
-    for kind, path, smallest in numbers(table(document.data)):
+    for kind, (path, *others), smallest in numbers(table(document.data)):
         before = document.written(path)
         is_energy = kind == ENERGY
         for more in (True,) if is_energy else (True, False):
             after = scaled(before, 1 / factor if is_energy or not more else factor, is_whole=not is_energy)
             if after is None or after == before:
                 continue
-            also = () if more or smallest is None else _narrower(document, smallest, after)
+            also = tuple((other, after) for other in others)
+            also += () if more else tuple(one for part in smallest for one in _narrower(document, part, after))
             place = with_dots(document.dotted(path)), document.file, document.line_of(path)
             is_sourced = _is_sourced(document.data, path)
             yield Change(kind, path, *place, before, after, more, also, is_sourced=is_sourced)
@@ -140,10 +142,10 @@ def _link_numbers(data: Table[Any, Any]) -> _Numbers:
         for key in place:
             links = links[int(key)] if isinstance(links, list) else table(links).get(key)
         if "bandwidth" in table(links):
-            yield LINK, (*place, "bandwidth"), None
+            yield LINK, ((*place, "bandwidth"),), ()
         for name in _LINK_ENERGIES:
             if name in table(links):
-                yield ENERGY, (*place, name), None
+                yield ENERGY, ((*place, name),), ()
 
 
 def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
@@ -151,8 +153,8 @@ def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
     inner: Any = data
     for key in within:
         inner = table(inner).get(key)
-    for kind, path, smallest in _numbers(table(inner)):
-        yield kind, (*within, *path), None if smallest is None else (*within, *smallest)
+    for kind, paths, smallest in _numbers(table(inner)):
+        yield kind, tuple((*within, *path) for path in paths), tuple((*within, *path) for path in smallest)
 
 
 def _numbers(data: Table[Any, Any]) -> _Numbers:
@@ -160,23 +162,30 @@ def _numbers(data: Table[Any, Any]) -> _Numbers:
     for name in _ARRAYS:
         array = table(data.get(name))
         for index, _ in enumerate(items(array.get("sizes"))):
-            yield SIDE, (name, "sizes", index), None
+            yield SIDE, ((name, "sizes", index),), ()
         for key in _UNIT_ENERGIES:
             if key in array:
-                yield ENERGY, (name, key), None
+                yield ENERGY, ((name, key),), ()
     for name, memory in table(data.get("memories")).items():
         here: KeyPath = ("memories", name)
         keys = table(memory)
         for kind, key in ((SIZE, "size"), (ENERGY, "r_cost"), (ENERGY, "w_cost")):
             if key in keys:
-                yield kind, (*here, key), None
-        for key, smallest in _OLD_WIDTHS.items():
-            if key in keys:
-                yield BANDWIDTH, (*here, key), (*here, smallest)
+                yield kind, ((*here, key),), ()
+        for widths in _old_widths(keys):
+            paths = tuple((*here, key) for key in widths)
+            yield BANDWIDTH, paths, tuple((*here, _OLD_WIDTHS[key]) for key in widths)
         for index, port in enumerate(items(keys.get("ports"))):
             if "bandwidth_max" in table(port):
                 place = (*here, "ports", index)
-                yield BANDWIDTH, (*place, "bandwidth_max"), (*place, "bandwidth_min")
+                yield BANDWIDTH, ((*place, "bandwidth_max"),), ((*place, "bandwidth_min"),)
+
+
+def _old_widths(keys: Table[Any, Any]) -> list[tuple[str, ...]]:
+    """The widths of a memory of an older file, each with those that are of the same port: one that reads and writes has
+    a single width, which stands there twice."""
+    found = [key for key in _OLD_WIDTHS if key in keys]
+    return [tuple(found)] if found and keys.get("rw_port") else [(key,) for key in found]
 
 
 def _narrower(document: YamlDocument, smallest: KeyPath, after: Any) -> tuple[tuple[KeyPath, Any], ...]:

@@ -12,10 +12,11 @@ from functools import partial
 from typing import Any
 
 from tilewright.errors import InputError, MappingError, Problem
-from tilewright.exploration.advice import Advice, Advices, Outcome
+from tilewright.exploration.advice import Advice, Advices, together
 from tilewright.exploration.changes import Change
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate_system import SystemEvaluator
+from tilewright.exploration.held_mappings import Outcome
 from tilewright.exploration.results import OK
 from tilewright.exploration.space import SystemOptions
 from tilewright.hardware.dotted_paths import with_values
@@ -35,6 +36,8 @@ from tilewright.stages.multi.costs import IntraCoreMapping
 from tilewright.stages.multi.items import CnProblem, CostedCnProblem
 
 SAME = "same\nallocation"
+MOST_SETS_OF_CHANGES = 24
+"""Sets of changes of one size that are looked at where no single one helps."""
 NOT_SEARCHED = "fused plans are not searched again here: `tilewright fuse` looks for one on the changed files"
 
 
@@ -86,7 +89,28 @@ def system_advices_of(
             "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
         )
     found = [Advice(change, *outcome) for change, outcome in zip(changes, outcomes[1:], strict=True)]
-    return Advices.of(run.objective, run.now, found, searches, notes, SAME)
+    values = [(one, one.value(run.objective)) for one in (anew, run.now) if one is not None]
+    known, _ = min(((one, value) for one, value in values if value is not None), key=lambda pair: pair[1])
+    better = None if known[:2] == run.now[:2] else known
+    made = Advices.of(run.objective, run.now, found, searches, notes, SAME, better)
+    made = replace(made, holds_searches=False)
+
+    def on_changed(chosen: Sequence[Change]) -> Outcome:
+        settings = [pair for one in chosen for pair in one.system_settings]
+        return _on_hardware(run, with_values(run.hardware, settings))
+
+    # A set costs new tables and a schedule: only those are looked at that hold what every helping set holds.
+    return replace(made, together=None if made.helpful else together(made, changes, on_changed, MOST_SETS_OF_CHANGES))
+
+
+def _on_hardware(run: ExplainedSystemRun, hardware: dict[str, Any]) -> Outcome:
+    """What the run costs at its tiles and its allocation on another accelerator."""
+    try:
+        accelerator = parse_accelerator(hardware)
+    except InputError as error:
+        return Outcome(reason=reason_of(error))
+    assert isinstance(accelerator, MultiCoreAccelerator)
+    return _at_same_allocation(run, accelerator)
 
 
 def _worker(run: ExplainedSystemRun, searches: bool) -> Callable[[Change | None], tuple[Outcome, Outcome | None]]:

@@ -17,9 +17,10 @@ from tilewright.report.pareto import Candidate
 from tilewright.report.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
 from tilewright.report.recorded_mappings import recorded_mappings
 from tilewright.report.records import PlacedLayer, memory_energies_pj, other_energies_pj
-from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, Place, RunLedger
+from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, Place, RunLedger, words_of_term
 from tilewright.report.shown import shown_html
 from tilewright.report.text_tables import NOTHING
+from tilewright.report.verdict import Rival, Verdict
 from tilewright.units import energy_text
 from tilewright.workload.graph import Workload
 
@@ -33,7 +34,7 @@ STALL = "temporal_stall"
 """The term of the latency in which the array waits for ports."""
 ARRAY, IDLE_UNITS, MOVING_DATA = "array", "spatial stall", "moving data"
 """What limits: the array at work, its units without work, or data that move."""
-_CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS}
+CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS}
 """All other terms are of data that move."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
 
@@ -115,8 +116,7 @@ class Bottlenecks:
         of = f"{self.layer} of {self.run.run}" if self.layer else self.run.run
         limit, named = self.network_limit, ""
         if limit is not None:
-            port = f", of ports by {limit.limiting.name}" if limit.limiting else ""
-            named = f"; limited by {self.limited_by()}{port}"
+            named = f"; limited by {self.limited_by()}"
         return f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):,.0f} cycles{named}>"
 
     def _repr_html_(self) -> str:
@@ -147,20 +147,32 @@ class Bottlenecks:
         """The layers that have a share, in execution order."""
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
-    def largest_cause(self, layer: str = "") -> tuple[str, float]:
-        """ARRAY, IDLE_UNITS or MOVING_DATA, which takes most cycles of a layer or of all, and its cycles."""
-        causes = self.added(LATENCY, lambda one: _CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
-        return next(iter(causes.items()), (ARRAY, 0.0))
+    def causes(self, layer: str = "") -> Verdict:
+        """What takes most cycles of a layer or of all, of every cause that tables and charts have."""
+        causes = self.added(LATENCY, cause_words, layer)
+        return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
+
+    def kinds(self, layer: str = "") -> Verdict:
+        """What takes most cycles of a layer or of all: ARRAY, IDLE_UNITS, or MOVING_DATA, all that moves together."""
+        causes = self.added(LATENCY, lambda one: CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
+        return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
+
+    def limit(self, layer: str = "") -> PortLimit | None:
+        """Which ports limit a layer, or all of them; None where that is not known."""
+        return self.limits.get(layer) if layer else self.network_limit
 
     def limited_by(self, layer: str = "") -> str:
-        """What limits a layer, or all of them, in a few words.
+        """What limits a layer, or all of them, in a few words, each with its share of the latency.
 
-        The cause that takes most cycles; where data that move take most, the port of which twice the width saves most,
-        if that is at least LEAST_SHARE of the latency.
+        The kind that takes most cycles, or those that take equally many; then the port of which twice the width saves
+        most, or the ports that do so together, if that is at least LEAST_SHARE of the latency.
         """
-        limit = self.limits.get(layer) if layer else self.network_limit
-        cause, _ = self.largest_cause(layer)
-        return limit_words(limit) if cause == MOVING_DATA and limit is not None and limit.is_limited else cause
+        limit, kinds = self.limit(layer), self.kinds(layer)
+        words = kinds.text or ARRAY
+        if limit is None or not limit.is_limited:
+            return words
+        joint = ": " if any(one.name == MOVING_DATA for one in kinds.alike) else "; "
+        return f"{words}{joint}{limit_words(limit)} {limit.verdict.share(_rival(limit))}"
 
     def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
         """Shares of a quantity, of a layer or of all that is looked at, added up by a key; the largest first."""
@@ -188,24 +200,33 @@ def bottlenecks_of(
     uses, equal = uses_of(placed), _equal_layers(placed)
     if core is None or network is None or not placed:
         return Bottlenecks(ledger.run, shares, uses=uses, unknown=unknown, equal_layers=equal)
-    limits = _limits(placed, core, network)
-    whole = limit_of_network(limits, core)
+    limits, whole = _limits(placed, core, network)
     by_layer = {layer.name: limit for layer, limit in zip(placed, limits, strict=True)}
     return Bottlenecks(ledger.run, shares, by_layer, whole, roofline(placed, core), uses, equal_layers=equal)
 
 
 def limit_words(limit: PortLimit | None) -> str:
-    """Which port would save most, in a few words."""
+    """Which port would save most, or which ones do so together, in a few words."""
     if limit is None:
         return NOTHING
-    if limit.limiting is not None:
-        more = len(limit.ties) - 1
-        return limit.limiting.name + (f" (or {more} other{'s' * (more > 1)})" if more else "")
-    if limit.together is None:
+    named = limit.named
+    if named is None:
         return "no port"
-    if len(limit.together.ports) == 2:
-        return f"together: {limit.together.name}"
-    return "several ports together"
+    if len(named.ports) > 1:
+        return f"together: {named.name}"
+    more = len(limit.ties) - 1
+    return named.name + (f" (or {more} other{'s' * (more > 1)})" if more else "")
+
+
+def _rival(limit: PortLimit) -> Rival:
+    assert limit.named is not None
+    return Rival(limit.named.name, limit.gain_cycles(limit.named))
+
+
+def cause_words(share: Share) -> str:
+    """What cycles go into, for people."""
+    port = f", {share.memory} {share.port}" if share.port else ""
+    return words_of_term(share.term) + port
 
 
 def _equal_layers(placed: Sequence[PlacedLayer]) -> tuple[tuple[str, ...], ...]:
@@ -262,8 +283,8 @@ def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
         "energy_pj": run.energy_pj,
         "latency_cycles": run.latency_cycles,
         "shares": [one._asdict() for one in found.shares],
-        "network_limit": _limit_object(found.network_limit, found.limited_by()),
-        "limits": {name: _limit_object(limit, found.limited_by(name)) for name, limit in found.limits.items()},
+        "network_limit": _limit_object(found, found.network_limit),
+        "limits": {name: _limit_object(found, limit, name) for name, limit in found.limits.items()},
         "limits_not_known": found.unknown,
         "ports": [{key: value for key, value in row.items() if value is not None} for row in _port_rows(found)],
         "roofline": None if found.roofline is None else found.roofline.as_object(),
@@ -333,12 +354,13 @@ def _use(port: PortRecord) -> PortUse:
     return PortUse(port.memory, port.port, port.stall_slack_cycles, busy)
 
 
-def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> list[PortLimit]:
-    """What limits each layer; equal layers are looked at once."""
+def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> tuple[list[PortLimit], PortLimit]:
+    """What limits each layer, and all of them together; equal layers are looked at once."""
     records = {layer.record_index: layer.of_one for layer in placed}
-    mappings = recorded_mappings(list(records.values()), core, network)
-    found = {index: port_limit(mapping, core) for index, mapping in zip(records, mappings, strict=True)}
-    return [found[layer.record_index].times(layer.repeats) for layer in placed]
+    mappings = dict(zip(records, recorded_mappings(list(records.values()), core, network), strict=True))
+    found = {index: port_limit(mapping, core) for index, mapping in mappings.items()}
+    limits = [found[layer.record_index].times(layer.repeats) for layer in placed]
+    return limits, limit_of_network(limits, core, [(mappings[one.record_index], one.repeats) for one in placed])
 
 
 def _port_rows(found: Bottlenecks) -> Iterator[dict[str, Any]]:
@@ -363,7 +385,7 @@ def _use_row(layer: str, use: PortUse) -> dict[str, Any]:
     return dict(zip(_USE_COLUMNS, (layer, use.memory, use.port, use.busy_cycles, use.stall_cycles), strict=True))
 
 
-def _limit_object(limit: PortLimit | None, limited_by: str) -> dict[str, Any] | None:
+def _limit_object(found: Bottlenecks, limit: PortLimit | None, layer: str = "") -> dict[str, Any] | None:
     if limit is None:
         return None
     named = {"port": limit.limiting, "runner_up": limit.runner_up, "together": limit.together}
@@ -376,5 +398,6 @@ def _limit_object(limit: PortLimit | None, limited_by: str) -> dict[str, Any] | 
         }
         for key, one in named.items()
     }
-    rule = {"limited_by": limited_by, "is_limited": limit.is_limited}
+    rule = {"limited_by": found.limited_by(layer), "is_limited": limit.is_limited}
+    rule |= {"cycles_by_kind": found.kinds(layer).as_object(), "cycles_by_cause": found.causes(layer).as_object()}
     return {"latency_cycles": limit.latency_cycles, **rule, **told, "ties": [one.name for one in limit.ties[1:]]}

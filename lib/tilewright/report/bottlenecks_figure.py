@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
-from tilewright.report.bottlenecks import Bottlenecks, Share
-from tilewright.report.bottlenecks_text import cause_words, has_causes, memory_words
+from tilewright.report.bottlenecks import Bottlenecks, Share, cause_words
+from tilewright.report.bottlenecks_text import has_causes, memory_words
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, operand_colour, save_figure
 from tilewright.report.port_limits import PortRoof, RooflinePoint
 from tilewright.report.run_ledger import ENERGY, LATENCY
@@ -71,16 +71,7 @@ def shown_roofs(found: Bottlenecks) -> list[PortRoof]:
 
 def _subtitle(found: Bottlenecks) -> str:
     totals = ", ".join(f"{amount(found.total(key), key)} {UNITS[key][1]}" for key in (ENERGY, LATENCY))
-    limit = found.network_limit
-    if limit is None:
-        return totals
-    best = limit.limiting if limit.is_limited else None
-    told = (
-        f"; {best.name}, twice as wide, saves {share_text(limit.gain_cycles(best), limit.latency_cycles)}"
-        if best
-        else ""
-    )
-    return f"{totals}; limited by {found.limited_by()}{told}"
+    return totals if found.network_limit is None else f"{totals}; limited by {found.limited_by()}"
 
 
 def _memory_bars(found: Bottlenecks) -> list[Bar]:

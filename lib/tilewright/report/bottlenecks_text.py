@@ -6,8 +6,8 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import count_of
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.report.array_use import array_text
-from tilewright.report.bottlenecks import MOVING_DATA, Bottlenecks, Share, limit_words
-from tilewright.report.port_limits import LEAST_SHARE, PortLimit, Widened, saves_enough
+from tilewright.report.bottlenecks import Bottlenecks, Share, cause_words
+from tilewright.report.port_limits import LEAST_SHARE, PortLimit, saves_enough
 from tilewright.report.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
 from tilewright.report.text_tables import NOTHING, render, share_text, text_table
 from tilewright.report.two_runs import UNITS, amount, title_of
@@ -39,12 +39,6 @@ def bottlenecks_text(found: Bottlenecks) -> str:
     elif found.cores is None:
         parts += [_limits_of_network(found), _layers(found)]
     return "\n".join(part for part in parts if part)
-
-
-def cause_words(share: Share) -> str:
-    """What cycles go into, for people."""
-    port = f", {share.memory} {share.port}" if share.port else ""
-    return words_of_term(share.term) + port
 
 
 def _heading(found: Bottlenecks) -> str:
@@ -137,15 +131,26 @@ def _limits_of_network(found: Bottlenecks) -> str:
     count, small = len(found.limits), 0
     for one in limit.ports:
         own = [each for each in found.limits.values() if each.limiting and each.limiting.ports == one.ports]
-        limited, gain = sum(each.is_limited for each in own), limit.gain_cycles(one)
+        limited, gain = sum(each.is_limited_by_one for each in own), limit.gain_cycles(one)
         if limited or saves_enough(gain, limit.latency_cycles):
             share = share_text(gain, limit.latency_cycles)
             table.add_row(one.name, amount(gain, LATENCY), share, f"{limited} of {count}")
         else:
             small += gain > 0
     lines = [*_left_out(small), *_layers_without_port(found)]
-    told = render(table) if table.row_count else "No port of twice the width would save 1% of the latency.\n"
+    told = render(table) if table.row_count else ""
+    if not limit.is_limited_by_one:
+        told += "No port of twice the width would save 1% of the latency.\n" + _together(limit)
     return told + "".join(f"  {line}\n" for line in lines)
+
+
+def _together(limit: PortLimit) -> str:
+    """The smallest set of ports that helps, where no single one does."""
+    if limit.together is None:
+        return ""
+    gain = limit.gain_cycles(limit.together)
+    saves = f"{amount(gain, LATENCY)} cycles, -{share_text(gain, limit.latency_cycles)}"
+    return f"{limit.together.name}, together twice as wide, would save {saves}.\n"
 
 
 def _left_out(small: int) -> list[str]:
@@ -157,8 +162,8 @@ def _left_out(small: int) -> list[str]:
 
 
 def _layers_without_port(found: Bottlenecks) -> list[str]:
-    none = [one for one in found.limits.values() if not (one.limiting and one.is_limited)]
-    together = sum(one.limiting is None and one.is_limited for one in none)
+    none = [one for one in found.limits.values() if not one.is_limited_by_one]
+    together = sum(one.is_limited for one in none)
     lines = [f"no single port limits {len(none)} of {len(found.limits)} layers"] if none else []
     return [*lines, *([f"{together} of these would be faster with several ports wider"] if together else [])]
 
@@ -177,7 +182,7 @@ def _layers(found: Bottlenecks) -> str:
         many = f" x {len(layers)}" if len(layers) > 1 else ""
         row = [short_layer_name(layers[0], limit=LAYER_CHARACTERS) + many]
         row += [_largest(found, layers[0])] if has_cycles else []
-        row += [_limited_by(found, layers[0])] if found.limits else []
+        row += [found.limited_by(layers[0])] if found.limits else []
         table.add_row(*row, amount(totals[layers], LATENCY), share_text(totals[layers], found.total(LATENCY)))
     rest = sum(map(len, order[MOST_LAYERS:]))
     lines = (
@@ -187,19 +192,8 @@ def _layers(found: Bottlenecks) -> str:
     return render(table) + "".join(f"  {line}\n" for line in lines)
 
 
-def _limited_by(found: Bottlenecks, layer: str) -> str:
-    """The cause, and the port if it is worth to be made wider."""
-    limit, words = found.limits.get(layer), found.limited_by(layer)
-    if limit is None or not limit.is_limited:
-        return words
-    port = f"{limit_words(limit)}{_saves(limit, _best(limit))}"
-    return port if found.largest_cause(layer)[0] == MOVING_DATA else f"{words}; {port}"
-
-
 def _largest(found: Bottlenecks, layer: str) -> str:
-    causes = found.added(LATENCY, lambda one: words_of_term(one.term), layer)
-    cause = next(iter(causes), NOTHING)
-    return f"{cause} {share_text(causes[cause], found.total(LATENCY, layer))}" if causes else NOTHING
+    return found.causes(layer).text or NOTHING
 
 
 def _ports_of_layer(found: Bottlenecks, layer: str) -> str:
@@ -215,16 +209,8 @@ def _ports_of_layer(found: Bottlenecks, layer: str) -> str:
             gain = limit.latency_cycles - next(one.latency_cycles for one in limit.ports if one.ports == (key,))
             row += [amount(gain, LATENCY), share_text(gain, limit.latency_cycles)]
         table.add_row(*row)
-    told = f"  limited by: {_limited_by(found, layer)}\n" if limit else ""
+    told = f"  limited by: {found.limited_by(layer)}\n" if limit else ""
+    if limit and not limit.is_limited_by_one:
+        told += "".join(f"  {line}\n" for line in _together(limit).splitlines())
     unknown = f"  which port limits is not known: {found.unknown}\n" if found.unknown else ""
     return render(table) + told + unknown if uses else unknown
-
-
-def _best(limit: PortLimit | None) -> Widened | None:
-    return None if limit is None else limit.limiting or limit.together
-
-
-def _saves(limit: PortLimit | None, widened: Widened | None) -> str:
-    if limit is None or widened is None:
-        return ""
-    return f" -{share_text(limit.gain_cycles(widened), limit.latency_cycles)}"

@@ -1,14 +1,14 @@
 """What limits a layer: which port of a memory, and what the array and the ports of memories allow (docs/explain.md).
 
-Of a port: what the mapping of a layer takes with it twice as wide, for one port after the other. Each number is that
-of the cost model with the changed core, not an estimate, so that no other port helps more. Rooflines are those of
+Of a port: what the mapping of a layer takes with it twice as wide, for one port after the other, and for the smallest
+set of ports where none helps alone. Each number is that of the cost model with the changed core, not an estimate, so
+that no other port helps more. Rooflines are those of
 Williams, Waterman, Patterson: Roofline, Communications of the ACM 52(4), 2009.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from tilewright.cost.problem import port_services
@@ -17,11 +17,15 @@ from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core, Memory
 from tilewright.report.recorded_mappings import RecordedMapping
 from tilewright.report.records import PlacedLayer
+from tilewright.report.verdict import Verdict, smallest_set
 
 WIDER = 2
 """How much wider a port is made to see whether it limits."""
 LEAST_SHARE = 0.01
 """A port limits where twice its width saves at least this share of the latency (docs/explain.md)."""
+WIDER_SAVES = "cycles that twice the width saves"
+_ANY_CYCLE = 1e-9
+"""Less than any cycle that could be saved."""
 
 
 class PortName(NamedTuple):
@@ -55,8 +59,8 @@ class PortLimit:
     ports: tuple[Widened, ...]
     """Of each port alone, the least latency first; ports of equal latency in the order of the hardware file."""
     together: Widened | None = None
-    """Where no port alone helps: of two ports, or else of all ports at once, the best; None where that does not help
-    either."""
+    """Where no port alone saves LEAST_SHARE: the smallest set of ports that does, of equally small ones the best; where
+    none does and no port alone saves a cycle, the smallest that saves any; None where nothing helps."""
 
     @property
     def limiting(self) -> Widened | None:
@@ -79,10 +83,28 @@ class PortLimit:
         return self.latency_cycles - widened.latency_cycles
 
     @property
+    def named(self) -> Widened | None:
+        """What is said to limit: the best port where it saves enough, or else the ports that do so together."""
+        return next(
+            (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
+        )
+
+    @property
     def is_limited(self) -> bool:
         """Whether the best port, or several together, would save enough that it is said to limit."""
-        best = self.limiting or self.together
-        return best is not None and saves_enough(self.gain_cycles(best), self.latency_cycles)
+        return self._is_enough(self.named)
+
+    @property
+    def is_limited_by_one(self) -> bool:
+        """Whether the best port alone would save enough."""
+        return self._is_enough(self.limiting)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the ports would save, each alone, or those that help together."""
+        found = self.ports if self.named is None or len(self.named.ports) == 1 else (self.named, *self.ports)
+        rivals = [(one.name, self.gain_cycles(one)) for one in found]
+        return Verdict.of(WIDER_SAVES, "cycles", self.latency_cycles, rivals, "-")
 
     def with_wider(self, name: PortName) -> float:
         """The latency with this port wider."""
@@ -96,6 +118,9 @@ class PortLimit:
         both = self.together and self.together._replace(latency_cycles=self.together.latency_cycles * count)
         return PortLimit(self.latency_cycles * count, ports, both)
 
+    def _is_enough(self, widened: Widened | None) -> bool:
+        return widened is not None and saves_enough(self.gain_cycles(widened), self.latency_cycles)
+
     def _helping(self, place: int) -> Widened | None:
         found = self.ports[place] if place < len(self.ports) else None
         return found if found is not None and found.latency_cycles < self.latency_cycles else None
@@ -107,30 +132,57 @@ def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
 
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """What the mapping of a layer takes on `core`, with each port twice as wide."""
-    found, names = wider_ports(mapping, core), port_names(core)
-    latency = found.latency_cycles
-    if found.limiting is not None:
+    """What the mapping of a layer takes on `core` with each port twice as wide, or several where none helps alone."""
+    return with_sets(wider_ports(mapping, core), port_names(core), lambda ports: wider_cycles(mapping, core, ports))
+
+
+def with_sets(
+    found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
+) -> PortLimit:
+    """The same with the smallest set of ports that helps, where none helps alone; `latency_of` is told sets."""
+    if found.is_limited_by_one:
         return found
-    wider = _best_first(_widened(mapping, core, combinations(names, 2)))
-    if not wider or wider[0].latency_cycles >= latency:
-        wider = tuple(_widened(mapping, core, [tuple(names)]))
-    helps = bool(wider) and wider[0].latency_cycles < latency
-    return replace(found, together=wider[0] if helps else None)
+    latency, known = found.latency_cycles, dict[tuple[PortName, ...], float]()
+
+    def saved(ports: tuple[PortName, ...]) -> float:
+        if ports not in known:
+            known[ports] = latency - latency_of(ports)
+        return known[ports]
+
+    made = smallest_set(names, saved, max(LEAST_SHARE * latency, _ANY_CYCLE))
+    if made is None and found.limiting is None:
+        made = smallest_set(names, saved, _ANY_CYCLE)
+    return found if made is None else replace(found, together=Widened(made[0], latency - made[1]))
 
 
 def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
     """The same for each port alone, also where none helps."""
-    singles = ((name,) for name in port_names(core))
-    return PortLimit(mapping.record.latency_cycles, _best_first(_widened(mapping, core, singles)))
+    singles = [Widened((name,), wider_cycles(mapping, core, (name,))) for name in port_names(core)]
+    return PortLimit(mapping.record.latency_cycles, _best_first(singles))
 
 
-def limit_of_network(limits: Sequence[PortLimit], core: Core) -> PortLimit:
-    """What layers that run one after another take, with each port of the core twice as wide for all of them."""
+def limit_of_network(
+    limits: Sequence[PortLimit], core: Core, mappings: Sequence[tuple[RecordedMapping, int]] = ()
+) -> PortLimit:
+    """What layers that run one after another take, with each port of the core twice as wide for all of them.
+
+    With their mappings, each so many times, also with several ports twice as wide where none helps alone.
+    """
     found = []
     for name in port_names(core):
         found.append(Widened((name,), math.fsum(limit.with_wider(name) for limit in limits)))
-    return PortLimit(math.fsum(limit.latency_cycles for limit in limits), _best_first(found))
+    made = PortLimit(math.fsum(limit.latency_cycles for limit in limits), _best_first(found))
+    if not mappings:
+        return made
+    counts: dict[int, int] = {}
+    for one, count in mappings:
+        counts[id(one)] = counts.get(id(one), 0) + count
+    distinct = {id(one): one for one, _ in mappings}
+
+    def latency_of(ports: tuple[PortName, ...]) -> float:
+        return math.fsum(wider_cycles(distinct[key], core, ports) * count for key, count in counts.items())
+
+    return with_sets(made, port_names(core), latency_of)
 
 
 def port_names(core: Core) -> list[PortName]:
@@ -154,12 +206,12 @@ def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER)
     return replace(core, memories=tuple(memories))
 
 
-def _widened(mapping: RecordedMapping, core: Core, choices: Iterable[tuple[PortName, ...]]) -> Iterator[Widened]:
-    for ports in choices:
-        try:
-            yield Widened(ports, mapping.on(with_wider_ports(core, ports)).latency_cycles)
-        except MappingError:  # cycles beyond what can be counted, no gain
-            yield Widened(ports, math.inf)
+def wider_cycles(mapping: RecordedMapping, core: Core, ports: tuple[PortName, ...]) -> float:
+    """What a mapping takes with these ports wider; infinite where its cycles are beyond what can be counted."""
+    try:
+        return mapping.on(with_wider_ports(core, ports)).latency_cycles
+    except MappingError:  # no gain
+        return math.inf
 
 
 def _best_first(found: Iterable[Widened]) -> tuple[Widened, ...]:

@@ -11,8 +11,9 @@ import yaml
 from tilewright.cli.evaluate import evaluate
 from tilewright.cli.map import map_workload
 from tilewright.errors import InputError, MappingError
-from tilewright.exploration.advice import OUTERMOST, Advice, ExplainedRun, Outcome, advices_of
+from tilewright.exploration.advice import OUTERMOST, Advice, ExplainedRun, advices_of
 from tilewright.exploration.changes import mapping_changes, possible_changes
+from tilewright.exploration.held_mappings import Outcome
 from tilewright.hardware.core import single_core
 from tilewright.hardware.dotted_paths import changed_text
 from tilewright.report.recorded_mappings import mapping_entries

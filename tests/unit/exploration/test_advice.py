@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.exploration.advice import Advice, Outcome, _assumed
+from tilewright.exploration.advice import Advice, _assumed
 from tilewright.exploration.changes import Change, possible_changes, scaled
+from tilewright.exploration.held_mappings import Outcome
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.yamlfile import load_yaml, parse_yaml
 

@@ -118,14 +118,20 @@ def test_a_port_limits_where_it_saves_enough(saved: int, limits: bool) -> None:
 def test_what_takes_most_cycles_limits() -> None:
     """A port alone where data that move take most; it stands beside the cause where it is worth to be made wider."""
     found = explained(core_of(inputs=8, weights=2))
-    assert found.largest_cause() == ("moving data", found.total(LATENCY) - 128)
-    assert found.limited_by() == found.limited_by("gemm") == "mI2 rw"
+    moving = found.total(LATENCY) - 128
+    assert found.kinds().winner == ("moving data", moving)
+    limit = found.network_limit
+    assert limit is not None
+    assert limit.verdict.winner is not None
+    saved = limit.verdict.winner.value
+    shares = [f"{part / found.total(LATENCY):.1%}" for part in (moving, saved)]
+    assert found.limited_by() == found.limited_by("gemm") == f"moving data {shares[0]}: mI2 rw -{shares[1]}"
     told = bottlenecks_text(found)
     assert "gemm x 2" in told, "equal layers stand in one row"
     assert "mI2 rw -" in told
     at_work = explained(core_of(inputs=64, weights=64))
-    assert at_work.limited_by() == "array"
-    assert bottlenecks_object(at_work)["limits"]["gemm"]["limited_by"] == "array"
+    assert at_work.limited_by() == "array 50.8%"
+    assert bottlenecks_object(at_work)["limits"]["gemm"]["limited_by"] == "array 50.8%"
     assert bottlenecks_object(found)["network_limit"]["is_limited"]
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tilewright.hardware.system import lacks_unit
 from tilewright.report.text_tables import share_text
+from tilewright.report.verdict import Verdict as CauseVerdict
 
 DIGITS = 9
 """Significant ones of the numbers in the page; the artifacts have all."""
@@ -108,23 +109,49 @@ def port_name(port: Mapping[str, str]) -> str:
     return f"{port['memory']} {port['port']}"
 
 
+def named_ports(verdict: Verdict | None) -> Mapping[str, Any] | None:
+    """The ports that are said to limit: those that help together, where no single one does, or else the best one."""
+    if verdict is None:
+        return None
+    named: Mapping[str, Any] | None = verdict["together"] or verdict["port"]
+    return named
+
+
 def limit_text(verdict: Verdict | None) -> str:
-    """What limits, in a few words; '' where that is not known."""
+    """Which ports limit, in a few words; '' where that is not known."""
     if verdict is None:
         return ""
-    if verdict["port"]:
-        more = len(verdict["ties"])
-        named = port_name(verdict["port"]["ports"][0])
-        return named + (f" (or {more} other{'s' * (more > 1)})" if more else "")
-    if not verdict["together"]:
+    named = named_ports(verdict)
+    if named is None:
         return "no port"
-    ports = verdict["together"]["ports"]
-    return f"together: {' and '.join(map(port_name, ports))}" if len(ports) == 2 else "several ports together"
+    names = " and ".join(map(port_name, named["ports"]))
+    if len(named["ports"]) > 1:
+        return f"together: {names}"
+    more = len(verdict["ties"])
+    return names + (f" (or {more} other{'s' * (more > 1)})" if more else "")
 
 
 def cause_text(verdict: Verdict | None) -> str:
-    """What limits by the cause that takes most cycles, in a few words; '' where that is not known."""
+    """What limits by the kind that takes most cycles, in a few words; '' where that is not known."""
     return "" if verdict is None else str(verdict.get("limited_by") or limit_text(verdict))
+
+
+def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
+    """What takes most cycles, what limits, and what wider ports would save, each with its number.
+
+    `causes` are those of the chart beside the lines; [] where what limits is not known.
+    """
+    if verdict is None:
+        return []
+    gain, latency, words = gain_cycles(verdict), float(verdict["latency_cycles"]), limit_text(verdict)
+    saved = f"twice as wide {'they save' if words.startswith('together') else 'it saves'} {gain:,.0f} cycles"
+    return [
+        *([f"Most cycles go to: {causes.full_text}."] if causes.text else []),
+        f"Limited by: {cause_text(verdict)}.",
+        f"{words}: {saved}, {share_text(gain, latency)} of the latency, with the same mappings."
+        if gain > 0
+        else f"{words}: no port that is twice as wide saves a cycle, nor do several together.",
+    ]
 
 
 def array_text(use: Mapping[str, Any] | None) -> str:
@@ -139,5 +166,5 @@ def array_text(use: Mapping[str, Any] | None) -> str:
 
 def gain_cycles(verdict: Verdict | None) -> float:
     """Cycles that what limits would save if it were twice as wide."""
-    best = (verdict or {}).get("port") or (verdict or {}).get("together")
-    return float(best["gain_cycles"]) if best else 0.0
+    named = named_ports(verdict)
+    return float(named["gain_cycles"]) if named else 0.0

@@ -9,10 +9,19 @@ from typing import Any
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS
-from tilewright.report.bottlenecks import Bottlenecks, waited_for
-from tilewright.report.bottlenecks_text import cause_words, has_causes, memory_words
+from tilewright.report.bottlenecks import Bottlenecks, cause_words, waited_for
+from tilewright.report.bottlenecks_text import has_causes, memory_words
 from tilewright.report.loop_nest import loop_nest_text
-from tilewright.report.page.columns import array_text, cause_text, gain_cycles, limit_text, port_name, rounded
+from tilewright.report.page.columns import (
+    array_text,
+    cause_text,
+    gain_cycles,
+    limit_lines,
+    limit_text,
+    named_ports,
+    port_name,
+    rounded,
+)
 from tilewright.report.records import (
     PlacedLayer,
     Summary,
@@ -49,7 +58,7 @@ def one_core_detail(
     return {
         "notes": _notes(summary),
         **network_parts(found),
-        "limit": _limit(verdicts),
+        "limit": _limit(verdicts, found),
         "terms": [term_words(term) for term in terms],
         "places": [*map(term_words, others), *memories],
         "directions": list(DIRECTIONS),
@@ -86,28 +95,38 @@ def _micro(energy_pj: float) -> float | int | None:
     return rounded(energy_pj / MICRO)
 
 
-def _limit(verdicts: Verdicts | None) -> dict[str, Any]:
+def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
     """Which port limits the network, and what each would save; or why that is not known."""
     if verdicts is None or verdicts["network_limit"] is None:
         return {"text": "", "unknown": (verdicts or {}).get("limits_not_known", "")}
     verdict = verdicts["network_limit"]
-    gains: dict[str, float] = {}
-    for row in verdicts["ports"]:
-        if row.get("gain_cycles") is not None:
-            gains[port_name(row)] = gains.get(port_name(row), 0.0) + row["gain_cycles"]
+    gains = _gains(verdicts)
     limited = [
-        port_name(one["port"]["ports"][0])
+        port_name(named["ports"][0])
         for one in verdicts["limits"].values()
-        if one is not None and one["port"] and one.get("is_limited", True)
+        if one is not None
+        and one.get("is_limited", True)
+        and (named := named_ports(one)) is not None
+        and len(named["ports"]) == 1
     ]
     ports = [[name, rounded(gain), limited.count(name)] for name, gain in gains.items() if gain or name in limited]
     return {
         "cause": cause_text(verdict),
+        "lines": limit_lines(verdict, found.causes()),
         "array": array_text(verdicts.get("array_use")),
         "text": limit_text(verdict),
         "gain": rounded(gain_cycles(verdict)),
         "ports": sorted(ports, key=lambda row: -(row[1] or 0)),
     }
+
+
+def _gains(verdicts: Verdicts) -> dict[str, float]:
+    """Port -> cycles of all layers that twice its width saves."""
+    gains: dict[str, float] = {}
+    for row in verdicts["ports"]:
+        if row.get("gain_cycles") is not None:
+            gains[port_name(row)] = gains.get(port_name(row), 0.0) + row["gain_cycles"]
+    return gains
 
 
 def _record(
@@ -164,7 +183,7 @@ def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any]
     if not roofline:
         return None
     place = {name: number for number, name in enumerate(names)}
-    gains = {name: gain for name, gain, _ in _limit(verdicts).get("ports", ())}
+    gains = _gains(verdicts or {"ports": ()})
     ports = [
         {
             "name": port_name(port),
@@ -178,5 +197,5 @@ def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any]
         for port in roofline["ports"]
         if port["layers"]
     ]
-    ports.sort(key=lambda port: -gains.get(port["name"], 0.0))
+    ports.sort(key=lambda port: -gains.get(str(port["name"]), 0.0))
     return {"peak": rounded(roofline["operations_a_cycle"]), "ports": ports[:MOST_ROOFS]}

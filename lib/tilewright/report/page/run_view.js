@@ -22,11 +22,9 @@ function limits(run, detail) {
   const limit = detail.limit, latency = valueOf(run, "latency_cycles");
   if (limit.unknown) return section("What limits it", element("p", {}, `Not known: ${limit.unknown}.`));
   if (!limit.text) return section("What limits it", element("p", {}, "Not known here: tilewright explain says it, given the hardware and the network of the run."));
-  const first = [`Most cycles go to: ${limit.cause}.`, limit.array].filter(Boolean).map((line) => element("p", {}, line));
-  const words = limit.gain > 0 ? `${limit.text}: twice as wide it saves ${numberText(limit.gain)} cycles, ${shareText(limit.gain, latency)} of the latency, with the same mappings.`
-    : `${limit.text}: no port that is twice as wide saves a cycle.`;
+  const lines = [...limit.lines, limit.array].filter(Boolean).map((line) => element("p", {}, line));
   const rows = limit.ports.map(([name, gain, count]) => [name, gain, shareText(gain, latency), `${count} of ${detail.layers.length}`]);
-  return section("What limits it", ...first, element("p", {}, words),
+  return section("What limits it", ...lines,
     rows.length ? plainTable("ports", ["port", "saved with twice the width [cycles]", "share of the latency", "limits layers"], rows, [1, 2, 3]) : null);
 }
 
