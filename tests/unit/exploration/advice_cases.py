@@ -2,6 +2,7 @@
 
 import random
 import tempfile
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import yaml
 from tilewright.cli.evaluate import evaluate
 from tilewright.cli.map import map_workload
+from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, MappingError
-from tilewright.exploration.advice import OUTERMOST, Advice, ExplainedRun, advices_of
+from tilewright.exploration.advice import OUTERMOST, Advice, Advices, ExplainedRun, advices_of
 from tilewright.exploration.changes import mapping_changes, possible_changes
 from tilewright.exploration.held_mappings import Outcome
 from tilewright.hardware.core import single_core
@@ -76,7 +78,73 @@ def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS
         same, search = confirmed(hardware, one, workload, mapping, options, entries)
         if (same[:2], search[:2]) != (one.same[:2], one.outcome[:2]):
             tally.wrong.append(f"seed {seed}: {one.change.words}: {one} instead of {same}, {search}")
+        if one.held is not None:
+            check_held(tally, f"seed {seed}", hardware, one, workload, mapping, options)
+    check_credit(tally, f"seed {seed}", found)
     return tally
+
+
+def check_held(
+    tally: Tally, where: str, hardware: Path, one: Advice, workload: Any, mapping: Any, options: SearchOptions
+) -> None:
+    """The mappings that the changed file gets cost on the file as it is what `tilewright evaluate` says there."""
+    tally.counts["held"] += 1
+    assert one.held is not None
+    with tempfile.TemporaryDirectory() as folder:
+        file, exported = Path(folder) / "changed.yaml", Path(folder) / "mapping.yaml"
+        file.write_text(changed_text(hardware.read_text(), one.change.settings))
+        records = map_workload(workload, file, mapping, options).records
+        exported.write_text(yaml.safe_dump(_plain(mapping_entries(records)), sort_keys=False))
+        try:
+            held = evaluate(hardware=hardware, workload=workload, mapping=exported, model=options.model)
+        except (InputError, MappingError):
+            held = ()
+    assert isinstance(held, tuple)
+    if not held or _orders(held) != _orders(records):
+        tally.counts["held that do not fit"] += 1
+        found = Outcome()
+    else:
+        found = Outcome(*(sum(getattr(record, name) for record in held) for name in ("energy_pj", "latency_cycles")))
+    if found[:2] != one.held[:2]:
+        tally.wrong.append(f"{where}: {one.change.words}: held {one.held} instead of {found}")
+
+
+def _orders(records: Sequence[LayerRecord]) -> dict[str, Any]:
+    """Layer -> unrolling and order of its loops."""
+    return {name: (record.spatial_mapping, record.loop_order) for record in records for name in record.names}
+
+
+def check_credit(tally: Tally, where: str, found: Advices) -> None:
+    """No change is credited with what a search brings: gains are with mappings held, or over the best that is known."""
+    known = found.known or found.now
+    costs = [one.held for one in found.found if one.held is not None and one.held.energy_pj is not None]
+    values = [one.value(found.objective) for one in (known, found.now, *costs)]
+    if min(value for value in values if value is not None) < (values[0] or 0) * (1 - 1e-12):
+        tally.wrong.append(f"{where}: of the hardware as it is {min(map(float, filter(None, values)))} is known")
+    for _, one in found.spare:
+        tally.counts["for nothing"] += 1
+        by_search = found.free_outcome(one) is not one.same
+        tally.counts["for nothing after a search"] += by_search
+        base, cost = (known, one.search) if by_search else (found.now, one.same)
+        if cost is None or not cost.is_no_more_than(base):
+            tally.wrong.append(f"{where}: {one.change.words} is not for nothing: {cost} instead of {base}")
+    for _, one in found.helpful:
+        gains = [found.gain(one.same) or 0.0]
+        if one.search is not None and one.search.energy_pj is not None:
+            now, before, after = (each.value(found.objective) or 0.0 for each in (found.now, known, one.search))
+            gains.append((before - after) / now)
+        tally.counts["credited"] += 1
+        if abs(max(gains) - (found.hardware_gain(one) or 0.0)) > 1e-12:
+            tally.wrong.append(f"{where}: {one.change.words} is credited with {found.hardware_gain(one)}, not {gains}")
+    lucky = [
+        one
+        for one in found.found
+        if not one.change.more
+        and one.search is not None
+        and one.search.is_no_more_than(found.now)
+        and found.free_outcome(one) is None
+    ]
+    tally.counts["of a luckier search alone"] += len(lucky)
 
 
 def try_mapping_changes(seed: int, count: int = 5, networks: tuple[str, ...] = NETWORKS) -> Tally:
