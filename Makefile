@@ -73,7 +73,8 @@ $(READY): lib/requirements.lock
 	@python -m pip install --quiet --disable-pip-version-check --no-cache-dir -r lib/requirements.lock
 	@python -c 'import site; print(site.getsitepackages()[0])' | { read -r place && echo "$(CURDIR)/lib" > "$$place/tilewright.pth"; }
 	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/python" -m tilewright "$$@"\n' > .venv/bin/tilewright && chmod +x .venv/bin/tilewright
-	@python -m compileall -q -j 0 .venv/lib lib > /dev/null || true
+	@python -m compileall -q -j 0 .venv/lib > /dev/null || true
+	@python -m compileall -q -j 0 --invalidation-mode checked-hash "$(CURDIR)/lib" > /dev/null || true
 	@echo 'Compiling the cost model (once; about a minute)'
 	@python -m tilewright warm-up > /dev/null
 	@touch $@

@@ -14,8 +14,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from tilewright.entries import ENTRIES
-from tilewright.registry import enter
+from tilewright import bytecode
+
+bytecode.install()
+
+from tilewright.entries import ENTRIES  # noqa: E402  what is imported from here on is never older than its source
+from tilewright.registry import enter  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -97,3 +101,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+bytecode.run_as_written(__name__)

@@ -8,6 +8,8 @@ The cache is named after the digest of all kernel sources, since Numba itself ch
 was called, not the files of the functions that it calls in turn.
 """
 
+import atexit
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -67,7 +69,7 @@ def cache_directory() -> Path | None:
         return None
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted({path for pattern in _KERNEL_SOURCES for path in _PACKAGE.glob(pattern)}):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
     return project / ".cache" / "kernels" / digest.hexdigest()
 
 
@@ -75,11 +77,64 @@ def _numba() -> Any:
     """Numba, with its cache in the project, and without vector code: it only slows down loops of a few rounds."""
     directory = cache_directory()
     if directory is not None:
-        os.environ["NUMBA_CACHE_DIR"] = str(directory / "numba")
+        os.environ["NUMBA_CACHE_DIR"] = str(directory / NUMBA_FOLDER)
+        _trust_numba_cache(directory / NUMBA_FOLDER)
     os.environ["NUMBA_LOOP_VECTORIZE"] = os.environ["NUMBA_SLP_VECTORIZE"] = "0"
     import numba
 
     return numba
+
+
+NUMBA_FOLDER, _DIGESTS = "numba", "digests.txt"
+"""Numba's own cache, and in it the digests of its files, which Numba does not check."""
+
+
+@cache
+def _trust_numba_cache(folder: Path) -> None:
+    """Delete what no process has noted, or what has changed since; note what this process adds when it ends."""
+    for path in damaged_numba_files(folder):
+        with contextlib.suppress(OSError):  # another process has deleted it, or the checkout is read-only
+            path.unlink()
+    atexit.register(_note_numba_cache, folder)
+
+
+def damaged_numba_files(folder: Path) -> list[Path]:
+    """Files of Numba's cache whose content nobody noted, sorted; Numba makes again what is missing."""
+    noted = _noted(folder)
+    return [path for path in _numba_files(folder) if _noted_line(path, folder) not in noted]
+
+
+def _numba_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.nb[ci]") if path.is_file())
+
+
+def _noted(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset((folder / _DIGESTS).read_text("utf-8", "replace").splitlines())
+    except OSError:
+        return frozenset()
+
+
+def _noted_line(path: Path, folder: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        content = b""
+    return f"{hashlib.blake2b(content, digest_size=16).hexdigest()} {path.relative_to(folder).as_posix()}"
+
+
+def _note_numba_cache(folder: Path) -> None:
+    """Note the digests of all files that are there now; what two processes note at once is compiled again at worst."""
+    lines = [_noted_line(path, folder) for path in _numba_files(folder)]
+    if lines and frozenset(lines) != _noted(folder):
+        with contextlib.suppress(OSError):
+            _write_whole(folder / _DIGESTS, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _is_damaged_note(folder: Path) -> bool:
+    """True if a line of the noted digests is of no file."""
+    names = {path.relative_to(folder).as_posix() for path in _numba_files(folder)}
+    return any(line[33:] not in names for line in _noted(folder))
 
 
 NativeFunction = Callable[..., None]
@@ -171,19 +226,35 @@ def _read(path: Path | None) -> tuple[str, bytes] | None:
     return parts[1].decode(), parts[2]
 
 
+def damaged_files(caches: Path) -> list[Path]:
+    """Machine code and files of Numba below `.cache/kernels` whose content is not what was written, sorted."""
+    stored = [path for path in sorted(caches.glob("*/*.o")) if _read(path) is None]
+    for folder in sorted(caches.glob(f"*/{NUMBA_FOLDER}")):
+        stored += damaged_numba_files(folder)
+        stored += [folder / _DIGESTS] if _is_damaged_note(folder) else []
+    return stored
+
+
 def _store(path: Path | None, symbol: str, code: bytes) -> None:
     if path is None:
         return
     digest = hashlib.blake2b(symbol.encode() + code, digest_size=16).hexdigest()
-    try:
+    with contextlib.suppress(OSError):  # a read-only checkout: compile in each process
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        _write_whole(path, digest.encode() + b"\n" + symbol.encode() + b"\n" + code)
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file under another name, then rename it; a crash of the machine may leave it empty, which is noticed."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
         with os.fdopen(handle, "wb") as stream:
             os.fchmod(handle, 0o644)  # other users of a shared checkout load it too
-            stream.write(digest.encode() + b"\n" + symbol.encode() + b"\n" + code)
+            stream.write(content)
         os.replace(temporary, path)
-    except OSError:
-        return  # a read-only checkout: compile in each process
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 _engines: list[Any] = []  # keeps loaded code alive as long as the process

@@ -89,6 +89,26 @@ def test_a_damaged_object_file_is_compiled_again(tmp_path: Path, monkeypatch: py
     assert (record["finished"], record["latency"]) == (2, 7)
 
 
+def test_damaged_files_of_numba_are_not_read(tmp_path: Path) -> None:
+    """A file that was changed, or that a killed process left without noting it, is deleted before Numba looks."""
+    numba = tmp_path / "digest/numba"
+    intact, changed, unknown = (numba / name for name in ("a/f.1.nbc", "a/f.nbi", "b/g.1.nbc"))
+    for path in (intact, changed, unknown):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"code of " + path.name.encode())
+    compiled._note_numba_cache(numba)
+    assert compiled.damaged_files(tmp_path) == []
+    changed.write_bytes(b"Code of f.nbi")
+    unknown.with_name("h.1.nbc").write_bytes(b"more")
+    assert compiled.damaged_numba_files(numba) == [changed, unknown.with_name("h.1.nbc")]
+    note = numba / "digests.txt"
+    note.write_text(note.read_text("utf-8").replace("a/f.1.nbc", "a/f.0.nbc"), "utf-8")
+    assert note in compiled.damaged_files(tmp_path)
+    note.write_text(note.read_text("utf-8").replace("a/f.0.nbc", "a/f.1.nbc"), "utf-8")
+    compiled._trust_numba_cache.__wrapped__(numba)
+    assert sorted(path.name for path in tmp_path.rglob("*.nb?")) == ["f.1.nbc", "g.1.nbc"]
+
+
 def test_nothing_is_stored_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a project folder there is no place for object files, and none is asked for."""
     monkeypatch.setattr(compiled, "cache_directory", lambda: None)

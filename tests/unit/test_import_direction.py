@@ -10,7 +10,7 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
-    ("compiled", "errors", "operator_groups", "registry", "steps"),
+    ("bytecode", "compiled", "errors", "operator_groups", "registry", "steps"),
     ("parameters", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
     ("objectives", "profile"),
     ("file_kinds", "processes", "validation"),

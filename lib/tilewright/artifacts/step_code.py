@@ -12,11 +12,12 @@ Python's own parser.
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from tilewright import bytecode
 from tilewright.artifacts.digests import DIGEST_BYTES
 from tilewright.registry import entered
 from tilewright.stage_table import CORE, modules_of
@@ -35,10 +36,14 @@ _NAMES = re.compile(rb"\w+")
 
 
 class SourceTree:
-    """The sources of the package in a folder, each file read once. Files are named relative to the folder."""
+    """The sources of the package in a folder, each file read once. Files are named relative to the folder.
 
-    def __init__(self, package: Path) -> None:
+    `imported` has what was read of modules when they were imported, by their names: what runs.
+    """
+
+    def __init__(self, package: Path, imported: Mapping[str, bytes] | None = None) -> None:
         self.package = package
+        self._as_imported = imported or {}
         self._prefix = f"{package}{os.sep}"
         self._sources: dict[str, bytes] = {}
         self._imports: dict[str, frozenset[str]] = {}
@@ -57,7 +62,9 @@ class SourceTree:
 
     def source(self, file: str) -> bytes:
         """The bytes of a file."""
-        if file not in self._sources:
+        if file not in self._sources and (kept := self._as_imported.get(module_name(file))) is not None:
+            self._sources[file] = kept
+        elif file not in self._sources:
             with open(f"{self._prefix}{file}", "rb", buffering=0) as stream:  # quicker than by a Path, for hundreds
                 self._sources[file] = stream.read()
         return self._sources[file]
@@ -153,7 +160,7 @@ class StepCode:
 
 
 DISPATCH = (
-    *("tilewright", "tilewright.stages", "tilewright.cli.main", "tilewright.cli.options"),
+    *("tilewright", "tilewright.bytecode", "tilewright.stages", "tilewright.cli.main", "tilewright.cli.options"),
     *("tilewright.cli.parameter_options", "tilewright.cli.planned"),
     *("tilewright.configuration", "tilewright.configuration.arguments"),
     *("tilewright.artifacts.step_code", "tilewright.steps", "tilewright.stage_table"),
@@ -252,7 +259,7 @@ def code_files(step: str, tree: SourceTree) -> list[str]:
     return _files_of(tree, CODE_OF[step])
 
 
-_running_tree = cache(lambda: SourceTree(PACKAGE))
+_running_tree = cache(lambda: SourceTree(PACKAGE, bytecode.SOURCES))
 
 
 @cache

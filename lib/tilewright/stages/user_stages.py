@@ -1,7 +1,7 @@
 """Stages that a user wrote: found by dotted path below the working folder, and known by the digest of their code.
 
 `config.stages.bound.MinimalEnergyUnderLatency` is the class of that name in `config/stages/bound.py`. Modules are
-imported under their dotted names; `sys.path` is left as it was, and no bytecode is written beside the files.
+imported under their dotted names from their source, never from bytecode; `sys.path` is left as it was.
 
 What stages are, as JSON: two searches with equal identities give equal results, so one can stand for the other.
 """
@@ -9,18 +9,21 @@ What stages are, as JSON: two searches with equal identities give equal results,
 import ast
 import importlib.util
 import inspect
+import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest, input_digest
-from tilewright.artifacts.step_code import code_digest, code_digest_of_modules
+from tilewright.artifacts.step_code import NAME, code_digest, code_digest_of_modules
+from tilewright.bytecode import SourceLoader
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.search.store import problem_key
 from tilewright.stages.base import Stage, is_own, problem_in_code
@@ -147,7 +150,7 @@ def _load_module(name: str, path: Path, folder: Path) -> ModuleType:
         if known is not None and known[0] == digest:
             return known[1]
         _forget(files, path, folder)
-        spec = importlib.util.spec_from_file_location(name, path)
+        spec = importlib.util.spec_from_file_location(name, path, loader=SourceLoader(name, str(path)))
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -173,14 +176,35 @@ def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
 
 @contextmanager
 def _importing_from(*folders: Path) -> Iterator[None]:
-    """Look for modules in these folders first, and write no bytecode: it would not notice quick edits."""
-    before = sys.path[:], sys.dont_write_bytecode
-    sys.path[:0] = dict.fromkeys(str(folder) for folder in folders)
-    sys.dont_write_bytecode = True
+    """Look for modules in these folders first, and neither read nor write bytecode of what lies there: it would not
+    notice quick edits."""
+    places = tuple(dict.fromkeys(str(folder) for folder in folders))
+    before, finder = sys.path[:], _SourceFinder(places)
+    sys.path[:0] = places
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        sys.path[:], sys.dont_write_bytecode = before
+        sys.path[:] = before
+        sys.meta_path.remove(finder)
+
+
+class _SourceFinder:
+    """Finds modules as Python does, and has those below some folders, but for installed ones, run from their source."""
+
+    def __init__(self, folders: tuple[str, ...]) -> None:
+        self.folders = tuple(os.path.join(folder, "") for folder in folders)
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The module, if it is one that a user wrote."""
+        if name.partition(".")[0] == NAME:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader or not spec.origin:
+            return None
+        if not spec.origin.startswith(self.folders) or {"site-packages", "dist-packages"} & {*Path(spec.origin).parts}:
+            return None
+        return importlib.util.spec_from_file_location(name, spec.origin, loader=SourceLoader(name, spec.origin))
 
 
 class SearchIdentity:

@@ -33,8 +33,8 @@ FINDS_BY_NAME = {
     *("workload/onnx/operators/__init__.py", "registry.py"),
 }
 """Modules that import others by names, which stand there as texts, or in the entries of registries."""
-FINDS_ELSEWHERE = {"stages/user_stages.py", "workload/onnx/resolution/inference_child.py"}
-"""Modules that import by name what is no part of the package."""
+FINDS_ELSEWHERE = {"bytecode.py", "stages/user_stages.py", "workload/onnx/resolution/inference_child.py"}
+"""Modules that import by name what is no part of the package, or that say how modules are found."""
 
 
 def names_imported(file: str) -> Iterator[str]:

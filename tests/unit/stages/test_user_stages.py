@@ -1,5 +1,7 @@
 """Stages of users: found by dotted path, known by their code, and told by file and line where they fail."""
 
+import os
+import py_compile
 import re
 import sys
 from pathlib import Path
@@ -163,6 +165,22 @@ def test_loading_leaves_no_traces(folder: Path) -> None:
     assert sorted(path.name for path in (folder / "mine").iterdir()) == ["beside.py", "helper.py", "own.py"]
     assert sys.modules[kind.__module__].total == 3
     assert kind.name() == "mine.own.Own"
+
+
+def test_bytecode_of_other_tools_is_not_run(folder: Path) -> None:
+    """Of the file and of its neighbour lies bytecode that is as old and large as they are, and says another number."""
+    write(folder, "number = 1\n", "mine/helper.py")
+    write(folder, "from mine.helper import number\nown = 1\n" + stage("yield from rest(item)"))
+    for name in ("helper", "own"):
+        path = folder / "mine" / f"{name}.py"
+        text, age = path.read_text("utf-8"), path.stat()
+        path.write_text(text.replace(" = 1", " = 2"), "utf-8")
+        os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
+        py_compile.compile(str(path), invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
+        path.write_text(text, "utf-8")
+        os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
+    module = sys.modules[load_class("mine.own.Own").__module__]
+    assert (module.own, module.number) == (1, 1)
 
 
 def test_an_edited_file_is_loaded_anew(folder: Path) -> None:
