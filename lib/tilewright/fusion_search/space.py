@@ -11,9 +11,9 @@ from tilewright.fusion.weights import network_input_operands, weight_bits, weigh
 from tilewright.fusion_search.plan import LayerTiles, Loops, Plan, layers_of
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, TilingEntry
+from tilewright.mapping.dataflows import constraints_on_core
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.words import ALL_TILES
-from tilewright.stages.multi.core_mapping import constraints_on_core
 from tilewright.stages.multi.items import SystemProblem
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
@@ -281,6 +281,8 @@ def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -
         factors = [factor for _, loops in unrolling for name, factor in loops if name == dimension]
         if factors:
             return math.prod(factors)
+    if core.exclusive_dataflows:
+        return 1
     if any(layer.size_of.get(name, 1) > 1 for unrolling in tried for _, loops in unrolling for name, _ in loops):
         return 1
     return max((size for _, size in core.operational_array.dimensions), default=1)

@@ -125,6 +125,8 @@ class Core:
     """0: not given (`hardware.static_power`)."""
     unseen_leakage_mw: float = field(default=0.0, metadata=LEFT_OUT)
     """Static power of memories that a core as a layer sees it does not have, and that leak all the same."""
+    exclusive_dataflows: bool = field(default=False, metadata=LEFT_OUT)
+    """Whether the array does nothing but its dataflows (`mapping.dataflows`)."""
 
     @cached_property
     def frame(self) -> "Core":

@@ -206,6 +206,7 @@ def core_of(entry: HardwareFile) -> Core:
         operator_types=tuple(entry.operator_types),
         area_unit=area_unit(entry),
         clock_frequency_mhz=entry.clock_frequency or 0.0,
+        exclusive_dataflows=bool(entry.exclusive_dataflows),
     )
 
 

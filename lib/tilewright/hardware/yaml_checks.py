@@ -187,6 +187,7 @@ def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
     return found
 
 
+EXCLUSIVE = "exclusive_dataflows"
 USUAL_LOOPS = ("B", "K", "G", "C", "D", "H", *(tensor + axis for tensor in "OIF" for axis in "XYZ"))
 """Names that the layers of ONNX networks and the example networks of ZigZag use, besides D0 to D9."""
 _USUAL_LOOP = re.compile(f"{'|'.join(USUAL_LOOPS)}|D[0-9]")
@@ -210,6 +211,20 @@ def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEn
             else:
                 _check_size(place.within(name), loops, size_of.get(name))
     problems.repeated((), [_meaning(entry) or None for entry in alternatives], "this dataflow is given before")
+
+
+def _check_exclusive_dataflows(problems: Problems, entry: HardwareFile, use: str) -> None:
+    """Record an array that may do nothing at all; note where nothing reads what the key restricts."""
+    if not entry.exclusive_dataflows:
+        return
+    if not entry.dataflows and not problems.has("dataflows"):
+        message = "there are no `dataflows`: give those of the array, or leave the key out"
+        problems.at((EXCLUSIVE,), message, WRITTEN, "false")
+    elif use == ALONE:
+        said = "restricts runs of several cores; on one core the mapping file says what the array does"
+        problems.notice((EXCLUSIVE,), said)
+    elif use == STORE:
+        problems.notice((EXCLUSIVE,), "not used: no layer runs on a core that only stores")
 
 
 def _check_size(problems: Problems, loops: list[tuple[str, int]], size: int | None) -> None:
@@ -269,6 +284,7 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
     problems.repeated(("operator_types",), entry.operator_types or (), "is listed twice")
     if entry.operational_array is not None:
         check_dataflows(problems.within("dataflows"), entry.dataflows, entry.operational_array)
+    _check_exclusive_dataflows(problems, entry, use)
     if use == ALONE and not entry.clock_frequency and not problems.has(CLOCK_KEY):
         _check_clock(problems, entry, memories)
     if use == OFF_CHIP:

@@ -235,6 +235,9 @@ class HardwareFile(Entry):
     dataflows: _Dataflows | None = None
     """Spatial mapping where the mapping file gives none: for array dimensions their loops, as `K, 16`; or a list of
     such tables, of which each layer gets the best. Runs of several cores use it, those of one core do not."""
+    exclusive_dataflows: bool | None = None
+    """`true`: the array does nothing but its `dataflows`. Sides of it for which a layer has no loop there are idle; a
+    layer without any of their loops runs on one unit. `false`, the default: a search finds something for these."""
     operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
     """What the core can run: ONNX operator types (`MaxPool`) and groups of them (`mac`, `vector`, `pooling`,
     `elementwise`, `normalization`, `reduction`, `softmax`, `all`). What it cannot run costs nothing and is listed."""

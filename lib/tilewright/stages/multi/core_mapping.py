@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, nearest_name
 from tilewright.fusion.graph import CnGraph
-from tilewright.hardware.core import Core, Dataflow
+from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import without_leakage
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
-from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.dataflows import constraints_on_core, refusal
 from tilewright.mapping.runnable import core_choice
 from tilewright.objectives import ranking
 from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
@@ -37,31 +37,6 @@ from tilewright.stages.run import below_workload, default_pipeline
 from tilewright.stages.user_stages import SearchIdentity
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
-
-
-def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
-    """What the mapping file says, as far as it is for this core, with each spatial mapping that is to be tried.
-
-    The spatial mapping of the file counts if the core has all the array dimensions that it names: systems of unlike
-    cores share one file. Else each dataflow of the core counts, for the array dimensions to which it gives a loop that
-    the layer has; a dataflow without any is left out. What is left open is searched, as are array dimensions in the
-    single flow that the file leaves open: everything, where no dataflow is for the layer.
-    """
-    array = core.operational_array.size_of
-    if constraints.spatial_mapping and all(name in array for name, _ in constraints.spatial_mapping):
-        return (constraints,)
-    usable = dict.fromkeys(part for dataflow in core.dataflows if (part := _part_for(layer, core, dataflow)))
-    return tuple(replace(constraints, spatial_mapping=dataflow) for dataflow in usable or ((),))
-
-
-def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """The array dimensions of a dataflow that get a loop which the layer has."""
-    return tuple(
-        (name, factors)
-        for name, factors in dataflow
-        if name in core.operational_array.size_of
-        and any(layer.size_of.get(dimension, 1) > 1 for dimension, _ in factors)
-    )
 
 
 @dataclass(frozen=True)
@@ -281,6 +256,8 @@ def _plan(
     if cost_class.leaves_partial_sums:
         layer = _with_partial_results(layer)
     choices = constraints_on_core(cost_class.constraints, layer, system.core)
+    if not choices:
+        return _Plan(cost_class, reason=refusal(cost_class.constraints, layer, system.core))
     kept = Needs({link[operand]: needs[operand] for operand in layer.operands}, needs[OTHER])
     attempts = []
     reason = "what streams never, such as a bias, does not fit"

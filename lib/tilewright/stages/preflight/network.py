@@ -28,6 +28,7 @@ from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.yaml_reader import check_mapping_against_workload, document_behind, readable_mapping
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi.items import SystemProblem, has_lines, read_parts, system_problem
+from tilewright.stages.preflight.array_use import check_exclusive_dataflows
 from tilewright.stages.preflight.cores import CoreNames, check_array_names, check_cores, check_ids, dataflow_problems
 from tilewright.stages.preflight.cutting import check_cutting, check_exchange
 from tilewright.stages.preflight.needs import offchip_problems, prefetch_problems
@@ -91,7 +92,8 @@ def preflight(
     Wrong are unknown cores, cores that cannot run what they are named for, layers that no core can run, tiles larger
     than every layer they are for, unknown loop dimensions, stacks of unknown layers, fixed lists of cores that do not
     match the groups of their layers, memories without room for one element, cores between which data cannot move, a
-    missing off-chip core, loop dimensions in dataflows that no layer has, and operands to prefetch that no layer has.
+    missing off-chip core, loop dimensions in dataflows that no layer has, spatial mappings that no core does, and
+    operands to prefetch that no layer has.
 
     `options` are None where they are wrong themselves: whatever they decide is left out. A mapping of which a part
     could not be read says nothing about which cores must exchange data.
@@ -99,6 +101,7 @@ def preflight(
     problems = Problems(document_behind(problem.mapping, problem.mapping_file))
     check_cores(problems, problem)
     check_array_names(problems, problem)
+    check_exclusive_dataflows(problems, problem)
     _check_reach(problems, problem)
     tiling = check_cutting(problems, problem.workload, problem.mapping, problem.accelerator, options)
     if not any(node.layer for node in problem.workload.nodes):

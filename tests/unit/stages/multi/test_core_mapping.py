@@ -11,10 +11,11 @@ from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import POOLING, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.dataflows import constraints_on_core
 from tilewright.scheduling.core_costs import CoreCostRow, Stream, cost_classes, write_core_costs
 from tilewright.search.store import Store
 from tilewright.sources import parse_accelerator
-from tilewright.stages.multi.core_mapping import constraints_on_core, map_core
+from tilewright.stages.multi.core_mapping import map_core
 from tilewright.stages.run import map_layer
 from tilewright.workload.graph import Workload
 

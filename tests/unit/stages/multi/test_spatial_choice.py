@@ -4,9 +4,10 @@ import pytest
 from onnx.helper import make_node
 from tilewright.hardware.core import Core, Dataflow
 from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.dataflows import constraints_on_core
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.search.options import SearchOptions
-from tilewright.stages.multi.core_mapping import constraints_on_core, map_core
+from tilewright.stages.multi.core_mapping import map_core
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 

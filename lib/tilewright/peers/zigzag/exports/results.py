@@ -327,6 +327,7 @@ def _accelerator(core: Core) -> JsonObject:
         "memory_hierarchy": [texts[index] for index in hierarchy.topological_order],
         "mem_hierarchy_dict": {operand: [texts[index] for index in chain] for operand, chain in levels.items()},
         "dataflows": _dataflows(core),
+        **({"exclusive_dataflows": True} if core.exclusive_dataflows else {}),
         "mem_size_dict": {
             operand: [core.memories[index].size_bits for index in chain] for operand, chain in levels.items()
         },
