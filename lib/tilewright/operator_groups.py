@@ -51,6 +51,22 @@ OPERATOR_TYPES_OF: dict[str, tuple[str, ...]] = {
 OTHER_TYPES: tuple[str, ...] = ("AffineGrid", "Col2Im", "GridSample", "Resize", "Upsample")
 """Operators for vector units that are in no group of their own."""
 
+SEQUENCE_TYPES: tuple[str, ...] = (
+    *("ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt", "SequenceConstruct"),
+    *("SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence"),
+)
+"""Operators that put tensors into sequences and take them out again: they move data, and compute nothing."""
+
+UNMODELLED_WITHOUT_MACS: tuple[str, ...] = (
+    *("Multinomial", "NonMaxSuppression", "NonZero", "Unique"),  # they compare and choose
+    *("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"),  # they work on text
+    *("ai.onnx.ml::ArrayFeatureExtractor", "ai.onnx.ml::Binarizer", "ai.onnx.ml::CastMap", "ai.onnx.ml::Imputer"),
+    *("ai.onnx.ml::CategoryMapper", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::FeatureVectorizer"),
+    *("ai.onnx.ml::LabelEncoder", "ai.onnx.ml::OneHotEncoder", "ai.onnx.ml::ZipMap"),  # they look up, or compare
+)
+"""Operators (those of other domains with the domain) that are not modelled, and surely multiply and accumulate nothing.
+The multiply-accumulates of any other operator that is not modelled are unknown."""
+
 GROUPS: tuple[str, ...] = (MAC, VECTOR, *OPERATOR_TYPES_OF, ALL)
 """All groups."""
 

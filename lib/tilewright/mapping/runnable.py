@@ -19,7 +19,8 @@ from tilewright.operator_groups import (
     KNOWN_TYPES,
     MAC,
     MAC_TYPES,
-    OPERATOR_TYPES_OF,
+    SEQUENCE_TYPES,
+    UNMODELLED_WITHOUT_MACS,
     VECTOR,
     VECTOR_UNIT,
     bare_type,
@@ -39,8 +40,6 @@ layer for it."""
 
 UNSUPPORTED = "unsupported"
 """Status of a node of which the reader says that its work is not modelled (see coverage.json)."""
-_CONTROL_FLOW = ("If", "Loop", "Scan")
-_VECTOR_GROUPS = tuple(OPERATOR_TYPES_OF)
 
 
 @dataclass(frozen=True)
@@ -201,13 +200,18 @@ def _row(operator_type: str, reason: str, nodes: list[WorkloadNode]) -> Uncosted
     count = sum({node.origin or node.name: node.repeats for node in nodes}.values())
     if all(node.layer is not None for node in nodes):
         return UncostedWork(operator_type, reason, count, *work_of(nodes))
+    macs = [node.uncosted_mac_count for node in nodes]
+    if None not in macs:
+        return UncostedWork(operator_type, reason, count, sum(mac for mac in macs if mac is not None), None)
     return UncostedWork(operator_type, reason, count, None if _may_do_macs(operator_type) else 0, None)
 
 
 def _may_do_macs(operator_type: str) -> bool:
-    """False for operators of the standard, and of known types, that do not multiply and accumulate."""
+    """False for operators of which it is known that they do not multiply and accumulate; no other one is taken so."""
+    if operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):
+        return False
     name = bare_type(operator_type)
-    return name in (*MAC_TYPES, *_CONTROL_FLOW) or (name != operator_type and not is_listed(name, _VECTOR_GROUPS))
+    return name in MAC_TYPES or name not in KNOWN_TYPES
 
 
 COMPUTES_NOTHING = ", which computes nothing"

@@ -1,7 +1,5 @@
 """Tables of a parsed network: its layers with their work and their tensors, and what of it is costed."""
 
-from collections.abc import Sequence
-
 import pandas
 
 from tilewright.operator_groups import work_counts
@@ -74,11 +72,11 @@ def workload_text(workload: Workload) -> str:
 
 def coverage_text(coverage: Coverage) -> str:
     """What of a network is costed, by operator type, for the terminal; then the notices."""
-    total = coverage.total_mac_count
+    share_is_known = coverage.modelled_mac_share is not None
     numbers = ("nodes", "MACs", "share\nof MACs", "other\noperations", "bytes read\nand written")
     table = text_table("Coverage", ("operator", "status"), numbers)
     for row in coverage.operators:
-        share = f"{row.mac_count / total:.1%}" if row.mac_count and total else "-"
+        share = _share(row.mac_count / coverage.total_mac_count if share_is_known else None) if row.mac_count else "-"
         counts = (str(row.node_count), _number(row.mac_count), share, _number(row.operation_count), _bytes(row))
         table.add_row(row.operator_type, row.status, *counts)
     table.add_section()
@@ -87,17 +85,17 @@ def coverage_text(coverage: Coverage) -> str:
         "",
         str(sum(row.node_count for row in coverage.operators)),
         f"{coverage.modelled_mac_count:,}",
-        _share(coverage.modelled_mac_share, [row.mac_count for row in coverage.operators]),
-        _share(coverage.modelled_operation_share, [row.operation_count for row in coverage.operators]),
+        _share(coverage.modelled_mac_share),
+        _share(coverage.modelled_operation_share),
         "",
     )
     notes = "".join(f"note: {_shortened(notice)}\n" for notice in coverage.notices)
     return render(table, _WIDTH) + notes
 
 
-def _share(share: float, counts: Sequence[int | None]) -> str:
-    """A share of work, which is one of what is known of it where some counts are unknown."""
-    return f"{share:.1%}" + (" of known" if None in counts else "")
+def _share(share: float | None) -> str:
+    """A share of work, which is unknown where the whole is."""
+    return "unknown" if share is None else f"{share:.1%}"
 
 
 def _number(count: int | None) -> str:

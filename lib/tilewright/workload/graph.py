@@ -77,6 +77,9 @@ class WorkloadNode:
     """How many nodes of the network, equal but for their data, this one stands for: a block of a language model that
     repeats is there once. They run one after another, and all totals count each of them."""
 
+    uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
+    """Multiply-accumulates of an operator with status `unsupported`; None if they are not known, and for the rest."""
+
 
 @dataclass(frozen=True)
 class Workload:

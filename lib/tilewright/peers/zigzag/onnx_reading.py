@@ -12,17 +12,18 @@ except that a constant first operand of a matrix product is W.
 """
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import onnx
 
 from tilewright.errors import InputError, Problem
+from tilewright.operator_groups import MAC_TYPES
 from tilewright.profile import ModelProfile
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx import products
+from tilewright.workload.onnx.counting import NOTHING, WorkCounter, works_alone
 from tilewright.workload.onnx.coverage import (
     MODELLED,
     PASS_THROUGH,
@@ -31,10 +32,13 @@ from tilewright.workload.onnx.coverage import (
     OperatorCoverage,
     build_coverage,
 )
-from tilewright.workload.onnx.macs import CONTROL_FLOW, counted_macs, does_macs
+from tilewright.workload.onnx.macs import is_counted
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, OperandRoles, Shape, Shapes
+from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.resolution.functions import (
     RANDOM_OPERATORS,
+    graph_constants,
+    read_functions,
     run_order,
     tensor_makers,
     tensors_read,
@@ -199,6 +203,7 @@ class _Reader:
         self.entries: list[OperatorCoverage] = []
         self.remarks: dict[str, list[str]] = {}
         self.topology, self.shapes = self._structure(options)
+        self.counter = WorkCounter(model, self.shapes, dict(options.branches))
         self.network_outputs = {value.name for value in model.graph.output}
 
     def _structure(self, options: NetworkOptions) -> tuple[Topology, Shapes]:
@@ -215,8 +220,7 @@ class _Reader:
         rest = given.dims.keys() - given.used or any(name in inner for name, _ in options.input_shapes)
         if wrong and not rest:
             raise InputError(wrong)
-        required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
-        return topology, _tensor_shapes(self.model, resolved, required, options, self.notices, must_infer=bool(rest))
+        return topology, _tensor_shapes(self.model, resolved, topology, options, self.notices, must_infer=bool(rest))
 
     def read(self) -> tuple[WorkloadNode, ...]:
         nodes = []
@@ -287,13 +291,15 @@ class _Reader:
         is_empty = node.proto.op_type in _MATRIX_PRODUCTS and self._is_empty(node)
         if is_empty:
             self._remark("a tensor without elements: no layer", node)
-        macs = 0 if is_empty or self._is_free_function(node) else counted_macs(node, self.shapes)
-        status = PASS_THROUGH if macs == 0 else UNSUPPORTED
+        is_source = node.proto.domain not in STANDARD_DOMAINS and not any(node.inputs)
+        is_constant = node.node_id in self.topology.constant_nodes and not is_source
+        work = NOTHING if is_empty or is_constant else self.counter.work_of(node)
+        macs, status = work.mac_count, PASS_THROUGH if work.is_free else UNSUPPORTED
         # What else these operators compute is none of this reading's business.
         self.entries.append(OperatorCoverage(node.operator_type, status, 1, macs, None, None))
         if status == UNSUPPORTED:
-            work = "work unknown" if macs is None else "multiply-accumulates counted, not costed"
-            self._remark(f"{node.operator_type} is not modelled and passed through without cost ({work})", node)
+            told = "work unknown" if not work.is_known else "multiply-accumulates counted, not costed"
+            self._remark(f"{node.operator_type} is not modelled and passed through without cost ({told})", node)
         return WorkloadNode(
             node.node_id,
             node.name,
@@ -305,6 +311,7 @@ class _Reader:
             origin=node.name,
             origin_type=node.operator_type,
             status=status,
+            uncosted_mac_count=macs if status == UNSUPPORTED else None,
         )
 
     def _output_elements(self, node: OnnxNode) -> int | None:
@@ -313,15 +320,6 @@ class _Reader:
 
     def _is_network_output(self, node: OnnxNode) -> bool:
         return any(name in self.network_outputs for name in node.outputs)
-
-    def _is_free_function(self, node: OnnxNode) -> bool:
-        """Whether the operator is a function of this model (Silu, say) in whose body nothing multiplies and adds."""
-        return any(
-            function.domain == node.proto.domain
-            and function.name == node.proto.op_type
-            and not any(does_macs(OnnxNode(0, "", inner)) for inner in function.node)
-            for function in self.model.functions
-        )
 
     def _edges(self, node: OnnxNode) -> tuple[tuple[str, int], ...]:
         if not self.profile.trace_onnx_constants:
@@ -336,9 +334,7 @@ class _Reader:
 
 def _required_tensors(node: OnnxNode) -> list[str]:
     """The tensors whose shapes are needed to cost a node, or to count its work."""
-    if not does_macs(node) or node.proto.domain not in STANDARD_DOMAINS:
-        return []
-    if node.proto.op_type in CONTROL_FLOW:
+    if node.proto.domain not in STANDARD_DOMAINS or not (is_counted(node) or node.proto.op_type in MAC_TYPES):
         return []
     needed = list(node.outputs[:1])
     operator_type = node.proto.op_type
@@ -352,19 +348,39 @@ def _required_tensors(node: OnnxNode) -> list[str]:
 def _tensor_shapes(
     model: onnx.ModelProto,
     resolved: ResolvedInputs,
-    required: Collection[str],
+    topology: Topology,
     options: NetworkOptions,
     notices: list[str],
     *,
     must_infer: bool = False,
 ) -> dict[str, Shape]:
-    """Tensor -> sizes; they are inferred only if the stored shapes leave out a `required` tensor, or if they must be.
+    """Tensor -> sizes; they are inferred only if the stored shapes leave out one that is needed, or if they must be.
 
-    Raises InputError when the inference finds the model inconsistent.
+    Raises InputError when the inference finds the model inconsistent, unless the shapes are needed only to count the
+    work of operators that are read by themselves: that is then unknown.
     """
     shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
-    if not must_infer and all(tensor in shapes for tensor in required):
+    required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
+    must_infer = must_infer or any(tensor not in shapes for tensor in required)
+    if not must_infer and not _lacks_shapes(model, topology, shapes):
+        return shapes
+    try:
+        graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))
+    except InputError:
+        if must_infer:
+            raise
         return shapes
     notices.append("the file does not store all shapes; they were inferred")
-    graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))
     return {name: facts.shape for name, facts in graph.tensors.items()} | shapes
+
+
+def _lacks_shapes(model: onnx.ModelProto, topology: Topology, shapes: Shapes) -> bool:
+    """Whether the shape of a tensor is missing that is read by an operator whose work is counted by itself."""
+    register_operators()
+    functions = read_functions(model).functions
+    known = shapes.keys() | {name for name, _ in graph_constants(model.graph)}
+    for node in topology.nodes:
+        names = (*node.inputs, *topology.captured.get(node.node_id, ()))
+        if any(name and name not in known for name in names) and works_alone(node, functions):
+            return True
+    return False

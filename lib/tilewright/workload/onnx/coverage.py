@@ -1,6 +1,6 @@
 """What of a network is costed and what is not: every operator type with its share of the work."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,21 +49,23 @@ class Coverage:
         return sum(row.mac_count or 0 for row in self.operators)
 
     @property
-    def modelled_mac_share(self) -> float:
-        """Share (0 to 1) of the known multiply-accumulates that is costed; 1 for a network without any."""
-        return _share(self.modelled_mac_count, self.total_mac_count)
+    def modelled_mac_share(self) -> float | None:
+        """Share (0 to 1) of the multiply-accumulates that is costed; 1 for a network without any, None where those of
+        an operator are unknown."""
+        return _share(self.modelled_mac_count, [row.mac_count for row in self.operators])
 
     @property
-    def modelled_operation_share(self) -> float:
-        """Share (0 to 1) of the known other operations that is costed; 1 for a network without any."""
+    def modelled_operation_share(self) -> float | None:
+        """Share (0 to 1) of the other operations that is costed; 1 for a network without any, None where those of an
+        operator are unknown."""
         costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
-        return _share(costed, sum(row.operation_count or 0 for row in self.operators))
+        return _share(costed, [row.operation_count for row in self.operators])
 
     @property
-    def modelled_bits_share(self) -> float:
-        """Share (0 to 1) of the known bits read and written by operators that are not unsupported."""
-        known = sum(row.moved_bits or 0 for row in self.operators)
-        return _share(sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED), known)
+    def modelled_bits_share(self) -> float | None:
+        """Share (0 to 1) of the bits read and written by operators that are not unsupported; None where unknown."""
+        costed = sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED)
+        return _share(costed, [row.moved_bits for row in self.operators])
 
     @property
     def is_complete(self) -> bool:
@@ -103,7 +105,11 @@ def _is_costed(row: OperatorCoverage) -> bool:
     return row.status in (MODELLED, APPROXIMATED)
 
 
-def _share(part: int, total: int) -> float:
+def _share(part: int, counts: Sequence[int | None]) -> float | None:
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
+        return None
+    total = sum(known)
     return part / total if total else 1.0
 
 

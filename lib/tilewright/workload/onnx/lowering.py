@@ -21,6 +21,7 @@ from tilewright.workload.network_options import ASSUMED
 from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED
 from tilewright.workload.onnx.node import (
     SELECTING,
+    STANDARD_DOMAINS,
     OnnxNode,
     Shape,
     overridden_bits,
@@ -29,6 +30,8 @@ from tilewright.workload.onnx.node import (
 )
 
 if TYPE_CHECKING:
+    import onnx
+
     from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts
 from tilewright.workload.nests import NestOperand, accumulates, dimension_names, nest_layer
 
@@ -68,7 +71,8 @@ class Lowering:
     @property
     def opset(self) -> int:
         """Version of the operator set of the node's domain."""
-        return self.graph.opsets.get(self.node.proto.domain, 1)
+        opsets = self.node.opsets or self.graph.opsets
+        return opsets.get("" if self.node.proto.domain in STANDARD_DOMAINS else self.node.proto.domain, 1)
 
     def has_input(self, index: int) -> bool:
         """Whether input `index` is given; an optional one may be absent or empty."""
@@ -290,6 +294,11 @@ def registered_operators() -> Mapping[tuple[str, str], LowerFunction]:
     return dict(_LOWER_FUNCTIONS)
 
 
+def is_registered(node: "onnx.NodeProto") -> bool:
+    """Whether a function is registered for an operator."""
+    return ("" if node.domain in STANDARD_DOMAINS else node.domain, node.op_type) in _LOWER_FUNCTIONS
+
+
 def lower(op: Lowering) -> None:
     """Lower one operator; an operator that nobody registered is unsupported. Raises InputError."""
     proto = op.node.proto
@@ -378,6 +387,7 @@ __all__ = [
     "access",
     "dimension_names",
     "file_tensor",
+    "is_registered",
     "lower",
     "lowers",
     "moved_bits",

@@ -4,7 +4,7 @@ Bits per element: from attributes that a person adds to an ONNX node, from quant
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ class OnnxNode:
     node_id: int
     name: str
     proto: onnx.NodeProto
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    """Domain -> version, where the operator comes from a function that imports other operator sets than the model."""
 
     @property
     def operator_type(self) -> str:

@@ -19,11 +19,18 @@ from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverage, OperatorCoverage, build_coverage
 from tilewright.workload.onnx.loading import load_model
-from tilewright.workload.onnx.lowering import LoweredNode, Lowering, file_tensor, lower, moved_bits, operation_count
+from tilewright.workload.onnx.lowering import (
+    LoweredNode,
+    Lowering,
+    file_tensor,
+    is_registered,
+    lower,
+    moved_bits,
+    operation_count,
+)
 from tilewright.workload.onnx.macs import counted_macs
 from tilewright.workload.onnx.node import OnnxNode, overridden_bits
 from tilewright.workload.onnx.operators import register_operators
-from tilewright.workload.onnx.resolution.control_flow import UNROLLED
 from tilewright.workload.onnx.resolution.inference_guard import start_inference
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts, resolve_graph
 
@@ -86,7 +93,8 @@ def read_every_operator(
     """The (nameless) workload of a model and what of it is costed. Raises InputError with all problems."""
     start_inference()
     register_operators()
-    graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))
+    given = (dict(options.dims), dict(options.input_shapes), dict(options.branches))
+    graph = resolve_graph(model, *given, is_taken=is_registered)
     reading = _Reading(graph, profile, options.precision)
     problems: list[Problem] = []
     for node in graph.nodes:
@@ -133,13 +141,15 @@ class _Reading:
     def _entry(self, op: Lowering) -> OperatorCoverage:
         node, bits = op.node, moved_bits(op)
         if op.status == UNSUPPORTED:
-            shapes = {name: facts.shape for name, facts in self.graph.tensors.items()}
-            macs = counted_macs(node, shapes)
-            if node.proto.op_type in UNROLLED and macs:
-                macs = None  # of one iteration
-            return OperatorCoverage(node.operator_type, op.status, 1, macs, None, bits)
+            return OperatorCoverage(node.operator_type, op.status, 1, self._uncosted_macs(op), None, bits)
         macs, operations = (operation_count(op.lowered, unit) for unit in (MAC_ARRAY, VECTOR_UNIT))
         return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
+
+    def _uncosted_macs(self, op: Lowering) -> int | None:
+        """Multiply-accumulates of an operator that is not modelled, None if they are unknown, and of all others."""
+        if op.status != UNSUPPORTED:
+            return None
+        return counted_macs(op.node, {name: facts.shape for name, facts in self.graph.tensors.items()})
 
     def _add(self, op: Lowering, lowered: LoweredNode) -> None:
         node, node_id = op.node, len(self.nodes)
@@ -161,6 +171,7 @@ class _Reading:
                 origin=self.graph.origins.get(node.node_id, node.name),
                 origin_type=node.operator_type,
                 status=_node_status(op, layer is None),
+                uncosted_mac_count=self._uncosted_macs(op),
                 inputs=lowered.inputs,
                 outputs=lowered.outputs,
                 index_maps=lowered.index_maps,

@@ -1,12 +1,57 @@
 """**Not modelled**, and named in the coverage: work that depends on values or that no loop nest here describes.
 
-Their shapes are known, and every output depends on all inputs.
+Their shapes are known where onnx infers them, and every output depends on all inputs. What stands neither here nor in
+another family is not modelled either, unless onnx defines it by a function, which then stands in its place.
 """
 
+import onnx
+
+from tilewright.operator_groups import SEQUENCE_TYPES
 from tilewright.workload.onnx.lowering import Lowering, lowers
 
+_REASONS = {
+    "": {
+        "how much work there is, and mostly the size of the result, depends on values": (
+            "NonZero Unique NonMaxSuppression Multinomial"
+        ),
+        "no loop nest of the form that layers have describes it": "Det DFT STFT MelWeightMatrix ImageDecoder",
+        "it works on text": "StringConcat StringNormalizer StringSplit RegexFullMatch TfIdfVectorizer",
+        "it moves tensors in and out of a sequence or an optional value that is not known before run time": " ".join(
+            SEQUENCE_TYPES
+        ),
+    },
+    "ai.onnx.ml": {
+        "it looks up values, or makes tables of them": (
+            "ArrayFeatureExtractor CastMap CategoryMapper DictVectorizer FeatureVectorizer LabelEncoder OneHotEncoder "
+            "ZipMap"
+        ),
+        "a classical classifier, regressor or scaler, for which there is no layer": (
+            "Binarizer Imputer LinearClassifier LinearRegressor Normalizer SVMClassifier SVMRegressor Scaler "
+            "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"
+        ),
+    },
+    "ai.onnx.preview.training": {"it is a step of training": "Adagrad Adam Gradient Momentum"},
+}
+"""Domain -> why -> operators."""
+_REASON_OF = {
+    (domain, name): reason
+    for domain, reasons in _REASONS.items()
+    for reason, names in reasons.items()
+    for name in names.split()
+}
 
-@lowers("NonZero", "Unique", "NonMaxSuppression", "Multinomial", "Det", "DFT", "STFT")
-def lower_data_dependent(op: Lowering) -> None:
-    """The work, and mostly the size of the result, depend on values, or no nest of this form exists."""
-    op.unsupported(f"the work of {op.node.operator_type} is not modelled")
+
+def lower_not_modelled(op: Lowering) -> None:
+    """Says so, with the reason."""
+    proto = op.node.proto
+    reason = _REASON_OF["" if proto.domain == "ai.onnx" else proto.domain, proto.op_type]
+    op.unsupported(f"{op.node.operator_type} is not modelled ({reason})")
+
+
+for _domain, _names in ((domain, " ".join(reasons.values()).split()) for domain, reasons in _REASONS.items()):
+    lowers(*_names, domain=_domain)(lower_not_modelled)
+
+
+def is_not_modelled(node: onnx.NodeProto) -> bool:
+    """Whether an operator stands in this list."""
+    return ("" if node.domain == "ai.onnx" else node.domain, node.op_type) in _REASON_OF

@@ -89,6 +89,14 @@ _FIRST_SCAN_WITHOUT_BATCHES = 9
 AXES_ARE_AN_INPUT_SINCE = 13
 
 
+class TooLongDefinitionError(Exception):
+    """A loop in onnx's definition of `operator` runs too often: the operator is then left as it is."""
+
+    def __init__(self, operator: str) -> None:
+        super().__init__(operator)
+        self.operator = operator
+
+
 @dataclass(frozen=True)
 class LoopStep(PendingNode):
     """A loop (the fields of its node are inherited) before iteration `number`."""
@@ -164,6 +172,8 @@ class LoopUnroller:
     def _check_size(self, step: LoopStep, iterations: int) -> None:
         count = self.written + iterations * max(len(step.body.node), 1)
         if count > LARGEST_UNROLLED:
+            if step.definition_of:
+                raise TooLongDefinitionError(step.definition_of)
             message = f"{step.proto.op_type} runs too often: written out, the network has too many operators"
             allowed = f"at most {LARGEST_UNROLLED}"
             raise InputError([Problem(message, path=step.name, value=f"{count} or more", allowed=allowed)])
@@ -326,4 +336,4 @@ def with_captured_inputs(item: PendingNode) -> PendingNode:
 
 def _fields(item: PendingNode) -> dict[str, Any]:
     """Those that a loop inherits from its node."""
-    return {name: getattr(item, name) for name in ("proto", "name", "origin", "opsets", "scope", "bindings")}
+    return {name: getattr(item, name) for name in PendingNode.__dataclass_fields__}

@@ -236,6 +236,8 @@ class PendingNode:
     scope: Mapping[str, str] = field(default_factory=dict)
     """Name inside a subgraph of this node -> name in the network, where they differ."""
     bindings: Bindings = field(default_factory=dict)
+    definition_of: str = ""
+    """The operator by whose definition in onnx, a function, this one stands here ('' if by none)."""
 
 
 class Expander:
@@ -270,17 +272,19 @@ class Expander:
         self.node_names.update(names)
         return [PendingNode(protos[index], names[index], names[index], self.opsets) for index in order]
 
-    def call(self, caller: PendingNode, function: onnx.FunctionProto) -> list[PendingNode]:
-        """The body of `function` in place of its call. Raises InputError for surplus inputs or outputs, and cycles."""
+    def call(self, caller: PendingNode, function: onnx.FunctionProto, *, definition_of: str = "") -> list[PendingNode]:
+        """The body of `function` in place of its call. `definition_of`: the operator that it defines, if onnx wrote it.
+
+        Raises InputError for surplus inputs or outputs, and cycles.
+        """
         call = caller.proto
         if len(call.input) > len(function.input) or len(call.output) > len(function.output):
             message = f"function '{function.name}' is called with more inputs or outputs than it has"
             raise InputError([Problem(message, path=caller.name)])
         scope = dict.fromkeys(function.input, "") | dict(zip(function.input, call.input, strict=False))
         opsets = {standard_domain(opset.domain): opset.version for opset in function.opset_import}
-        body = _Body(
-            function.node, list(function.output), scope, call_bindings(call, function), {**self.opsets, **opsets}
-        )
+        bindings = call_bindings(call, function)
+        body = _Body(function.node, list(function.output), scope, bindings, {**caller.opsets, **opsets}, definition_of)
         return self._expanded(caller, body, caller.origin)
 
     def branch(self, caller: PendingNode, graph: onnx.GraphProto) -> tuple[list[PendingNode], Initialisers]:
@@ -292,7 +296,8 @@ class Expander:
         for name, tensor in graph_constants(graph):
             scope[name] = self._tensor_name(caller, name)
             constants.append((scope[name], tensor))
-        body = _Body(graph.node, [value.name for value in graph.output], scope, caller.bindings, caller.opsets)
+        outputs = [value.name for value in graph.output]
+        body = _Body(graph.node, outputs, scope, caller.bindings, caller.opsets, caller.definition_of)
         return self._expanded(caller, body, None), constants
 
     def iteration(
@@ -304,11 +309,13 @@ class Expander:
         proto = onnx.NodeProto(op_type=caller.proto.op_type, output=results)
         stand_in = PendingNode(proto, label, caller.origin, caller.opsets, caller.scope, caller.bindings)
         outputs = [value.name for value in body.output]
-        return self._expanded(stand_in, _Body(body.node, outputs, scope, caller.bindings, caller.opsets), None)
+        written = _Body(body.node, outputs, scope, caller.bindings, caller.opsets, caller.definition_of)
+        return self._expanded(stand_in, written, None)
 
     def pending(self, caller: PendingNode, proto: onnx.NodeProto, name: str) -> PendingNode:
         """An operator that is added to what stands in the place of another."""
-        return PendingNode(proto, _not_taken(name, self.node_names), caller.origin, caller.opsets)
+        unique = _not_taken(name, self.node_names)
+        return PendingNode(proto, unique, caller.origin, caller.opsets, definition_of=caller.definition_of)
 
     def tensor_name(self, caller: PendingNode, name: str) -> str:
         """A name for a tensor that is added to what stands in the place of an operator."""
@@ -353,7 +360,7 @@ class Expander:
         self, caller: PendingNode, body: "_Body", proto: onnx.NodeProto, name: str, origin: str
     ) -> PendingNode:
         unique = _not_taken(f"{caller.name}/{name}", self.node_names)
-        return PendingNode(proto, unique, origin, body.opsets, body.scope, body.bindings)
+        return PendingNode(proto, unique, origin, body.opsets, body.scope, body.bindings, body.definition_of)
 
     def _tensor_name(self, caller: PendingNode, name: str) -> str:
         return _not_taken(f"{caller.name}/{name}", self.tensor_names)
@@ -368,6 +375,7 @@ class _Body:
     scope: dict[str, str]
     bindings: Bindings
     opsets: Mapping[str, int]
+    definition_of: str = ""
 
 
 def graph_constants(graph: onnx.GraphProto) -> Initialisers:

@@ -21,7 +21,12 @@ from tilewright.workload.onnx.resolution.custom import (
 )
 from tilewright.workload.onnx.resolution.evaluation import LARGEST_VALUES, Values
 from tilewright.workload.onnx.resolution.functions import PendingNode, standard_domain
-from tilewright.workload.onnx.resolution.inference_guard import InferenceError, InferenceTimeoutError, inferred_outputs
+from tilewright.workload.onnx.resolution.inference_guard import (
+    InferenceError,
+    InferenceTimeoutError,
+    defining_function,
+    inferred_outputs,
+)
 from tilewright.workload.onnx.resolution.tensors import KnownTensors, tensor_type
 
 Types = Mapping[str, onnx.TypeProto]
@@ -51,6 +56,11 @@ def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema 
         with contextlib.suppress(onnx.defs.SchemaError):
             return onnx.defs.get_schema(operator, schema.since_version - 1, domain)
     return schema
+
+
+def has_definition(schema: onnx.defs.OpSchema) -> bool:
+    """Whether onnx defines the operator by a function, at least for some of its uses."""
+    return bool(schema.has_function or schema.has_context_dependent_function)  # type: ignore[attr-defined]
 
 
 def standard_types(
@@ -213,6 +223,29 @@ class Inference:
         """Whether onnx knows the operator, so that the types of its inputs are needed."""
         return self._schema(item.proto, item.opsets) is not None
 
+    def definition(self, item: PendingNode, known: KnownTensors) -> onnx.FunctionProto | None:
+        """The function by which onnx defines an operator, None if it has none for this node.
+
+        Raises InputError for what contradicts the definition of the operator.
+        """
+        schema = self._schema(item.proto, item.opsets)
+        if schema is None or not has_definition(schema):
+            return None
+        self.output_types(item, known)  # which refuses what does not fit, in the words of the operator itself
+        types = {name: known.types[name] for name in item.proto.input if name in known.types}
+        node = known_attributes(item.proto, schema)
+        opset = max(item.opsets.get(schema.domain, 1), schema.since_version)
+        try:
+            function = defining_function(schema, node, types, opset)
+        except InferenceTimeoutError as error:
+            raise EndlessInferenceError([Problem(_reason(item.proto, error), path=item.name)]) from None
+        except InferenceError as error:
+            raise InputError([Problem(_reason(item.proto, error), path=item.name)]) from None
+        if function is not None:
+            defaults = (attribute.default_value for attribute in schema.attributes.values())
+            function.attribute_proto.extend(default for default in defaults if default.name)
+        return function
+
     def needs_inputs(self, item: PendingNode) -> bool:
         """Whether the types of the results follow from those of the inputs."""
         return self.is_defined(item) or is_custom(item.proto)
@@ -223,7 +256,7 @@ class Inference:
         schema = self._schema(node, item.opsets)
         if schema is None:
             return self._custom_types(item, known)
-        if item.opsets is not self.model_opsets:
+        if item.opsets is not self.model_opsets and not item.definition_of:
             self._check_version(item, schema)
         if node.op_type in MISJUDGED or not schema.has_type_and_shape_inference_function:
             check_attributes(item.name, node, schema)

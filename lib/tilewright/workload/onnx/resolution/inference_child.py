@@ -2,7 +2,8 @@
 
 Only onnx's library is loaded here, without onnx's Python and without tilewright, so that a start takes some
 hundredths of a second. Requests and replies are lengths and `marshal` bytes on the standard streams:
-(operator, domain, version, node, types, data, operator sets) gives (True, types) or (False, reason).
+(TYPES, operator, domain, version, node, types, data, operator sets) gives (True, types) or (False, reason);
+(BODY, operator, domain, version, node, types of the inputs in order, operator set) gives (True, function).
 """
 
 import contextlib
@@ -14,8 +15,11 @@ import resource
 import signal
 import sys
 import types
+from typing import Any
 
 HEADER_BYTES = 8
+TYPES, BODY = "types", "body"
+"""What a request asks for: the types of the outputs, or the function that defines the operator."""
 
 
 def main(library: str, memory_bytes: int, longest_seconds: int) -> None:
@@ -32,16 +36,33 @@ def main(library: str, memory_bytes: int, longest_seconds: int) -> None:
     get_schema = _library(library).defs.get_schema
     while header := requests.read(HEADER_BYTES):
         signal.alarm(longest_seconds)
-        operator, domain, version, *arguments = marshal.loads(requests.read(int.from_bytes(header, "little")))
-        node, types, data, opsets = arguments
+        kind, operator, domain, version, *arguments = marshal.loads(requests.read(int.from_bytes(header, "little")))
         try:
-            reply = (True, get_schema(operator, version, domain)._infer_node_outputs(node, types, data, {}, opsets))
+            schema = get_schema(operator, version, domain)
+            reply = (True, _types(schema, *arguments) if kind == TYPES else _body(schema, *arguments))
         except BaseException as error:  # whatever it is, it is told
             reply = (False, str(error) or type(error).__name__)
         content = marshal.dumps(reply)
         replies.write(len(content).to_bytes(HEADER_BYTES, "little") + content)
         replies.flush()
         signal.alarm(0)
+
+
+def _types(schema: Any, node: bytes, types: dict[str, bytes], data: dict[str, bytes], opsets: dict[str, int]) -> Any:
+    return schema._infer_node_outputs(node, types, data, {}, opsets)
+
+
+def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
+    """The function that defines the operator, as of operator set `opset` or of the newest one before that it is
+    written for; empty if there is none for this node."""
+    written_for = {*schema.function_opset_versions, *schema.context_dependent_function_opset_versions}
+    for version in (opset, *sorted((version for version in written_for if version < opset), reverse=True)):
+        body = schema.get_function_with_opset_version(version) if schema.has_function else b""
+        if not body and schema.has_context_dependent_function:
+            body = schema.get_context_dependent_function_with_opset_version(version, node, types)
+        if body:
+            return bytes(body)
+    return b""
 
 
 def _library(path: str) -> types.ModuleType:

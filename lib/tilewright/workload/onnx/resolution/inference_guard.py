@@ -21,7 +21,7 @@ from typing import Any
 import onnx
 import onnx.onnx_cpp2py_export
 
-from tilewright.workload.onnx.resolution.inference_child import HEADER_BYTES
+from tilewright.workload.onnx.resolution.inference_child import BODY, HEADER_BYTES, TYPES
 
 LONGEST_SECONDS = 10
 """For one operator, which takes less than a millisecond: in time on a machine that is ten thousand times slower."""
@@ -60,12 +60,26 @@ def inferred_outputs(
     """
     renamed, name_of = _with_plain_names(node)
     try:
-        answer = _answer(_request(schema, renamed, types, data, opsets, name_of))
+        answer = _answered_types(_request(schema, renamed, types, data, opsets, name_of))
     except _RefusedError:  # for a reason, which is to name the tensors of the file
-        answer = _answer(_request(schema, node, types, data, opsets, {name: name for name in node.input}))
+        answer = _answered_types(_request(schema, node, types, data, opsets, {name: name for name in node.input}))
         name_of = {name: name for name in node.output}
     plain = {name_of[name]: name for name in node.output if name}
     return {plain[name]: value for name, value in answer.items() if name in plain}
+
+
+def defining_function(
+    schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], opset: int
+) -> onnx.FunctionProto | None:
+    """The function by which onnx defines an operator, None if it has none for this node.
+
+    `types` are those of its inputs, `opset` the operator set of its domain in the model; the function imports the
+    operator sets that it is written for. Raises InferenceError, within `LONGEST_SECONDS`.
+    """
+    given = [types[name].SerializeToString() if name in types else b"" for name in node.input]
+    content = (BODY, schema.name, schema.domain, schema.since_version, node.SerializeToString(), given, opset)
+    answer = _answer(marshal.dumps(content, _MARSHAL_VERSION))
+    return onnx.FunctionProto.FromString(answer) if answer else None
 
 
 def _with_plain_names(node: onnx.NodeProto) -> tuple[onnx.NodeProto, dict[str, str]]:
@@ -92,7 +106,7 @@ def _request(
     name_of: Mapping[str, str],
 ) -> bytes:
     content = (
-        *(schema.name, schema.domain, schema.since_version),
+        *(TYPES, schema.name, schema.domain, schema.since_version),
         node.SerializeToString(),
         {name_of[name]: types[name].SerializeToString() for name in types},
         {name_of[name]: data[name].SerializeToString() for name in data},
@@ -102,11 +116,15 @@ def _request(
 
 
 @functools.lru_cache(maxsize=2048)
-def _answer(request: bytes) -> dict[str, onnx.TypeProto]:
+def _answered_types(request: bytes) -> dict[str, onnx.TypeProto]:
+    return {name: onnx.TypeProto.FromString(value) for name, value in _answer(request).items()}
+
+
+def _answer(request: bytes) -> Any:
     succeeded, result = _guard.ask(request)
     if not succeeded:
         raise _RefusedError(result)
-    return {name: onnx.TypeProto.FromString(value) for name, value in result.items()}
+    return result
 
 
 def start_inference() -> None:

@@ -26,6 +26,7 @@ from tilewright.workload.onnx.resolution.control_flow import (
     UNROLLED,
     LoopStep,
     LoopUnroller,
+    TooLongDefinitionError,
     branch_graph,
     check_branches,
     choose_branch,
@@ -33,6 +34,7 @@ from tilewright.workload.onnx.resolution.control_flow import (
     with_captured_inputs,
 )
 from tilewright.workload.onnx.resolution.functions import (
+    LARGEST_EXPANSION,
     RANDOM_OPERATORS,
     Expander,
     PendingNode,
@@ -157,19 +159,26 @@ def resolve_graph(
     dims: Mapping[str, int] | None = None,
     input_shapes: Mapping[str, Shape] | None = None,
     branches: Mapping[str, str] | None = None,
+    is_taken: Callable[[onnx.NodeProto], bool] | None = None,
 ) -> ResolvedGraph:
     """The network of `model` with all shapes known, functions and branches written out; `model` is not changed.
 
     `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by place (`input_ids[1]`), also of inner tensors
     whose size is decided at run time (`boxes[0]`); `input_shapes` gives whole shapes of network inputs, or of inner
     tensors whose shape cannot be inferred; `branches` the branch (`then`, `else`) of each If whose condition is not
-    constant, by node name or `*`.
+    constant, by node name or `*`. An operator that is not taken as it is (`is_taken`; without it all are) is replaced
+    by the function by which onnx defines it, if there is one.
 
     Raises InputError with all problems found: names, sizes and ranks that contradict each other, symbols without a
     size, loops, sizes known at run time only, whatever does not fit the definition of its operator.
     """
-    resolver = _Resolver(model, dims or {}, input_shapes or {}, branches or {})
-    return resolver.resolve()
+    too_long: set[str] = set()
+    while True:
+        resolver = _Resolver(model, dims or {}, input_shapes or {}, branches or {}, is_taken, too_long)
+        try:
+            return resolver.resolve()
+        except TooLongDefinitionError as error:
+            too_long.add(error.operator)
 
 
 @dataclass
@@ -183,7 +192,7 @@ class _Collected:
 
     def add(self, item: PendingNode, *, is_constant: bool) -> None:
         node_id = len(self.nodes)
-        self.nodes.append(OnnxNode(node_id, item.name, item.proto))
+        self.nodes.append(OnnxNode(node_id, item.name, item.proto, item.opsets if item.definition_of else {}))
         self.origins[node_id] = item.origin
         self.producer_of.update((name, node_id) for name in item.proto.output if name)
         if is_constant:
@@ -199,12 +208,20 @@ class _Resolver:
         dims: Mapping[str, int],
         input_shapes: Mapping[str, Shape],
         branches: Mapping[str, str],
+        is_taken: Callable[[onnx.NodeProto], bool] | None,
+        too_long: Collection[str],
     ) -> None:
         self.model, self.graph = model, model.graph
+        self.is_taken, self.too_long = is_taken, too_long
+        self.expanded = 0
         self.given, self.input_shapes, self.branches = GivenSizes(dims), input_shapes, branches
         self.notices: list[str] = []
         self.problems: list[Problem] = []
         self.if_names: list[str] = []
+        self.notices += [
+            f"{kind} is not modelled: a loop in the function by which onnx defines it runs too often to be written out"
+            for kind in sorted(too_long)
+        ]
         self.opsets = _read_opsets(model, self.notices)
         self.functions = read_functions(model)
         self.expander = Expander(self.graph, self.opsets, self.notices)
@@ -328,15 +345,37 @@ class _Resolver:
             return self._resolve_branch(item)
         if is_standard and node.op_type in UNROLLED:
             return self._resolve_loop(item, outputs)
-        if is_standard and node.op_type in LOOPS:
-            raise InputError([loop_problem(node, item.name)])
         rewritten = self.sequences.rewritten(item) if is_standard else None
         if rewritten is not None:
             return rewritten
+        defined = self._definition(item)
+        if defined is not None:
+            return defined
+        if is_standard and node.op_type in LOOPS:
+            raise InputError([loop_problem(node, item.name)])
         is_constant = self._is_constant(node)
         outputs.add_outputs(item, is_constant=is_constant)
         self.found.add(item, is_constant=is_constant)
         return []
+
+    def _definition(self, item: PendingNode) -> list[PendingNode] | None:
+        """What onnx defines an operator by that is not taken as it is; None for any other operator."""
+        kind = OnnxNode(0, item.name, item.proto).operator_type
+        if self.is_taken is None or self.is_taken(item.proto) or kind in self.too_long:
+            return None
+        known = [self.known.require(name) for name in item.proto.input]  # all of them are to be told
+        if not all(known):
+            raise InputError([])
+        function = self.inference.definition(item, self.known)
+        if function is None:
+            return None
+        self.expanded += len(function.node)
+        if self.expanded > LARGEST_EXPANSION:
+            message = "the operators that onnx defines by functions, written out, are too many"
+            allowed = f"at most {LARGEST_EXPANSION}"
+            raise InputError([Problem(message, path=item.name, value=str(self.expanded), allowed=allowed)])
+        self.inference.note(f"{kind} is taken as the function by which onnx {onnx.__version__} defines it", item.name)
+        return self.expander.call(item, function, definition_of=item.definition_of or kind)
 
     def _resolve_loop(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
         for name in item.proto.input:

@@ -1,0 +1,162 @@
+"""Work of single operators for a reading that has no layers for them: each is read by itself with every operator
+modelled, and its multiply-accumulates are those of the layers that it becomes.
+
+An operator that onnx defines by a function, or a function of the model, counts as what it is written out to. What
+neither of these nor a family of operators knows has unknown work; nothing is free because nobody knows it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import onnx
+
+from tilewright.errors import InputError
+from tilewright.operator_groups import MAC_TYPES, SEQUENCE_TYPES
+from tilewright.profile import CORRECTED
+from tilewright.workload.network_options import BRANCHES, NetworkOptions
+from tilewright.workload.onnx.lowering import is_registered
+from tilewright.workload.onnx.macs import counted_macs, is_counted
+from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape, Shapes
+from tilewright.workload.onnx.operators import register_operators
+from tilewright.workload.onnx.operators.not_modelled import is_not_modelled
+from tilewright.workload.onnx.reader import read_every_operator
+from tilewright.workload.onnx.resolution.evaluation import constant_tensor, tensor_values
+from tilewright.workload.onnx.resolution.functions import graph_constants, standard_domain, tensors_read
+from tilewright.workload.onnx.resolution.inference import find_schema, has_definition
+
+_BRANCHING, _CONTROL_FLOW = "If", ("If", "Loop", "Scan")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one operator computes."""
+
+    mac_count: int | None
+    """Multiply-accumulates; None if they are not known."""
+    is_known: bool
+    """Whether everything that it does is known."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is known to multiply and accumulate nothing."""
+        return self.is_known and self.mac_count == 0
+
+
+NOTHING, UNKNOWN = Work(0, is_known=True), Work(None, is_known=False)
+
+
+def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> bool:
+    """Whether the work of an operator takes a reading of its own, for which all its inputs must have shapes."""
+    proto = node.proto
+    key = (standard_domain(proto.domain), proto.op_type, proto.overload)
+    if key in functions or (proto.op_type in _CONTROL_FLOW and proto.domain in STANDARD_DOMAINS):
+        return True
+    if is_registered(proto):
+        return proto.op_type in MAC_TYPES and not is_counted(node)
+    schema = find_schema(proto.op_type, standard_domain(proto.domain), 2**31 - 1)
+    return schema is not None and has_definition(schema)
+
+
+@dataclass
+class WorkCounter:
+    """Counts the work of operators of `model`, whose tensors have `shapes`."""
+
+    model: onnx.ModelProto
+    shapes: Shapes
+    branches: Mapping[str, str] = field(default_factory=dict)
+    """Operator `If` (or `*`) -> the branch that a person has chosen."""
+
+    def work_of(self, node: OnnxNode) -> Work:
+        """The work of one operator of the graph."""
+        register_operators()
+        if works_alone(node, self._functions):
+            return self._read_alone(node)
+        macs = counted_macs(node, self.shapes)
+        is_move = node.operator_type in SEQUENCE_TYPES
+        is_unmodelled = is_not_modelled(node.proto) or not is_registered(node.proto)
+        return Work(macs, is_known=macs is not None and (is_move or not is_unmodelled))
+
+    @cached_property
+    def _functions(self) -> dict[tuple[str, str, str], onnx.FunctionProto]:
+        return {(standard_domain(f.domain), f.name, f.overload): f for f in self.model.functions}
+
+    @cached_property
+    def _element_types(self) -> dict[str, int]:
+        graph = self.model.graph
+        values = (*graph.value_info, *graph.output, *graph.input)
+        types = {value.name: value.type.tensor_type.elem_type for value in values if value.type.HasField("tensor_type")}
+        return types | {name: tensor.data_type for name, tensor in self._constants.items()}
+
+    @cached_property
+    def _constants(self) -> dict[str, onnx.TensorProto]:
+        constants = dict(graph_constants(self.model.graph))
+        for proto in self.model.graph.node:
+            if proto.op_type == "Constant" and proto.domain in STANDARD_DOMAINS and proto.output:
+                tensor = constant_tensor(proto)
+                if tensor is not None:
+                    constants[proto.output[0]] = tensor
+        return constants
+
+    def _read_alone(self, node: OnnxNode) -> Work:
+        chosen = self.branches.get(node.name, self.branches.get("*", ""))
+        if node.proto.op_type != _BRANCHING or node.proto.domain not in STANDARD_DOMAINS:
+            return self._read_with(node, chosen)
+        works = [self._read_with(node, branch) for branch in ([chosen] if chosen else BRANCHES)]
+        if any(work.mac_count is None for work in works):
+            return UNKNOWN
+        # The branch that does more counts, as long as nobody chooses one.
+        return Work(max(work.mac_count or 0 for work in works), is_known=all(work.is_known for work in works))
+
+    def _read_with(self, node: OnnxNode, branch: str) -> Work:
+        model = self._model_of(node)
+        if model is None:
+            return UNKNOWN
+        branches = (("*", branch),) if branch and any(True for _ in _ifs(node.proto)) else ()
+        try:
+            coverage = read_every_operator(model, CORRECTED, NetworkOptions(branches=branches))[1]
+        except InputError:
+            return UNKNOWN
+        if any(row.mac_count is None for row in coverage.operators):
+            return UNKNOWN
+        return Work(coverage.total_mac_count, is_known=coverage.is_complete)
+
+    def _model_of(self, node: OnnxNode) -> onnx.ModelProto | None:
+        """A model of the operator alone; None where the shape of an input is not known."""
+        graph = onnx.GraphProto(name=node.name)
+        graph.node.append(node.proto)
+        for name in dict.fromkeys(name for name in tensors_read(node.proto) if name):
+            tensor = self._constants.get(name)
+            if tensor is not None:
+                kept = graph.initializer.add()
+                if tensor_values(tensor) is None:  # of a weight the sizes are enough
+                    kept.CopyFrom(onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims))
+                    kept.data_location = onnx.TensorProto.EXTERNAL
+                else:
+                    kept.CopyFrom(tensor)
+                kept.name = name
+            elif name in self.shapes:
+                graph.input.append(self._value(name, self.shapes[name]))
+            else:
+                return None
+        graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.proto.output if name)
+        return onnx.ModelProto(
+            graph=graph,
+            ir_version=self.model.ir_version,
+            opset_import=self.model.opset_import,
+            functions=self.model.functions,
+        )
+
+    def _value(self, name: str, shape: Shape) -> onnx.ValueInfoProto:
+        element_type = self._element_types.get(name) or onnx.TensorProto.FLOAT
+        return onnx.helper.make_tensor_value_info(name, element_type, shape)
+
+
+def _ifs(proto: onnx.NodeProto) -> "list[onnx.NodeProto]":
+    """The operators `If` in and below one."""
+    found = [proto] if proto.op_type == _BRANCHING else []
+    for attribute in proto.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for inner in graph.node:
+                found += _ifs(inner)
+    return found
