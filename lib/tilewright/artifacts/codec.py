@@ -1,7 +1,8 @@
 """Frozen dataclasses and named tuples as JSON and back without loss, driven by their type hints.
 
 Tuples become lists; numbers keep being integers or floats, because the reference model computes them differently. A
-field with the metadata LEFT_OUT is not written where it has its default, and may be missing.
+field with the metadata LEFT_OUT is not written where it has its default, and may be missing; one with DERIVED never is:
+what holds the record says it again.
 """
 
 import types
@@ -14,6 +15,8 @@ from typing import Any, Literal, TypeVar, Union
 T = TypeVar("T")
 LEFT_OUT = {"left_out": True}
 """Metadata of a field that stands only where it says something."""
+DERIVED = {"derived": True}
+"""Metadata of a field that an outer record gives its value."""
 _PLAIN = frozenset((type(None), str, int, float, bool))
 
 
@@ -91,7 +94,7 @@ def _read_record(kind: Any, data: Any) -> Any:
 def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
     """The readers of the fields of a record by name, and the names that may not be missing."""
     hints = typing.get_type_hints(kind)
-    names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+    names = [name for name, _ in _written(kind)] if is_dataclass(kind) else kind._fields
     left_out = {name for name, field in _written(kind) if field}
     return {name: _reader(hints[name]) for name in names}, {*names} - left_out
 
@@ -111,7 +114,7 @@ def _read_dict(read: Reader, data: Any) -> Any:
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
     """The fields of a dataclass by name, None for those that are always written."""
-    found = fields(kind) if is_dataclass(kind) else ()
+    found = [field for field in fields(kind) if "derived" not in field.metadata] if is_dataclass(kind) else []
     return tuple((field.name, field if "left_out" in field.metadata else None) for field in found)
 
 

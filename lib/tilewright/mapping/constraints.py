@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from tilewright.mapping.words import TemporalMappingType
-from tilewright.operator_groups import ALL, GROUPS, group_has
+from tilewright.operator_groups import ALL, GROUPS, group_has, is_listed
 from tilewright.workload.layer import Layer, whole_name
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ class Mapping:
         """The entry for a layer: exact name, then operator type, then attribute, then name glob, then default.
 
         The name of a layer that was split comes next after the exact name of its part: what is said for it holds for
-        its parts. Of several entries that select a layer alike, the first counts.
+        its parts. So do name and type of an operator that is costed in parts, as Softmax, after the part's own name and
+        type. Of several entries that select a layer alike, the first counts.
 
         Raises KeyError if there is no default entry (a validated mapping always has one).
         """
@@ -126,14 +127,18 @@ class Mapping:
     def entries_for(self, layer: Layer) -> Iterator[MappingConstraints]:
         """All entries that select a layer, that which counts first; one may come twice."""
         whole = whole_name(layer.name)
-        for name in (layer.name, whole, layer.operator_type):
+        for name in (layer.name, whole, layer.operator_type, *layer.part_of):
             if name in self._entry_of:
                 yield self._entry_of[name]
         for entry in self._entries_of_kinds:
             if is_of_kind(layer, entry.name[1:]):
                 yield entry
+        for entry in self._entries_of_kinds if layer.part_of else ():
+            if any(is_listed(name, (entry.name[1:],)) for name in layer.part_of[1:]):
+                yield entry
+        names = dict.fromkeys((layer.name, whole, *layer.part_of[:1]))
         for entry, matches in self._globs:
-            if matches(layer.name) or (whole != layer.name and matches(whole)):
+            if any(map(matches, names)):
                 yield entry
         if DEFAULT in self._entry_of:
             yield self._entry_of[DEFAULT]

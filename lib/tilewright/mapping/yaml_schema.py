@@ -125,8 +125,9 @@ class MappingEntry(Entry):
 
     name: Name
     """Which layers: a layer name, an operator type, `@` and a kind of layer (`@depthwise`, `@vector`, `@pooling`,
-    ...), a glob over layer names, or `default`. For each layer the first of these kinds that matches counts. An entry
-    called `default` is required."""
+    ...), a glob over layer names, or `default`. For each layer the first of these kinds that matches counts. An
+    operator that is costed in parts, as `Softmax`, has its name and type for all of them, behind those of the part. An
+    entry called `default` is required."""
     spatial_mapping: dict[ArrayDimension, list[Unrolling]] | None = None
     """Loops unrolled over each array dimension, as `K, 32`; array dimensions left out are searched."""
     spatial_mapping_hint: dict[ArrayDimension, list[LoopDimension]] | None = None

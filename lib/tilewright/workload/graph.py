@@ -3,13 +3,14 @@ that they hand to one another, without values.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from tilewright.artifacts.codec import LEFT_OUT
 from tilewright.errors import InputError, Problem
+from tilewright.operator_groups import bare_type
 from tilewright.workload.access import IndexMap
 from tilewright.workload.layer import Layer
 
@@ -79,6 +80,16 @@ class WorkloadNode:
 
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
     """Multiply-accumulates of an operator with status `unsupported`; None if they are not known, and for the rest."""
+
+    def __post_init__(self) -> None:
+        """Tell the layer which operator it is a part of: entries of a mapping file may name that."""
+        if self.layer is None:
+            return
+        types = dict.fromkeys((self.origin_type, bare_type(self.origin_type)))
+        is_whole = not self.origin or (self.origin == self.layer.name and self.layer.operator_type in types)
+        part_of = () if is_whole else (self.origin, *types)
+        if part_of != self.layer.part_of:
+            object.__setattr__(self, "layer", replace(self.layer, part_of=part_of))
 
 
 @dataclass(frozen=True)

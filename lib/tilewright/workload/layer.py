@@ -10,10 +10,11 @@ The text of a layer: equations, `O[b][k] += I[b][c] * W[c][k]`, and sliding wind
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from tilewright.artifacts.codec import DERIVED
 from tilewright.units import FieldError
 
 OUTPUT = "O"
@@ -51,6 +52,9 @@ class Layer:
     """Explicit sizes of the data dimensions of relations; where given, padding is not used."""
     constant_operands: tuple[str, ...] = ()
     """Input operands known before run time (weights)."""
+    part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
+    """Name and types of the operator that this is a part of, as a softmax of its maximum, exponentials, sum and
+    quotients; () for a layer that is the whole of its operator. Its node says so, and it changes no cost."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:
