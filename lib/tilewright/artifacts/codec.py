@@ -94,8 +94,9 @@ def _read_record(kind: Any, data: Any) -> Any:
 def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
     """The readers of the fields of a record by name, and the names that may not be missing."""
     hints = typing.get_type_hints(kind)
-    names = [name for name, _ in _written(kind)] if is_dataclass(kind) else kind._fields
-    left_out = {name for name, field in _written(kind) if field}
+    written = _written(kind)
+    names = [name for name, _ in written] or getattr(kind, "_fields", ())
+    left_out = {name for name, field in written if field}
     return {name: _reader(hints[name]) for name in names}, {*names} - left_out
 
 

@@ -180,7 +180,7 @@ class NetworkEvaluator:
         found = evaluations_of(Rest(self.search, Control()), LayerProblem(layer, core, given))
         best = next((one.costs for one in found if one.costs is not None and one.costs.fits.any()), None)
         if best is None:
-            raise NothingFitsError(layer.name, core.name, why_not(found))
+            raise NothingFitsError(layer.name, core.name, why_not(found, layer, given))
         return _layer_cost(best)
 
 

@@ -1,4 +1,4 @@
-"""What is told of a mapping file beside its faults, on a core and a network: entries that select no layer, sides of
+"""What is told of a mapping file beside its faults, on a core and a network: sides of
 the array of which some units never work, layers whose numbers are wider than an in-memory array is built for (it
 costs what its own width costs), and memories that cannot hold a single element of what layers keep there: no mapping
 of those fits.
@@ -10,11 +10,10 @@ from pathlib import Path
 
 from tilewright.artifacts.envelope import is_artifact
 from tilewright.artifacts.files import file_of
-from tilewright.errors import InputError, Problem, Problems, count_of, nearest_name, some_of
+from tilewright.errors import InputError, Problem, Problems, count_of, some_of
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import IN_CELLS
-from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, Mapping
-from tilewright.operator_groups import KNOWN_TYPES, bare_type
+from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.yamlfile import YamlDocument, load_yaml
@@ -129,37 +128,3 @@ def _idle_sides(mapping: Mapping, core: Core, places: Iterable[int]) -> Iterator
             most = max(count for count, _ in lanes)
             if most < units:
                 yield side, next(place for count, place in lanes if count == most), most
-
-
-def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Note entries that are for no layer, unless they are for operators that other networks may have, and those that
-    others come before in every layer. `problems` are of the document of the mapping."""
-    selected: set[int] = set()
-    used: set[int] = set()
-    for node in workload.nodes:
-        if node.layer is not None:
-            entries = [id(entry) for entry in mapping.entries_for(node.layer)]
-            selected.update(entries)
-            used.update(entries[:1])
-    # A node without a layer in this model profile has one in others.
-    names = {node.name for node in workload.nodes}
-    for index, entry in enumerate(mapping.entries):
-        if id(entry) in used or is_for_any_network(entry.name):
-            continue
-        if id(entry) in selected:
-            problems.unused((index, "name"), "plays no part: other entries come first for all layers that it selects")
-        elif entry.name not in names:
-            near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
-            problems.unused((index, "name"), f"selects no layer of {workload.name}", nearest=near)
-
-
-def is_for_any_network(name: str) -> bool:
-    """Whether an entry is the default, or for a kind of layers or an operator, which other networks may have."""
-    return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
-
-
-def _nearest(name: str, workload: Workload) -> str:
-    """The layer or operator type that was meant."""
-    layers = [node.layer for node in workload.nodes if node.layer is not None]
-    known = dict.fromkeys([*(layer.name for layer in layers), *(layer.operator_type for layer in layers), DEFAULT])
-    return nearest_name(name, list(known))

@@ -10,6 +10,7 @@ Sizes of loops are prime factors, merged down to a limit.
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,16 @@ GAP = -2
 def applicable_ordering(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer) -> tuple[TemporalOrderingEntry, ...]:
     """The entries that speak of the layer's dimensions, and the gaps."""
     return tuple(entry for entry in ordering if entry.dimension == WILDCARD or entry.dimension in layer.size_of)
+
+
+def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unrolled: Sequence[tuple[str, int]]) -> str:
+    """What to say of loops that an ordering asks for, and of which a spatial mapping leaves nothing; '' if there are
+    none. A loop of 1 is no loop."""
+    left = dict(layer.size_of)
+    for dimension, factor in unrolled:
+        left[dimension] = math.ceil(left.get(dimension, 1) / factor)
+    gone = [entry.dimension for entry in ordering if entry.size is None and left.get(entry.dimension) == 1]
+    return f": of {', '.join(dict.fromkeys(gone))}, for which it asks, no loop is left" if gone else ""
 
 
 def complete_order(

@@ -139,38 +139,44 @@ def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Pr
 def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: str | Path = "") -> list[Problem]:
     """Loop dimensions in a mapping that neither the network nor any usual kind of layer has: slips of the pen.
 
-    A usual dimension that this network lacks is no problem (mapping files are used for several networks).
+    A usual dimension that this network lacks is no problem (mapping files are used for several networks), and nothing
+    is in an entry that no layer has: `notices.note_unused` tells both.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
-    known = list(dict.fromkeys(d for node in workload.layers_in_order if node.layer for d in node.layer.size_of))
+    layers = [node.layer for node in workload.layers_in_order if node.layer is not None]
+    known = list(dict.fromkeys(dimension for layer in layers for dimension in layer.size_of))
+    used = {id(mapping.constraints_for(layer)) for layer in layers}
     message = f"no layer of {workload.name} has this loop dimension"
     for index, entry in enumerate(mapping.entries):
-        named: list[tuple[KeyPath, str]] = [
-            ((index, "spatial_mapping", name), dimension)
-            for name, factors in entry.spatial_mapping
-            for dimension, _ in factors
-        ]
-        named += [
-            ((index, "spatial_mapping_hint", name), dimension)
-            for name, dimensions in entry.spatial_mapping_hint
-            for dimension in dimensions
-        ]
-        named += [
-            ((index, "temporal_ordering", position), loop.dimension)
-            for position, loop in enumerate(entry.temporal_ordering)
-            if loop.dimension != WILDCARD
-        ]
-        named += [
-            ((index, key, position), loop.dimension)
+        tiled = [
+            ((key, position), loop.dimension)
             for key in ("intra_core_tiling", "inter_core_tiling")
             for position, loop in enumerate(getattr(entry, key))
             if loop.dimension not in entry.layer_dimension_names
         ]
-        for path, dimension in named:
+        for path, dimension in (*named_loops(entry), *tiled) if id(entry) in used else ():
             if dimension not in known and not is_usual_loop(dimension):
-                problems.unknown_name(path, message, dimension, known)
+                problems.unknown_name((index, *path), message, dimension, known)
     return problems.found
+
+
+def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
+    """(place in the entry, loop dimension) of all that an entry says of mappings on a core."""
+    unrolled: list[tuple[KeyPath, str]] = [
+        (("spatial_mapping", side), dimension) for side, factors in entry.spatial_mapping for dimension, _ in factors
+    ]
+    hinted: list[tuple[KeyPath, str]] = [
+        (("spatial_mapping_hint", side), dimension)
+        for side, dimensions in entry.spatial_mapping_hint
+        for dimension in dimensions
+    ]
+    ordered: list[tuple[KeyPath, str]] = [
+        (("temporal_ordering", position), loop.dimension)
+        for position, loop in enumerate(entry.temporal_ordering)
+        if loop.dimension != WILDCARD
+    ]
+    return [*unrolled, *hinted, *ordered]
 
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:

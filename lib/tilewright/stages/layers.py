@@ -11,11 +11,13 @@ import numpy as np
 
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError, NothingFitsError
-from tilewright.mapping.constraints import Unrolling
-from tilewright.search.batch import CostedBatch, OrderBatch
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.temporal import nothing_left
+from tilewright.search.batch import NOTHING_MATCHES, CostedBatch, OrderBatch
 from tilewright.search.evaluate import full_record
 from tilewright.stages.base import Rest, Same, Stage, WrongTypeError, type_name
 from tilewright.stages.items import CandidateTally, Evaluations, LayerProblem, Tally, merged_notes
+from tilewright.workload.layer import Layer
 
 
 def single_row(costs: CostedBatch, row: int) -> CostedBatch:
@@ -79,7 +81,8 @@ def search_layer(search: Rest, problem: LayerProblem) -> list[LayerRecord]:
     found = evaluations_of(search, problem)
     records = records_of(found, search.stages)
     if not records:
-        raise NothingFitsError(problem.layer.name, problem.core.name, why_not(found))
+        reasons = why_not(found, problem.layer, problem.constraints)
+        raise NothingFitsError(problem.layer.name, problem.core.name, reasons)
     return records
 
 
@@ -99,8 +102,9 @@ def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
             raise WrongTypeError(f"Workload collects Evaluations, not {type_name(type(result))}")
 
 
-def why_not(found: list[Evaluations]) -> list[str]:
-    """Why nothing fits, for each spatial mapping."""
+def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -> list[str]:
+    """Why nothing fits, for each spatial mapping; a loop order that is asked for is named with its entry of the mapping
+    file."""
     tally = Tally()
     for one in found:
         tally.add(one.tally)
@@ -109,7 +113,12 @@ def why_not(found: list[Evaluations]) -> list[str]:
         unrolling = "; ".join(
             f"{name}: {', '.join(f'{d} {f}' for d, f in factors) or '-'}" for name, factors in entry.unrolling
         )
-        lines.append(f"with {unrolling or 'no spatial unrolling'}: {entry.reason or 'no result was passed on'}")
+        reason = entry.reason or "no result was passed on"
+        if reason == NOTHING_MATCHES:
+            lanes = [factor for _, factors in entry.unrolling for factor in factors]
+            asked = nothing_left(given.temporal_ordering, layer, lanes)
+            reason = f"{NOTHING_MATCHES} of the entry '{given.name}'{asked}"
+        lines.append(f"with {unrolling or 'no spatial unrolling'}: {reason}")
     return lines or ["the stages gave no mapping to cost"]
 
 

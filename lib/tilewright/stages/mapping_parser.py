@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from tilewright.errors import Problem, Problems
 from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
 from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
-from tilewright.mapping.notices import array_width_notices, element_fit_problems, note_unused_entries
+from tilewright.mapping.notices import array_width_notices, element_fit_problems
 from tilewright.mapping.runnable import restrict_to_core
 from tilewright.mapping.source import given_mapping, names_unknown_to
+from tilewright.mapping.unused_entries import note_unused, note_unused_sides
 from tilewright.mapping.yaml_reader import document_behind
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
@@ -46,7 +47,11 @@ class MappingParser(Change):
         of_mapping = Problems(document_behind(mapping, item.mapping_file))
         _note_cores(of_mapping, mapping, accelerator)
         if item.network is not None:
-            note_unused_entries(of_mapping, mapping, network)
+            note_unused(of_mapping, mapping, network)
+            for core in accelerator.cores[:1]:
+                sides = [name for name, _ in core.operational_array.dimensions]
+                for index, entry in enumerate(mapping.entries):
+                    note_unused_sides(of_mapping, index, entry, sides)
         notices = [*problems.notices, *of_mapping.notices]
         if item.network is not None:
             for core in accelerator.cores[:1]:

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tilewright import map_workload
 from tilewright.artifacts.codec import decode, encode
 from tilewright.mapping.source import parse_mapping
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import read_network
-
-from tilewright import map_workload
 
 TYPES = ("Softmax", "LayerNormalization", "Attention", "LSTM")
 CORE = "config/hardware/tpu_like_vector.yaml"

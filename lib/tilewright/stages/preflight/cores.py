@@ -12,8 +12,8 @@ from tilewright.hardware.core_paths import core_paths
 from tilewright.hardware.system import MEMORY, OFFCHIP, MultiCoreAccelerator
 from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints
-from tilewright.mapping.notices import note_unused_entries
 from tilewright.mapping.runnable import COMPUTES_NOTHING, CoreChoice, core_choice
+from tilewright.mapping.unused_entries import note_unused, note_unused_sides
 from tilewright.stages.multi.items import SystemProblem, has_lines
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.yamlfile import YamlDocument, load_yaml, table
@@ -51,7 +51,7 @@ def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[Workloa
 def check_cores(problems: Problems, problem: SystemProblem) -> None:
     """Record cores that do not exist or cannot run what they are named for, and layers that no core can run."""
     check_ids(problems, problem.mapping, CoreNames.of(problem.accelerator))
-    note_unused_entries(problems, problem.mapping, problem.workload)
+    note_unused(problems, problem.mapping, problem.workload)
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
         choices = [core_choice(node, entry, problem.accelerator) for node in nodes]
@@ -91,6 +91,7 @@ def check_array_names(problems: Problems, problem: SystemProblem) -> None:
             continue
         dimensions = list(dict.fromkeys(name for core in cores for name, _ in core.operational_array.dimensions))
         held = sorted({operand for core in cores for memory in core.memories for operand in memory.operands})
+        note_unused_sides(problems, index, entry, dimensions)
         for dimension, _ in entry.spatial_mapping:
             if dimension not in dimensions:
                 path = (index, "spatial_mapping", dimension)

@@ -1,0 +1,102 @@
+"""What a mapping file says and a network on its cores does not use: entries that select no layer, loop dimensions that
+no layer of an entry has, sides of the array that no core has, and what another key of the entry overrules.
+
+Entries for a kind of layers or an operator are for any network: that this one has no such layer is not told.
+"""
+
+from collections.abc import Iterable
+
+from tilewright.errors import Problems, nearest_name
+from tilewright.hardware.yaml_checks import is_usual_loop
+from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
+from tilewright.mapping.yaml_reader import named_loops
+from tilewright.operator_groups import KNOWN_TYPES, bare_type
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+
+def note_unused(problems: Problems, mapping: Mapping, workload: Workload) -> None:
+    """Note what is not used of a mapping, whose document `problems` have."""
+    layers = [node.layer for node in workload.nodes if node.layer is not None]
+    note_unused_entries(problems, mapping, workload)
+    for index, entry in enumerate(mapping.entries):
+        own = [layer for layer in layers if mapping.constraints_for(layer) is entry]
+        part = problems.within(index)
+        if own:
+            _note_loops(part, entry, own)
+        elif is_for_any_network(entry.name):
+            _note_odd_loops(part, entry, workload, layers)
+        _note_overruled(part, entry)
+
+
+def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints, sides: Iterable[str]) -> None:
+    """Note hints for sides of the array that no core has on which layers of the entry may run."""
+    known = list(sides)
+    for side, _ in entry.spatial_mapping_hint:
+        if side not in known:
+            place = (index, "spatial_mapping_hint", side)
+            near = nearest_name(side, known)
+            problems.unused(place, "has no effect: no core of these layers has this array dimension", nearest=near)
+
+
+def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
+    """Note entries that are for no layer, unless they are for operators that other networks may have, and those that
+    others come before in every layer. `problems` are of the document of the mapping."""
+    selected: set[int] = set()
+    used: set[int] = set()
+    for node in workload.nodes:
+        if node.layer is not None:
+            entries = [id(entry) for entry in mapping.entries_for(node.layer)]
+            selected.update(entries)
+            used.update(entries[:1])
+    # A node without a layer in this model profile has one in others.
+    names = {node.name for node in workload.nodes}
+    for index, entry in enumerate(mapping.entries):
+        if id(entry) in used or is_for_any_network(entry.name):
+            continue
+        if id(entry) in selected:
+            problems.unused((index, "name"), "plays no part: other entries come first for all layers that it selects")
+        elif entry.name not in names:
+            near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
+            problems.unused((index, "name"), f"selects no layer of {workload.name}", nearest=near)
+
+
+def is_for_any_network(name: str) -> bool:
+    """Whether an entry is the default, or for a kind of layers or an operator, which other networks may have."""
+    return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
+
+
+def _nearest(name: str, workload: Workload) -> str:
+    """The layer or operator type that was meant."""
+    layers = [node.layer for node in workload.nodes if node.layer is not None]
+    whole = (name for layer in layers for name in layer.part_of)
+    own = [*(layer.name for layer in layers), *(layer.operator_type for layer in layers)]
+    return nearest_name(name, list(dict.fromkeys([*own, *whole, DEFAULT])))
+
+
+def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Layer]) -> None:
+    """Note loops that none of the layers has for which the entry counts."""
+    known = dict.fromkeys(dimension for layer in layers for dimension in layer.size_of)
+    for path, dimension in named_loops(entry):
+        if dimension not in known and is_usual_loop(dimension):  # any other is a problem
+            near = nearest_name(dimension, list(known))
+            problems.unused(path, f"no layer that this entry is for has {dimension}", nearest=near)
+
+
+def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Workload, layers: list[Layer]) -> None:
+    """Note loops that no layer has at all, in an entry for operators that the network lacks."""
+    known = list(dict.fromkeys(dimension for layer in layers for dimension in layer.size_of))
+    for path, dimension in named_loops(entry):
+        if dimension not in known and not is_usual_loop(dimension):
+            near = nearest_name(dimension, known)
+            problems.unused(path, f"no layer of {workload.name} has this loop dimension", dimension, near)
+
+
+def _note_overruled(problems: Problems, entry: MappingConstraints) -> None:
+    """Note hints for sides that the entry fixes, and names of dimensions for tilings that it does not have."""
+    fixed = dict(entry.spatial_mapping)
+    for side, _ in entry.spatial_mapping_hint:
+        if side in fixed:
+            problems.unused(("spatial_mapping_hint", side), "has no effect: spatial_mapping fixes this side")
+    if entry.layer_dimension_names and not (entry.intra_core_tiling or entry.inter_core_tiling):
+        problems.unused(("layer_dimension_names",), "has no effect: the entry has no tiling that could use the names")
