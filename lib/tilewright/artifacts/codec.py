@@ -95,7 +95,7 @@ def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
     """The readers of the fields of a record by name, and the names that may not be missing."""
     hints = typing.get_type_hints(kind)
     written = _written(kind)
-    names = [name for name, _ in written] or getattr(kind, "_fields", ())
+    names = [name for name, _ in written] or list(getattr(kind, "_fields", []))
     left_out = {name for name, field in written if field}
     return {name: _reader(hints[name]) for name in names}, {*names} - left_out
 
