@@ -5,7 +5,8 @@
 Every problem is a random layer, core, spatial mapping and model profile (`tests/plain/problems.py`). For each
 allocation and objective a proven value must be the least of all mappings by a model in plain Python that shares no code
 with the package (`tests/plain`), and the mapping found must cost by that model what the package says. With `--open` the
-spatial mapping is open too, and one search over all that the package generates must find the least of all of them.
+spatial mapping is open too, and one search over all that the package generates must find the least of all of them. With
+`--sentence` it is open as well, and what a record says must hold over every mapping that its sentence covers.
 With `--in-memory config/hardware/aimc.yaml` every problem is a random layer on that in-memory array.
 Prints counts; each difference is saved with its seed to `benchmarks/results/`, and `--seed N` runs one problem again.
 Exit code 1 where there is a difference.
@@ -22,6 +23,7 @@ from seeded import HERE, parser_of, parts, report
 
 from tests.plain.attack import Outcome, attack
 from tests.plain.attack_candidates import attack_candidates
+from tests.plain.attack_open import attack_open
 from tests.plain.in_memory_problems import InMemoryProblems
 
 SEEDS_AT_ONCE = 20
@@ -32,13 +34,15 @@ def main() -> int:
     parser = parser_of(__doc__, "problem", 20000)
     parser.add_argument("--model", help="this profile instead of random ones")
     parser.add_argument("--open", action="store_true", help="all spatial mappings of a layer together")
+    parser.add_argument("--sentence", action="store_true", help="all that the sentence of an open proof covers")
     parser.add_argument("--in-memory", type=Path, metavar="FILE", help="layers on the in-memory array of this file")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "attack_certificates.jsonl")
     options = parser.parse_args()
     outcome = Outcome()
-    if options.open and options.in_memory:
-        parser.error("--open draws arrays of its own: leave out --in-memory")
-    one = partial(attack_candidates if options.open else attack, model=options.model)
+    if sum(map(bool, (options.open, options.sentence, options.in_memory))) > 1:
+        parser.error("--open, --sentence and --in-memory are three attacks: give one of them")
+    kind = attack_open if options.sentence else attack_candidates if options.open else attack
+    one = partial(kind, model=options.model)
     if options.in_memory:
         one = partial(one, draw=InMemoryProblems(options.in_memory))
     for part in parts(options, Outcome, one, SEEDS_AT_ONCE):

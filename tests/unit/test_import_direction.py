@@ -11,7 +11,7 @@ import tilewright
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
     ("bytecode", "compiled", "errors", "operator_groups", "registry", "steps"),
-    ("parameters", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
+    ("parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
     ("objectives", "profile"),
     ("file_kinds", "processes", "validation"),
     ("artifacts",),

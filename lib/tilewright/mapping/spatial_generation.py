@@ -66,12 +66,12 @@ def _candidates(
     draft = clean_user_mapping(constraints.spatial_mapping, layer, core, given_limits)
     open_dimensions = [name for name, _ in core.operational_array.dimensions if name not in draft]
     if open_dimensions:
-        _check(draft, given_limits)
+        check_given(draft, given_limits)
         drafts = _generate(draft, open_dimensions, layer, core, constraints, limits, count, mixed)
         if profile.independent_spatial_candidates:
             drafts = [copy.deepcopy(draft) for draft in drafts]
     else:
-        _check(draft, given_limits)
+        check_given(draft, given_limits)
         drafts = [draft]
     fixed = frozenset(draft) if profile.keep_given_unrolling else frozenset()
     limited = [limit_to_capacity(d, layer, core, constraints, profile, fixed) for d in drafts]
@@ -170,19 +170,20 @@ def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: Maxim
     return draft
 
 
-def _check(draft: _Draft, limits: MaximumUnrolling) -> None:
+def check_given(draft: _Draft, limits: MaximumUnrolling) -> None:
+    """Raise MappingError where a factor that is given exceeds what is possible."""
     for name, factors in draft.items():
         for dimension, factor in factors.items():
             if factor > limits[name][dimension]:
                 raise MappingError(f"spatial factor {factor} of {dimension} over {name} exceeds the possible maximum")
 
 
-def _divisors(number: int) -> list[int]:
-    """Divisors in ascending order; [] for 0."""
+def divisors(number: int) -> list[int]:
+    """Divisors of a number in ascending order; [] for 0."""
     return [d for d in range(1, number + 1) if number % d == 0]
 
 
-def _hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
+def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
     """Loop dimensions to unroll over an array dimension, in the reference's set order."""
     hint = dict(constraints.spatial_mapping_hint).get(name, ())
     if not any(dimension in layer.size_of for dimension in hint):
@@ -194,13 +195,13 @@ def _options(
     name: str, array_size: int, layer: Layer, constraints: MappingConstraints, limits: MaximumUnrolling, mixed: bool
 ) -> list[dict[str, int]]:
     """Unrollings of one open array dimension, in the reference's order."""
-    hinted = _hinted_dimensions(name, layer, constraints)
+    hinted = hinted_dimensions(name, layer, constraints)
     table = limits[name]
-    options = [{d: factor} for d in hinted for factor in reversed(_divisors(table[d]))]
+    options = [{d: factor} for d in hinted for factor in reversed(divisors(table[d]))]
     if mixed:
         for length in range(2, len(hinted) + 1):
             for group in itertools.combinations(hinted, length):
-                choices = itertools.product(*(_divisors(table[d])[1:] for d in group))
+                choices = itertools.product(*(divisors(table[d])[1:] for d in group))
                 options += [
                     dict(zip(group, factors, strict=True)) for factors in choices if math.prod(factors) <= array_size
                 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
 from tilewright.cost.rates import rates_of
 from tilewright.cost.record import LayerRecord
+from tilewright.proof import covered_text
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
 from tilewright.report.run_text import assumption, range_columns, setting_of, share_text
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
@@ -18,19 +19,6 @@ from tilewright.report.words import short_layer_name
 
 if TYPE_CHECKING:
     import pandas
-
-
-_ORDERS = {
-    "greedy": "every loop order that it allows, allocated to memories as in the reference",
-    "free": "every loop order that it allows, with every choice of the loops that each memory keeps",
-}
-"""Allocation -> what is searched for each spatial mapping."""
-
-
-def covered_text(covers: str, allocation: str | None) -> str:
-    """What a proof covers: the spatial mappings, then what was searched for each; '' where nothing says the first."""
-    orders = _ORDERS.get(allocation or "")
-    return f"{covers}, and for each {orders}" if covers and orders else covers
 
 
 def layer_proof(search: Mapping[str, Any]) -> dict[str, Any]:

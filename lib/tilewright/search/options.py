@@ -15,6 +15,8 @@ from tilewright.profile import CORRECTED, ModelChoice, profile_by_name
 
 DEFAULT_SPATIAL_MAPPINGS = 3
 """Generated spatial mappings that are tried unless somebody says otherwise, as in zigzag-dse 3.9.1."""
+MOST_STARTS = 64
+"""Spatial mappings at most for which an exact search tries loma and salsa before it looks at its time budget."""
 SearchEngine = Literal["loma", "salsa", "exact"]
 
 
@@ -70,8 +72,8 @@ class ExactParameters(Goal):
     allocation: Literal["greedy", "free"] = "greedy"
     """greedy: loops go to memories as in zigzag-dse; free: exact searches level boundaries too."""
     time_budget_s: PositiveNumber = 60.0
-    """Seconds for a layer, over all its spatial mappings, after which exact gives the best found, with the gap that
-    remains."""
+    """Seconds for a layer, over making, bounding and searching all its spatial mappings, after which exact gives the
+    best found, no worse than that of loma and of salsa, with the gap that remains."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -127,7 +127,8 @@ def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | Non
         merged["gap"] = max(0.0, 1.0 - min(bounds) / merged["value"]) if merged["value"] else 0.0
     for name in SUMMED_NOTES:
         if name in merged:
-            merged[name] = sum(int(str(notes.get(name, 0))) for notes in all_notes)
+            counts = [notes.get(name, 0) for notes in all_notes]
+            merged[name] = None if None in counts else sum(int(str(count)) for count in counts)
     return merged
 
 

@@ -5,10 +5,12 @@
 All spatial mappings of a layer: one after the other, or together where the temporal mapper proves optima.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Unrolling
@@ -18,25 +20,21 @@ from tilewright.mapping.spatial_generation import (
     maximum_unrolling,
     spatial_candidates,
 )
+from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace, passes_of
 from tilewright.profile import ModelChoice
+from tilewright.proof import SpatialMappings
 from tilewright.search.evaluate import prepare
-from tilewright.search.options import BoundaryParameters, SpatialParameters
+from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, BoundaryParameters, SpatialParameters
 from tilewright.stages.base import Rest, Same, Stage
 from tilewright.stages.items import CandidateTally, Evaluations, LayerProblem, SpatialCandidate, TemporalProblem
 from tilewright.stages.temporal import Exact, ExactAnswer
 
-GIVEN = "the spatial mapping of the mapping file"
+if TYPE_CHECKING:
+    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.search import ExactResult
 
-
-def scope_of(is_open: bool, count: int, found: int, mixed: bool) -> str:
-    """Which spatial mappings a proof covers, in words; `count`: the most that were asked for, 0 for all."""
-    if not is_open:
-        return GIVEN
-    which = f"the first {found}" if count and found == count else "all"
-    loops = "loop dimensions" if mixed else "one loop dimension"
-    return (
-        f"{which} spatial mappings of {loops} by divisors on each side of the array that the mapping file leaves open"
-    )
+REASONS = 100
+"""Spatial mappings at most for which a record says why they have no mapping."""
 
 
 def mapper_of(rest: Rest) -> Exact | None:
@@ -44,8 +42,8 @@ def mapper_of(rest: Rest) -> Exact | None:
     return next((stage for stage in rest.stages if type(stage) is Exact), None)
 
 
-def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, scope: str) -> Iterator[Evaluations]:
-    """The results of all spatial mappings of a layer; `scope` says which these are.
+def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings) -> Iterator[Evaluations]:
+    """The results of all spatial mappings of a layer; `covered` says which these are.
 
     Where the mapper proves optima they are one search (docs/exact.md, 7). Then only those have a row of their own in
     the tally of which a mapping was the best for a while, or of which it is known that they have none.
@@ -55,44 +53,91 @@ def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, scope: str) -
         for candidate in candidates:
             yield from rest(candidate)
         return
-    yield from _searched_together(candidates, rest, mapper, scope)
+    starts, others = candidates[:MOST_STARTS], candidates[MOST_STARTS:]
+    choices = [SpatialChoice(one.unrolling, passes_of(one.layer, one.unrolling), 0.0) for one in others]
+    yield from _Together(rest, mapper, candidates[0], starts, covered, choices).results()
 
 
-def _searched_together(
-    candidates: Sequence[SpatialCandidate], rest: Rest, mapper: Exact, scope: str
-) -> Iterator[Evaluations]:
-    """The best mapping with its certificate, and the tally of others; where nothing fits, the reason of each."""
-    place = rest.stages.index(mapper)
-    makers = tuple(stage for stage in rest.stages[:place] if stage.gives is not Same)
-    prepared: list[tuple[SpatialCandidate, TemporalProblem]] = []
-    for candidate in candidates:
-        for found in replace(rest, stages=makers, end=_the_item)(candidate):
+@dataclass
+class _Together:
+    """One search over all spatial mappings of a layer, which are made as it asks for them."""
+
+    rest: Rest
+    mapper: Exact
+    problem: LayerProblem
+    starts: Sequence[SpatialCandidate]
+    """Those that it begins with: for them it is never worse than loma and salsa, whatever the time budget."""
+    covered: SpatialMappings
+    """Which spatial mappings the proof is about."""
+    others: Iterable[SpatialChoice] = ()
+    """All the others, those that fill most lanes first; some may be among `starts`."""
+    made: list[SpatialCandidate] = field(default_factory=list)
+    impossible: list[Evaluations] = field(default_factory=list)
+    """Why spatial mappings have no orders, of the first REASONS that have none."""
+
+    def results(self) -> Iterator[Evaluations]:
+        """The best mapping with its certificate, and the tally of others; where nothing fits, the reasons."""
+        ordering = self.problem.constraints.temporal_ordering
+        try:
+            found = self.mapper.search(self._choices(), len(self.starts), ordering, self.rest.control)
+        except MappingError as error:
+            yield from self.impossible
+            for index, candidate in enumerate(self.made[:REASONS]):
+                yield Evaluations(None, (CandidateTally(index, candidate.unrolling, reason=str(error)),))
+            return
+        yield from self.impossible
+        if found is not None:
+            yield from self._of(found)
+            return
+        for index in range(min(len(self.made), REASONS)):
+            if self._prepared(index) is not None:
+                yield from self.rest(replace(self.made[index], index=index))
+
+    def _choices(self) -> "Iterator[Choice]":
+        from tilewright.search.exact.candidate import Choice
+
+        layer, core = self.problem.layer, self.problem.core
+        least = math.prod(size for _, size in layer.loop_sizes) / core.operational_array.unit_count
+        for index, (candidate, passes, rest) in enumerate(self._each(least)):
+            self.made.append(candidate)
+            yield Choice(index, passes, rest, layer, core, partial(self._prepared, index))
+
+    def _each(self, least: float) -> Iterator[tuple[SpatialCandidate, int, float]]:
+        """(spatial mapping, its passes at least, those of all that follow), each mapping once."""
+        known = {candidate.unrolling for candidate in self.starts}
+        for candidate in self.starts:
+            yield candidate, passes_of(candidate.layer, candidate.unrolling), least
+        for choice in self.others:
+            if choice.unrolling not in known:
+                yield SpatialCandidate.of(self.problem, choice.unrolling), choice.passes, choice.rest_passes
+
+    def _prepared(self, index: int) -> TemporalProblem | None:
+        """The problem of the loop orders of a spatial mapping; None, with the reason kept, where there are none."""
+        place = self.rest.stages.index(self.mapper)
+        makers = tuple(stage for stage in self.rest.stages[:place] if stage.gives is not Same)
+        candidate = replace(self.made[index], index=index)
+        problem: TemporalProblem | None = None
+        for found in replace(self.rest, stages=makers, end=_the_item)(candidate):
             if isinstance(found, TemporalProblem):
-                prepared.append((candidate, found))
-            else:
-                yield found
-    problems = [problem for _, problem in prepared]
-    try:
-        result = mapper.search(problems, rest.control) if problems else None
-    except MappingError as error:
-        for problem in problems:
-            row = CandidateTally(problem.candidate, problem.spatial.unrolling, reason=str(error))
-            yield Evaluations(None, (row,))
-        return
-    if result is None:
-        for candidate, _ in prepared:
-            yield from rest(candidate)
-        return
-    for index, energy_pj, latency_cycles in result.improved:
-        if index != result.candidate:
-            key = problems[index].candidate, problems[index].spatial.unrolling
-            row = CandidateTally(*key, feasible=1, energy_pj=energy_pj, latency_cycles=latency_cycles)
-            yield Evaluations(None, (row,))
-    counts = ("allowed", len(candidates)), ("searched", result.searched), ("settled_by_bound", result.settled_by_bound)
-    notes = (*result.notes(mapper.allocation), ("spatial_mappings", dict(counts)), ("covers", scope))
-    answer = ExactAnswer(result, problems[result.candidate].spatial.unrolling, mapper.allocation, notes)
-    answered = (*rest.stages[:place], answer, *rest.stages[place + 1 :])
-    yield from replace(rest, stages=answered)(prepared[result.candidate][0])
+                problem = found
+            elif len(self.impossible) < REASONS:
+                self.impossible.append(found)
+        return problem
+
+    def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
+        """The best mapping, after a row for each other spatial mapping that was the best for a while."""
+        for index, energy_pj, latency_cycles in found.improved:
+            if index != found.candidate:
+                unrolling = self.made[index].unrolling
+                row = CandidateTally(index, unrolling, feasible=1, energy_pj=energy_pj, latency_cycles=latency_cycles)
+                yield Evaluations(None, (row,))
+        counts = {name: getattr(found, name) for name in ("allowed", "searched", "settled_by_bound")}
+        allocation, place = self.mapper.allocation, self.rest.stages.index(self.mapper)
+        notes = (*found.notes(allocation), ("spatial_mappings", counts), ("covers", self.covered.text))
+        best = replace(self.made[found.candidate], index=found.candidate)
+        answer = ExactAnswer(found, best.unrolling, allocation, notes)
+        stages = (*self.rest.stages[:place], answer, *self.rest.stages[place + 1 :])
+        yield from replace(self.rest, stages=stages)(best)
 
 
 def _the_item(item: Any) -> Iterator[Any]:
@@ -113,12 +158,34 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
         """The results of one candidate after the other. Raises MappingError if no spatial mapping is valid."""
-        count, mixed = self.spatial_count(mapper_of(rest) is not None), self.enable_mix_spatial_mapping
+        mapper, mixed = mapper_of(rest), self.enable_mix_spatial_mapping
+        given, hints = dict(item.constraints.spatial_mapping), dict(item.constraints.spatial_mapping_hint)
+        sides = [name for name, _ in item.core.operational_array.dimensions if name not in given]
+        hinted = any(loop in item.layer.size_of for name in sides for loop in hints.get(name, ()))
+        covered = SpatialMappings("open", None, mixed, hinted, not self.profile.keep_given_unrolling)
+        count = self.spatial_count(mapper is not None)
+        if mapper is not None and not count and sides and not item.constraints.level_boundaries:
+            yield from self._whole_space(item, rest, mapper, covered)
+            return
         unrollings = spatial_candidates(item.layer, item.core, item.constraints, self.profile, count, mixed)
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(unrollings)]
-        given = dict(item.constraints.spatial_mapping)
-        is_open = any(name not in given for name, _ in item.core.operational_array.dimensions)
-        yield from results_of(candidates, rest, scope_of(is_open, count, len(candidates), mixed))
+        yield from results_of(candidates, rest, replace(covered, first=len(candidates)) if sides else SpatialMappings())
+
+    def _whole_space(
+        self, item: LayerProblem, rest: Rest, mapper: Exact, covered: SpatialMappings
+    ) -> Iterator[Evaluations]:
+        """The results of one search over every spatial mapping, which begins with those that loma and salsa try."""
+        described = item.layer, item.core, item.constraints, self.profile
+        tried, mixed = self.spatial_count(proves=False) or DEFAULT_SPATIAL_MAPPINGS, self.enable_mix_spatial_mapping
+        refusal: MappingError | None = None
+        try:
+            starts = [SpatialCandidate.of(item, one) for one in spatial_candidates(*described, tried, mixed)]
+        except MappingError as error:  # the rule of generated ones finds none; there may be others
+            starts, refusal = [], error
+        found = list(_Together(rest, mapper, item, starts, covered, SpatialSpace(*described, mixed)).results())
+        if refusal is not None and all(one.costs is None for one in found):
+            raise refusal
+        yield from found
 
 
 @dataclass(frozen=True)
@@ -171,7 +238,6 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
 
 
 _Loop = tuple[str, int]
-STREAM_SCOPE = "all spatial mappings of one loop dimension a side of the array, each by the largest divisor that fits"
 
 
 @dataclass(frozen=True)
@@ -197,8 +263,8 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
         if not found:
             raise MappingError(f"layer '{item.layer.name}' has no loops for all sides of the array that it could use")
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
-        scope = GIVEN if item.constraints.spatial_mapping else STREAM_SCOPE
-        yield from results_of(candidates, rest, scope)
+        covered = SpatialMappings("given" if item.constraints.spatial_mapping else "largest divisors")
+        yield from results_of(candidates, rest, covered)
 
     def _generated(self, item: LayerProblem) -> Iterator[Unrolling]:
         """Every choice of a loop for each side of the array, sides in their order, loops in that of the layer."""

@@ -2,12 +2,12 @@
 those cost.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import MappingError
-from tilewright.mapping.constraints import Unrolling
+from tilewright.mapping.constraints import TemporalOrderingEntry, Unrolling
 from tilewright.mapping.temporal import complete_order, counted_boundaries, loop_multiset
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import allocated_boundaries, boundaries_of
@@ -18,6 +18,7 @@ from tilewright.stages.items import CandidateTally, Evaluations, TemporalProblem
 from tilewright.stages.layers import tally_key
 
 if TYPE_CHECKING:
+    from tilewright.search.exact.candidate import Choice
     from tilewright.search.exact.search import ExactResult
 
 OPEN_ORDER = "temporal_ordering leaves loops open, give every loop with its size or search with Loma, Salsa or Exact"
@@ -127,15 +128,16 @@ class Exact(ExactParameters, TemporalMapper):
         batches = exact_batches(item, item.ordering, self, control.stop, control.advance)
         return (_with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
 
-    def search(self, items: Sequence[TemporalProblem], control: Control) -> "ExactResult | None":
+    def search(
+        self, choices: "Iterable[Choice]", starts: int, ordering: tuple[TemporalOrderingEntry, ...], control: Control
+    ) -> "ExactResult | None":
         """The optimum over all spatial mappings of a layer; None where nothing fits.
 
         Raises MappingError where the search has found nothing and cannot say that there is nothing.
         """
-        from tilewright.search.exact.search import search_candidates
+        from tilewright.search.exact.search import search_choices
 
-        self._check(items[0])
-        return search_candidates(items, items[0].ordering, self, control.stop, control.advance)
+        return search_choices(choices, starts, ordering, self, control.stop, control.advance)
 
     def _check(self, item: TemporalProblem) -> None:
         if self.allocation == "free" and item.arrays.even:

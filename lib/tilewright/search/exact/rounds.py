@@ -17,6 +17,8 @@ from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.problem import IRRELEVANT
 from tilewright.cost.record import LoopOrder
 from tilewright.cost.workspace import Workspace, new_workspace
+from tilewright.hardware.array_model import array_model
+from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import GAP, LoopMultiset, order_pattern
 from tilewright.objectives import OBJECTIVES
@@ -28,6 +30,7 @@ from tilewright.search.exact.lattice_record import LABEL_FIELDS, LABELS, PATH_BI
 from tilewright.search.exact.rules_kernel import find_floor
 from tilewright.search.exact.tables import TABLE_RECORDS, TABLE_STEPS, new_search, truncates_by_order
 from tilewright.search.loma import best_of_few_loops, write_pattern
+from tilewright.workload.layer import Layer
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
 """Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
@@ -87,6 +90,15 @@ def bound_without_search(prepared: PreparedProblem, objective: str, energy_pj: f
     passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
     latency = passes * int(arrays.cycles_per_operation) + float(arrays.drain_cycles)
     energy = max(energy_pj, float(arrays.fixed_energy_pj)) + float(arrays.energy_pj_a_cycle) * latency
+    return Best(energy_pj=energy, latency_cycles=latency).value(objective)
+
+
+def bound_of_passes(layer: Layer, core: Core, passes: float, objective: str) -> float:
+    """What no order of a spatial mapping with so many passes or more undercuts, known before it is made."""
+    array = core.operational_array
+    # Arrays of other kinds, and further terms, may take another energy for each spatial mapping.
+    energy = array.unit_energy_pj * layer.mac_count if array.kind == DIGITAL else 0.0
+    latency = passes * array_model(array).cycles_per_operation(array)
     return Best(energy_pj=energy, latency_cycles=latency).value(objective)
 
 

@@ -7,32 +7,34 @@ that no order can make better than that is settled by its bound alone.
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 
 from tilewright.cost.record import LoopOrder
 from tilewright.errors import MappingError
-from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.temporal import LoopMultiset, loop_multiset
+from tilewright.mapping.spatial_space import passes_of
 from tilewright.objectives import OBJECTIVES
-from tilewright.search.batch import OrderBatch, best_row, cost_orders
+from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact import rounds
-from tilewright.search.exact.rounds import Best, Part, Watch
-from tilewright.search.exact.tables import energy_floor, has_whole_tiles
-from tilewright.search.loma import FEW_LOOPS, best_of_few_loops, layer_ordering, loma_batches
-from tilewright.search.options import ExactParameters, SalsaParameters
-from tilewright.search.salsa import salsa_batches
+from tilewright.search.exact.candidate import ITERATIONS, Candidate, Choice, Ordering, likeness
+from tilewright.search.exact.rounds import Best, Watch
+from tilewright.search.loma import FEW_LOOPS, loma_batches
+from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParameters
 
 NARROW_ROUNDS = 2
 """Rounds that every spatial mapping gets before one gets more."""
 ANNEALED = 4
 """Spatial mappings that are annealed at a time, the most promising first."""
-ITERATIONS = 5000
-"""Of annealing, each time."""
-Ordering = tuple[TemporalOrderingEntry, ...]
+SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
+"""Neighbours that salsa looks at unless it is told otherwise."""
+MADE_AT_ONCE = 512
+"""Spatial mappings that are made before those among them are searched that could be better."""
+COUNTED = 50_000
+"""Spatial mappings that are counted at most once it is known that none of the rest can be better."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,16 @@ class ExactResult:
     """The value is the optimum, up to TOLERANCE relative."""
     nodes: int
     """Prefixes looked at."""
-    orders_in_space: int
-    """Loop orders, over all spatial mappings."""
+    orders_in_space: int | None
+    """Loop orders of all spatial mappings that were made; None where the time was over before they were counted."""
     candidate: int = 0
     """Position of the spatial mapping among those that were given."""
     searched: int = 1
     """Spatial mappings of which orders were looked at, or that have only one."""
     settled_by_bound: int = 0
-    """Spatial mappings of which the bound alone said that they have nothing better, or that are like another one."""
+    """Spatial mappings of which a bound alone said that they have nothing better, or that are like another one."""
+    allowed: int | None = 1
+    """Spatial mappings of the space; None where they were not counted to the end."""
     improved: tuple[tuple[int, float, float], ...] = ()
     """(spatial mapping, energy in pJ, latency in cycles) of the mappings that were the best for a while, each spatial
     mapping with its last."""
@@ -132,210 +136,212 @@ def search_candidates(
     too large to be searched counts with what is known without a search. Of equal mappings the first found is taken.
     Raises MappingError as `search_exact` does where no spatial mapping has a mapping, SearchStoppedError on `stop`.
     """
+    choices = [
+        Choice(index, passes_of(prepared.layer, prepared.spatial.unrolling), 0.0, prepared.layer, prepared.core, one)
+        for index, prepared in enumerate(candidates)
+        for one in [partial(_itself, prepared)]
+    ]
+    return search_choices(choices, MOST_STARTS, ordering, options, stop, progress)
+
+
+def _itself(prepared: PreparedProblem) -> PreparedProblem:
+    return prepared
+
+
+def search_choices(
+    choices: Iterable[Choice],
+    starts: int,
+    ordering: Ordering,
+    options: ExactParameters,
+    stop: threading.Event | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ExactResult | None:
+    """The same over spatial mappings that are made one at a time, which the time budget covers too.
+
+    Whatever the budget, the result is no worse than the best that loma and salsa find, as they are without options, for
+    the first `starts` of them.
+    """
     rounds.compile_kernels()
     watch = Watch(options.objective, time.monotonic() + options.time_budget_s, stop, progress)
-    return _Layer(candidates, ordering, options, watch).run()
+    return _Layer(choices, starts, ordering, options, watch).run()
 
 
-def like_others(candidates: Sequence[PreparedProblem]) -> dict[int, int]:
-    """Candidate -> the first one that is the same problem to the model: equal loops left, equal numbers."""
-    first: dict[tuple[object, ...], int] = {}
-    return {
-        index: first.setdefault((prepared.spatial.temporal_sizes, prepared.arrays.tobytes()), index)
-        for index, prepared in enumerate(candidates)
-    }
+@dataclass
+class _Tally:
+    """Counts of a search, with those of candidates that are forgotten."""
 
+    allowed: int = 0
+    made: int = 0
+    searched: int = 0
+    settled: int = 0
+    nodes: int = 0
+    orders: int | None = 0
+    all_counted: bool = True
 
-class _Candidate:
-    """One spatial mapping: its multisets of loops, and what is known of all of them together."""
-
-    def __init__(
-        self, prepared: PreparedProblem, index: int, ordering: Ordering, options: ExactParameters, watch: Watch
-    ) -> None:
-        self.prepared, self.index, self.watch, self.ordering, self.goal = prepared, index, watch, ordering, options
-        self.free = options.allocation == "free"
-        if self.free and prepared.arrays.even:
-            raise MappingError("allocation: free gives every operand boundaries of its own, which even mappings forbid")
-        self.entries = layer_ordering(ordering, prepared)
-        self.whole = loop_multiset(prepared.spatial.temporal_sizes, None, self.entries)
-        self.floor = rounds.bound_without_search(prepared, watch.objective)
-        self.looked_at = False
-        self.refused: MappingError | None = None
-        self._relaxed_bound = 0.0
-        self._relaxed_best = Best()
-
-    @cached_property
-    def parts(self) -> list[Part]:
-        """The loops to order: prime factors, and (greedy) before them the same merged, from the fewest to the most.
-
-        The allocator takes whole loops, so that orders of merged loops can beat all orders of prime factors. Few loops
-        are searched in no time, and what they give often leaves nothing to look for among many.
-        """
-        sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
-        merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
-        return [self._part(multiset, self.entries, self.free) for multiset in dict.fromkeys([*merged, self.whole])]
-
-    def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> Part:
-        return Part(self.prepared, self.index, multiset, entries, free, self.watch)
-
-    @cached_property
-    def relaxed(self) -> Part | None:
-        """The free space without an ordering, which contains the greedy one; None where that is not sure.
-
-        With tiles that are not whole numbers, the order of multiplication could decide what fits.
-        """
-        if self.free or self.prepared.arrays.even or not has_whole_tiles(self.prepared.arrays):
-            return None
-        return self._part(loop_multiset(self.prepared.spatial.temporal_sizes, None, ()), (), True)
-
-    def sharpen_floor(self) -> None:
-        """Raise the floor by the least that must cross each boundary."""
-        self.watch.owner = None
-        loops = loop_multiset(self.prepared.spatial.temporal_sizes, None, ())
-        energy = energy_floor(self.prepared, loops, self.watch.workspace)
-        self.floor = max(self.floor, rounds.bound_without_search(self.prepared, self.watch.objective, energy))
-
-    @property
-    def lower_bound(self) -> float:
-        """What no mapping of it undercuts, unless it was known as the best."""
-        if "parts" not in self.__dict__:
-            return max(self.floor, self._relaxed_bound)
-        return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
-
-    @property
-    def orders(self) -> int:
-        """Orders of its space."""
-        return sum(part.multiset.order_count for part in self.parts)
-
-    @property
-    def nodes(self) -> int:
-        """Prefixes looked at."""
-        parts = self.parts if "parts" in self.__dict__ else []
-        return sum(part.nodes for part in (*parts, *([self.relaxed] if self.relaxed else [])))
-
-    def settled(self, best: Best) -> bool:
-        """Whether nothing is left to look for in any part."""
-        if self.watch.settles(max(self.floor, self._relaxed_bound), best):
-            return True
-        return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
-
-    def relax(self, best: Best, widths: Sequence[int]) -> Best:
-        """Bound it by the free space; the better of `best` and the order found there as the allocator does it."""
-        part = self.relaxed
-        known = self._relaxed_best
-        if part is None or self.watch.settles(part.lower_bound, known):
-            return best
-        objective = self.watch.objective
-        start = known if known.value(objective) < best.value(objective) else replace(best, order=None)
-        found = part.run(start, widths)
-        self.looked_at |= part.nodes > 0
-        self._relaxed_best = found
-        self._relaxed_bound = max(self._relaxed_bound, min(part.lower_bound, found.value(objective)))
-        if found.order is None or found is known or self.entries:
-            return best
-        return self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
-
-    def anneal(self, best: Best) -> Best:
-        """The better of `best` and what annealing finds."""
-        options = SalsaParameters(objective=self.goal.objective, salsa_iteration_number=ITERATIONS)
-        for batch in salsa_batches(self.prepared, self.ordering, options, self.watch.stop, None):
-            best = self._better(best, batch)
-        return best
-
-    def start(self, best: Best) -> Best:
-        """The better of `best` and what loma finds."""
-        found = best_of_few_loops(self.prepared, self.ordering, self.watch.objective, self.watch.stop)
-        start = Best(found.order, None, found.energy_pj, found.latency_cycles, self.index)
-        objective = self.watch.objective
-        return start if start.value(objective) < best.value(objective) else best
-
-    def _better(self, best: Best, batch: OrderBatch) -> Best:
-        costs = cost_orders(batch)
-        row = best_row(costs, self.watch.objective)
-        if row is None:
-            return best
-        energy, latency = float(costs.energy_pj[row]), float(costs.latency_cycles[row])
-        found = Best(batch.loop_order(row), None, energy, latency, self.index)
-        objective = self.watch.objective
-        return found if found.value(objective) < best.value(objective) else best
+    def take(self, candidate: Candidate, best: Best) -> None:
+        """Count a candidate that is forgotten."""
+        self.nodes += candidate.nodes
+        self.searched += candidate.looked_at and candidate.refused is None
+        self.settled += not candidate.looked_at and candidate.settled(best)
 
 
 class _Layer:
     """One search over all spatial mappings of a layer."""
 
     def __init__(
-        self, candidates: Sequence[PreparedProblem], ordering: Ordering, options: ExactParameters, watch: Watch
+        self, choices: Iterable[Choice], starts: int, ordering: Ordering, options: ExactParameters, watch: Watch
     ) -> None:
-        self.watch, self.options = watch, options
+        self.watch, self.options, self.ordering = watch, options, ordering
         self.best = Best()
         self.improved: dict[int, tuple[int, float, float]] = {}
-        self.all: list[_Candidate] = []
-        self.count = len(candidates)
-        impossible: MappingError | None = None
-        for index, first in like_others(candidates).items():
-            if index == first:
-                try:
-                    self.all.append(_Candidate(candidates[index], index, ordering, options, watch))
-                except MappingError as error:
-                    impossible = error
-        if not self.all and impossible is not None:
-            raise impossible
+        self.all: list[Candidate] = []
+        self.tally = _Tally()
+        self._choices = iter(choices)
+        self._known: set[object] = set()
+        self._orders: dict[object, int] = {}
+        self._impossible: MappingError | None = None
+        self._rest_bound = 0.0
+        self._is_exhausted = False
+        self._begin(starts)
 
     def run(self) -> ExactResult | None:
         """The result; None where nothing fits."""
-        several = len(self.all) > 1
         greedy = self.options.allocation == "greedy"
         narrow, wide = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
-        if several:
-            self._sharpen_floors()
-        self._start()
-        if greedy and several:
-            self._relax(narrow)
-        self._search(narrow)
+        starts = fresh = self.all[:]
+        while True:
+            fresh = sorted([*fresh, *self._make(MADE_AT_ONCE)], key=lambda candidate: candidate.floor)
+            several = self.tally.made > 1
+            self._start(fresh)
+            if greedy and several:
+                self._relax(fresh, narrow)
+            self._search(fresh, narrow)
+            self._anneal(starts, SALSA_ITERATIONS, in_any_time=True)
+            self._forget_settled()
+            if self._is_exhausted or not self.watch.in_time():
+                break
+            fresh, starts = [], []
         if greedy:
-            self._relax(rounds.WIDTHS[: NARROW_ROUNDS + 2])
-            self._anneal()
+            self._relax(self.all, rounds.WIDTHS[: NARROW_ROUNDS + 2])
+            self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
         for width in wide:
-            self._search((width,))
+            self._search(self.all, (width,))
         return self._result()
 
-    def _waiting(self) -> list[_Candidate]:
+    def _begin(self, starts: int) -> None:
+        """The best that loma finds for the spatial mappings that it tries itself, whatever the time budget."""
+        for choice in islice(self._choices, starts):
+            self._rest_bound = self._bound(choice.rest_passes, choice)
+            candidate = self._made(choice)
+            if candidate is not None:
+                self.all.append(candidate)
+        for candidate in self.all:
+            self._guarded(candidate, partial(candidate.start, self.best))
+        following = next(self._choices, None)
+        self._is_exhausted = following is None
+        if following is not None:
+            self._choices = chain((following,), self._choices)
+        if not self._is_exhausted or len(self.all) > 1:
+            for candidate in self.all:
+                self._sharpen(candidate)
+
+    def _made(self, choice: Choice) -> Candidate | None:
+        """The candidate of a choice, unless it is impossible or like an earlier one."""
+        self.tally.allowed += 1
+        prepared = choice.make()
+        key = None if prepared is None else likeness(prepared)
+        if prepared is None or key in self._known:
+            self.tally.settled += 1
+            return None
+        self._known.add(key)
+        try:
+            candidate = Candidate(prepared, choice.index, self.ordering, self.options, self.watch)
+        except MappingError as error:
+            self._impossible = error
+            self.tally.settled += 1
+            return None
+        self.tally.made += 1
+        self._count_orders(candidate)
+        return candidate
+
+    def _make(self, count: int) -> list[Candidate]:
+        """The next candidates that could be better than the best, those with the fewest passes first; at most so many,
+        and as far as the time goes."""
+        made: list[Candidate] = []
+        counted = 0
+        while not self._is_exhausted and len(made) < count and self.watch.in_time():
+            choice = next(self._choices, None)
+            if choice is None or counted > COUNTED:
+                self._is_exhausted = True
+                self.tally.all_counted = choice is None
+                break
+            self._rest_bound = self._bound(choice.rest_passes, choice)
+            counted += self.watch.settles(self._rest_bound, self.best)
+            if self.watch.settles(self._bound(choice.passes, choice), self.best):
+                self.tally.allowed += 1
+                self.tally.settled += 1
+                continue
+            candidate = self._made(choice)
+            if candidate is not None:
+                self._sharpen(candidate)
+                if candidate.settled(self.best):
+                    self.tally.take(candidate, self.best)
+                else:
+                    made.append(candidate)
+        self.all += made
+        return made
+
+    def _bound(self, passes: float, choice: Choice) -> float:
+        """What no order of so many passes undercuts."""
+        return choice.bound(passes, self.options.objective)
+
+    def _count_orders(self, candidate: Candidate) -> None:
+        """Add the orders of a candidate to those of the space, while there is time to count them."""
+        sizes = candidate.prepared.spatial.temporal_sizes
+        if sizes not in self._orders:
+            if self.tally.orders is None or not self.watch.in_time():
+                self.tally.orders = None
+                return
+            self._orders[sizes] = candidate.orders
+        if self.tally.orders is not None:
+            self.tally.orders += self._orders[sizes]
+
+    def _sharpen(self, candidate: Candidate) -> None:
+        """A cheap bound of a spatial mapping, for the most promising to come first."""
+        if OBJECTIVES[self.options.objective].energy and self.watch.in_time():
+            with suppress(MappingError):  # too large for tables: told where orders are searched
+                candidate.sharpen_floor()
+
+    def _waiting(self, among: Sequence[Candidate]) -> list[Candidate]:
         """Candidates with something left to look for, the most promising first."""
-        found = [one for one in self.all if one.refused is None and not one.settled(self.best)]
+        found = [one for one in among if one.refused is None and not one.settled(self.best)]
         return sorted(found, key=lambda candidate: candidate.lower_bound)
 
-    def _sharpen_floors(self) -> None:
-        """Cheap bounds of all spatial mappings, for the most promising to come first."""
-        for candidate in self.all:
-            if OBJECTIVES[self.options.objective].energy and self.watch.in_time():
-                with suppress(MappingError):  # too large for tables: told where orders are searched
-                    candidate.sharpen_floor()
-        self.all.sort(key=lambda candidate: candidate.floor)  # stable: of equal ones the first
-
-    def _start(self) -> None:
+    def _start(self, candidates: Sequence[Candidate]) -> None:
         """Something to beat: what loma finds for the first candidate for which it finds something."""
-        for candidate in self.all:
-            if self.best.order is None:
-                self._guarded(candidate, partial(candidate.start, self.best))
-            if not self.watch.in_time():
+        for candidate in candidates:
+            if self.best.order is not None or not self.watch.in_time():
                 break
+            self._guarded(candidate, partial(candidate.start, self.best))
 
-    def _relax(self, widths: Sequence[int]) -> None:
-        for candidate in self._waiting():
+    def _relax(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
+        for candidate in self._waiting(candidates):
             if not self.watch.in_time():
                 return
             if not candidate.settled(self.best):
                 self._guarded(candidate, partial(candidate.relax, self.best, widths))
 
-    def _anneal(self) -> None:
-        for candidate in self._waiting()[:ANNEALED]:
-            if not self.watch.in_time():
+    def _anneal(self, candidates: Sequence[Candidate], iterations: int, *, in_any_time: bool = False) -> None:
+        """What salsa finds, where something is left to find."""
+        for candidate in candidates:
+            if not (in_any_time or self.watch.in_time()):
                 return
-            self._guarded(candidate, partial(candidate.anneal, self.best))
+            if candidate.refused is None and not candidate.settled(self.best):
+                self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
-    def _search(self, widths: Sequence[int]) -> None:
+    def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
         """These rounds of every part that is waiting."""
-        for candidate in self._waiting():
+        for candidate in self._waiting(candidates):
             if candidate.settled(self.best):
                 continue
             for part in candidate.parts:
@@ -347,24 +353,34 @@ class _Layer:
                     candidate.looked_at = True
                     self._guarded(candidate, partial(part.run, self.best, widths))
 
-    def _guarded(self, candidate: _Candidate, step: Callable[[], Best]) -> None:
+    def _forget_settled(self) -> None:
+        """Keep only candidates with something left to look for: those of a large space take much memory."""
+        for candidate in self.all:
+            if candidate.settled(self.best):
+                self.tally.take(candidate, self.best)
+        self.all = [candidate for candidate in self.all if not candidate.settled(self.best)]
+
+    def _guarded(self, candidate: Candidate, step: Callable[[], Best]) -> None:
         """What a step finds, or that the candidate is too large to be searched."""
         if candidate.refused is None:
             try:
                 self._take(candidate, step())
             except MappingError as error:
-                if len(self.all) == 1:
+                if self.tally.made == 1 and self._is_exhausted:
                     raise
                 candidate.refused = error
 
-    def _take(self, candidate: _Candidate, found: Best) -> None:
+    def _take(self, candidate: Candidate, found: Best) -> None:
         if found is not self.best and found.order is not None:
             self.best = found
             self.improved[candidate.index] = (candidate.index, found.energy_pj, found.latency_cycles)
 
     def _result(self) -> ExactResult | None:
+        if not self.tally.made and self._impossible is not None:
+            raise self._impossible
         best = self.best
-        lower_bound = min((candidate.lower_bound for candidate in self.all), default=math.inf)
+        rest_bound = math.inf if self._is_exhausted else self._rest_bound
+        lower_bound = min([rest_bound, *(candidate.lower_bound for candidate in self.all)])
         proven = self.watch.settles(lower_bound, best)
         if best.order is None:
             refused = next((candidate.refused for candidate in self.all if candidate.refused), None)
@@ -377,17 +393,20 @@ class _Layer:
                 )
             return None
         value = best.value(self.options.objective)
-        searched = sum(one.looked_at and one.refused is None for one in self.all)
+        for candidate in self.all:
+            self.tally.take(candidate, best)
+        is_counted = self._is_exhausted and self.tally.all_counted
         return ExactResult(
             best.order,
             best.boundaries,
             value,
             value if proven else min(lower_bound, value),
             proven,
-            sum(candidate.nodes for candidate in self.all),
-            sum(candidate.orders for candidate in self.all),
+            self.tally.nodes,
+            self.tally.orders if is_counted else None,
             best.candidate,
-            searched,
-            self.count - len(self.all) + sum(not one.looked_at and one.settled(best) for one in self.all),
+            self.tally.searched,
+            self.tally.settled,
+            self.tally.allowed if is_counted else None,
             tuple(self.improved.values()),
         )

@@ -1,0 +1,152 @@
+"""Every spatial mapping that an exact search covers, those that fill most lanes first, made one at a time.
+
+On each side of the array that the mapping file leaves open stands one loop dimension (or several, where they may be
+mixed), by a divisor of its size or of the largest factor that has room; or nothing. Nothing is made before it is asked
+for: a search that stops early knows how few passes all the others need at least.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.spatial_generation import (
+    MaximumUnrolling,
+    check_given,
+    clean_user_mapping,
+    divisors,
+    hinted_dimensions,
+    limit_to_capacity,
+    maximum_unrolling,
+    size_limits,
+)
+from tilewright.profile import ModelProfile
+from tilewright.workload.layer import Layer
+
+_Factors = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class SpatialChoice:
+    """One spatial mapping of a layer."""
+
+    unrolling: Unrolling
+    passes: int
+    """Iterations that no order of it goes below."""
+    rest_passes: float
+    """Iterations that this one and all that follow it need at least."""
+
+
+@dataclass(frozen=True)
+class SpatialSpace:
+    """The spatial mappings of a layer on a core, most lanes first; of equally many the first by side and loop."""
+
+    layer: Layer
+    core: Core
+    constraints: MappingConstraints
+    profile: ModelProfile
+    mixed: bool = False
+
+    def __iter__(self) -> Iterator[SpatialChoice]:
+        """All of them, each once. Raises MappingError where the part that is given is impossible."""
+        limits = maximum_unrolling(self.layer, self.core, self.constraints, self.profile)
+        given_limits = size_limits(self.layer, self.core) if self.profile.keep_given_unrolling else limits
+        draft = clean_user_mapping(self.constraints.spatial_mapping, self.layer, self.core, given_limits)
+        check_given(draft, given_limits)
+        given = {name: tuple(factors.items()) for name, factors in draft.items()}
+        sides = [name for name, _ in self.core.operational_array.dimensions if name not in given]
+        options = [self._options(name, limits, given_limits) for name in sides]
+        seen: set[Unrolling] = set()
+        for lanes, chosen in _most_lanes_first(options):
+            mapping = given | dict(zip(sides, chosen, strict=True))
+            rest = self._iterations / (lanes * _lanes(factor for factors in given.values() for factor in factors))
+            for unrolling in self._variants(mapping, frozenset(given)):
+                if unrolling not in seen:
+                    seen.add(unrolling)
+                    yield SpatialChoice(unrolling, passes_of(self.layer, unrolling), rest)
+
+    @property
+    def _iterations(self) -> int:
+        return math.prod(size for _, size in self.layer.loop_sizes)
+
+    def _options(self, name: str, limits: MaximumUnrolling, given_limits: MaximumUnrolling) -> list[_Factors]:
+        """What an open side may do, most lanes first: nothing, too."""
+        hinted = hinted_dimensions(name, self.layer, self.constraints)
+        size_of, room = self.layer.size_of, self.core.operational_array.size_of[name]
+        factors = {
+            d: sorted(
+                {*divisors(limits[name][d])[1:], *(f for f in divisors(size_of[d])[1:] if f <= given_limits[name][d])},
+                reverse=True,
+            )
+            for d in hinted
+        }
+        found: list[_Factors] = [((d, factor),) for d in hinted for factor in factors[d]]
+        for length in range(2, len(hinted) + 1) if self.mixed else ():
+            for group in combinations(hinted, length):
+                choices = product(*(factors[d] for d in group))
+                found += [tuple(zip(group, choice, strict=True)) for choice in choices if math.prod(choice) <= room]
+        return sorted([*dict.fromkeys(found), ()], key=lambda option: -_lanes(option))
+
+    def _variants(self, mapping: dict[str, _Factors], fixed: frozenset[str]) -> Iterator[Unrolling]:
+        """The mapping as it is, if the profile takes such a one from a file, and cut to the innermost memories; none
+        that unrolls a loop further than it goes."""
+        total: dict[str, int] = {}
+        for factors in mapping.values():
+            for dimension, factor in factors:
+                total[dimension] = total.get(dimension, 1) * factor
+        if any(factor > self.layer.size_of[dimension] for dimension, factor in total.items()):
+            return
+        keep = self.profile.keep_given_unrolling
+        for names in self._orders(mapping, total):
+            if keep:
+                yield tuple((name, mapping[name]) for name in names)
+            draft = {name: dict(mapping[name]) for name in names}
+            limits = fixed if keep else frozenset[str]()
+            cut = limit_to_capacity(draft, self.layer, self.core, self.constraints, self.profile, limits)
+            yield tuple((name, tuple(factors.items())) for name, factors in cut.items())
+
+    def _orders(self, mapping: dict[str, _Factors], total: dict[str, int]) -> list[tuple[str, ...]]:
+        """Orders of the sides: those that are given first, as generated ones have it; and that of the array where the
+        model tells the two apart, which is where lanes of one loop on several sides do not divide it."""
+        array = tuple(name for name, _ in self.core.operational_array.dimensions)
+        given_first = tuple(dict.fromkeys((*(name for name, _ in self.constraints.spatial_mapping), *array)))
+        used = [dimension for factors in mapping.values() for dimension, _ in factors]
+        ragged = any(used.count(d) > 1 and self.layer.size_of[d] % lanes for d, lanes in total.items())
+        return list(dict.fromkeys((given_first, array) if ragged else (given_first,)))
+
+
+def passes_of(layer: Layer, unrolling: Unrolling) -> int:
+    """Iterations that are left of a layer at least: of each loop its size over the lanes that take it, rounded up."""
+    lanes: dict[str, int] = {}
+    for _, factors in unrolling:
+        for dimension, factor in factors:
+            lanes[dimension] = lanes.get(dimension, 1) * factor
+    return math.prod(-(-size // lanes.get(dimension, 1)) for dimension, size in layer.loop_sizes)
+
+
+def _lanes(factors: "Iterator[tuple[str, int]] | _Factors") -> int:
+    return math.prod(factor for _, factor in factors)
+
+
+def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[int, tuple[_Factors, ...]]]:
+    """(lanes, one option of each side) for all combinations, most lanes first; options of a side are in that order.
+
+    A combination is reached from the one combination that has the option before on its last side that is not at its
+    first, so that each is reached once, and never before one of more lanes.
+    """
+    lanes = [[_lanes(option) for option in choices] for choices in options]
+
+    def entry(places: tuple[int, ...], side: int) -> tuple[int, tuple[int, ...], int]:
+        return -math.prod(lanes[a][place] for a, place in enumerate(places)), places, side
+
+    waiting = [entry((0,) * len(options), 0)]
+    while waiting:
+        negative, places, first = heapq.heappop(waiting)
+        yield -negative, tuple(choices[place] for choices, place in zip(options, places, strict=True))
+        for side in range(first, len(options)):
+            if places[side] + 1 < len(options[side]):
+                following = (*places[:side], places[side] + 1, *places[side + 1 :])
+                heapq.heappush(waiting, entry(following, side))

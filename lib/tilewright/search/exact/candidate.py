@@ -1,0 +1,164 @@
+"""One spatial mapping in the exact search of a layer: how it is made, and what is known of its loop orders."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tilewright.errors import MappingError
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import TemporalOrderingEntry
+from tilewright.mapping.temporal import LoopMultiset, loop_multiset
+from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
+from tilewright.search.evaluate import PreparedProblem
+from tilewright.search.exact import rounds
+from tilewright.search.exact.rounds import Best, Part, Watch
+from tilewright.search.exact.tables import energy_floor, has_whole_tiles
+from tilewright.search.loma import best_of_few_loops, layer_ordering
+from tilewright.search.options import ExactParameters, SalsaParameters
+from tilewright.search.salsa import salsa_batches
+from tilewright.workload.layer import Layer
+
+ITERATIONS = 5000
+"""Neighbours that annealing looks at, each time."""
+Ordering = tuple[TemporalOrderingEntry, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A spatial mapping that a search can have made."""
+
+    index: int
+    """Position among those of the layer."""
+    passes: float
+    """Iterations that no order of it goes below."""
+    rest_passes: float
+    """Iterations that this one and all that come after it need at least."""
+    layer: Layer
+    core: Core
+    make: Callable[[], PreparedProblem | None]
+    """The problem of its loop orders; None where there are none, which is told elsewhere."""
+
+    def bound(self, passes: float, objective: str) -> float:
+        """What no order of so many passes undercuts."""
+        return rounds.bound_of_passes(self.layer, self.core, passes, objective)
+
+
+def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
+    """What two spatial mappings share that are the same problem to the model: equal loops left, equal numbers."""
+    return prepared.spatial.temporal_sizes, hashlib.blake2b(prepared.arrays.tobytes(), digest_size=16).digest()
+
+
+class Candidate:
+    """One spatial mapping: its multisets of loops, and what is known of all of them together."""
+
+    def __init__(
+        self, prepared: PreparedProblem, index: int, ordering: Ordering, options: ExactParameters, watch: Watch
+    ) -> None:
+        self.prepared, self.index, self.watch, self.ordering, self.goal = prepared, index, watch, ordering, options
+        self.free = options.allocation == "free"
+        if self.free and prepared.arrays.even:
+            raise MappingError("allocation: free gives every operand boundaries of its own, which even mappings forbid")
+        self.entries = layer_ordering(ordering, prepared)
+        self.whole = loop_multiset(prepared.spatial.temporal_sizes, None, self.entries)
+        self.floor = rounds.bound_without_search(prepared, watch.objective)
+        self.looked_at = False
+        self.refused: MappingError | None = None
+        self._relaxed_bound = 0.0
+        self._relaxed_best = Best()
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The loops to order: prime factors, and (greedy) before them the same merged, from the fewest to the most.
+
+        The allocator takes whole loops, so that orders of merged loops can beat all orders of prime factors. Few loops
+        are searched in no time, and what they give often leaves nothing to look for among many.
+        """
+        sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
+        merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
+        return [self._part(multiset, self.entries, self.free) for multiset in dict.fromkeys([*merged, self.whole])]
+
+    def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> Part:
+        return Part(self.prepared, self.index, multiset, entries, free, self.watch)
+
+    @cached_property
+    def relaxed(self) -> Part | None:
+        """The free space without an ordering, which contains the greedy one; None where that is not sure.
+
+        With tiles that are not whole numbers, the order of multiplication could decide what fits.
+        """
+        if self.free or self.prepared.arrays.even or not has_whole_tiles(self.prepared.arrays):
+            return None
+        return self._part(loop_multiset(self.prepared.spatial.temporal_sizes, None, ()), (), True)
+
+    def sharpen_floor(self) -> None:
+        """Raise the floor by the least that must cross each boundary."""
+        self.watch.owner = None
+        loops = loop_multiset(self.prepared.spatial.temporal_sizes, None, ())
+        energy = energy_floor(self.prepared, loops, self.watch.workspace)
+        self.floor = max(self.floor, rounds.bound_without_search(self.prepared, self.watch.objective, energy))
+
+    @property
+    def lower_bound(self) -> float:
+        """What no mapping of it undercuts, unless it was known as the best."""
+        if "parts" not in self.__dict__:
+            return max(self.floor, self._relaxed_bound)
+        return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
+
+    @property
+    def orders(self) -> int:
+        """Orders of its space."""
+        return sum(part.multiset.order_count for part in self.parts)
+
+    @property
+    def nodes(self) -> int:
+        """Prefixes looked at."""
+        parts = self.parts if "parts" in self.__dict__ else []
+        return sum(part.nodes for part in (*parts, *([self.relaxed] if self.relaxed else [])))
+
+    def settled(self, best: Best) -> bool:
+        """Whether nothing is left to look for in any part."""
+        if self.watch.settles(max(self.floor, self._relaxed_bound), best):
+            return True
+        return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
+
+    def relax(self, best: Best, widths: Sequence[int]) -> Best:
+        """Bound it by the free space; the better of `best` and the order found there as the allocator does it."""
+        part = self.relaxed
+        known = self._relaxed_best
+        if part is None or self.watch.settles(part.lower_bound, known):
+            return best
+        objective = self.watch.objective
+        start = known if known.value(objective) < best.value(objective) else replace(best, order=None)
+        found = part.run(start, widths)
+        self.looked_at |= part.nodes > 0
+        self._relaxed_best = found
+        self._relaxed_bound = max(self._relaxed_bound, min(part.lower_bound, found.value(objective)))
+        if found.order is None or found is known or self.entries:
+            return best
+        return self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
+
+    def anneal(self, best: Best, iterations: int = ITERATIONS) -> Best:
+        """The better of `best` and what annealing finds."""
+        options = SalsaParameters(objective=self.goal.objective, salsa_iteration_number=iterations)
+        for batch in salsa_batches(self.prepared, self.ordering, options, self.watch.stop, None):
+            best = self._better(best, batch)
+        return best
+
+    def start(self, best: Best) -> Best:
+        """The better of `best` and what loma finds."""
+        found = best_of_few_loops(self.prepared, self.ordering, self.watch.objective, self.watch.stop)
+        costs, known = (found.energy_pj, found.latency_cycles), (best.energy_pj, best.latency_cycles)
+        if found.order is None or not is_better(self.watch.objective, costs, known):
+            return best
+        return Best(found.order, None, *costs, self.index)
+
+    def _better(self, best: Best, batch: OrderBatch) -> Best:
+        costs = cost_orders(batch)
+        row = best_row(costs, self.watch.objective)
+        if row is None:
+            return best
+        energy, latency = float(costs.energy_pj[row]), float(costs.latency_cycles[row])
+        found = Best(batch.loop_order(row), None, energy, latency, self.index)
+        objective = self.watch.objective
+        return found if found.value(objective) < best.value(objective) else best
