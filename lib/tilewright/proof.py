@@ -1,7 +1,8 @@
 """Proofs: over what a bound, a gap or an optimum holds, as typed scopes whose words every verb, page and file uses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 SpatialKind = Literal["given", "open", "largest divisors"]
 
@@ -54,3 +55,63 @@ def covered_text(covers: str, allocation: str | None) -> str:
     first."""
     orders = ORDERS.get(allocation or "")
     return f"{covers}, and for each {orders}" if covers and orders else covers
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Schedules over which the lower bounds of a network on several cores hold: all of them, for the tiles that it is
+    cut into, on the cores that its parts may have."""
+
+    parts: int = 0
+    """Parts of layers that are allocated."""
+    decided: int = 0
+    """Parts that have one core to choose from."""
+
+    @property
+    def text(self) -> str:
+        """Words for them."""
+        if self.parts and self.decided == self.parts:
+            which = "the one allocation to cores that is allowed"
+        elif self.decided:
+            which = f"all allowed allocations to cores ({self.decided} of {self.parts} parts have only one core)"
+        else:
+            which = "all allocations to cores"
+        return f"{which} and all schedules of these tiles, not of others"
+
+
+ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
+"""The same in few words, where they have to do."""
+
+
+def covered_by(bound: Mapping[str, Any]) -> str:
+    """What the `lower_bound` of a `summary.json` or `fusion.json` covers; files of before say nothing of it."""
+    return str(bound.get("covers", f"{ALLOWED_ALLOCATIONS}, not of others"))
+
+
+@dataclass(frozen=True)
+class TilePlans:
+    """Plans of tiles on one core over which an optimum holds."""
+
+    kind: Literal["attention", "depth-first"]
+    lpf_limit: int | None = None
+    """How a layer of a tile is mapped: by loma with this limit, and in no other way."""
+
+    @property
+    def text(self) -> str:
+        """Words for them."""
+        limit = "no lpf_limit" if self.lpf_limit is None else f"lpf_limit {self.lpf_limit}"
+        within = f"layers of tiles mapped by loma with {limit} only"
+        if self.kind == "attention":
+            return f"its space of tiles, with tensors only in memories that exist once, and {within}"
+        return f"all cuts and the modes and sizes of tiles that are not given, with {within}"
+
+
+def optimum_line(subject: str, is_proven: bool, gap: float, plural: str, covers: str, counts: str) -> str:
+    """What is known of the best plan or schedule, over what, and how much was looked at for it."""
+    if is_proven:
+        return f"{subject}: no {plural[:-1]} is better over {covers} ({counts})"
+    return f"{subject}: the best could be better by {gap:.2%} at most over {covers} ({counts})"
+
+
+SCOPES = (" over ", "covers", " of its tiles", ALLOWED_ALLOCATIONS)
+"""Words by which a line says over what its bound, gap or proof holds."""

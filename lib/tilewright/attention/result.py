@@ -10,6 +10,7 @@ from tilewright.attention.program import TENSORS, LayerProblem
 from tilewright.attention.shape import Points
 from tilewright.attention.space import Place, Plan, Tile
 from tilewright.depth_first.stack_cost import LATENCY_PARTS, Ledger
+from tilewright.proof import TilePlans, optimum_line
 from tilewright.units import count_text, energy_text
 
 OUTERMOST, TILE, WHOLE = "outermost", "tile", "whole"
@@ -169,10 +170,8 @@ def why_text(found: Optimum) -> str:
         lines += ["  " + ", ".join(places), *_saved(found.unfused, found.ledger)]
     counts = f"{count_text(found.plans_in_space, 3)} plans, {len(found.searched):,} layers of tiles searched"
     objective = costs.options.objective
-    if found.is_proven:
-        lines.append(f"  {objective}: no plan of the space is better ({counts})")
-    else:
-        lines.append(f"  {objective}: a plan could be better by {found.gap:.2%} at most ({counts})")
+    covers = TilePlans("attention", costs.options.lpf_limit).text
+    lines.append("  " + optimum_line(objective, found.is_proven, found.gap, "plans", covers, counts))
     return "\n".join(lines)
 
 

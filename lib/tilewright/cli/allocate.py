@@ -23,6 +23,7 @@ from tilewright.cli.run_inputs import (
     slice_options,
 )
 from tilewright.errors import InputError, Problem, Problems
+from tilewright.proof import ALLOWED_ALLOCATIONS
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.units import count_text, energy_text
@@ -224,5 +225,5 @@ def _show(
 def _proof_text(proof: dict[str, Any]) -> str:
     """What is proven, on one line."""
     if proof["is_proven"]:
-        return f"proven to be the best of all allocations: {proof['rule']}"
-    return f"not proven to be the best: no allocation is more than {proof['gap']:.1%} better"
+        return f"proven to be the best over {ALLOWED_ALLOCATIONS}: {proof['rule']}"
+    return f"not proven to be the best: over {ALLOWED_ALLOCATIONS}, none is more than {proof['gap']:.1%} better"

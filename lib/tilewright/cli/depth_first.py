@@ -93,7 +93,7 @@ def command(
         return
     click.echo(table_text(found.schedules))
     if found.optimum is not None:
-        click.echo(optimum_text(found.optimum))
+        click.echo(optimum_text(found.optimum, options().lpf_limit))
     if paths:
         echo_paths(paths, as_json)
     if found.optimum is not None and found.optimum.is_interrupted:
@@ -283,8 +283,9 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
     return "\n".join(lines)
 
 
-def optimum_text(found: "Optimum") -> str:
-    """What is known of the best schedule, in lines."""
+def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
+    """What is known of the best schedule, where layers of tiles are mapped by loma with `lpf_limit`, in lines."""
+    from tilewright.proof import TilePlans, optimum_line
     from tilewright.units import count_text
 
     chain = found.schedule.chain
@@ -294,8 +295,6 @@ def optimum_text(found: "Optimum") -> str:
         which = names[0] if stack.first == stack.last else f"{names[0]} to {names[1]}"
         lines.append(f"{which}: {stack.mode}, tiles of {stack.tile_x} x {stack.tile_y}")
     space = f"{count_text(found.schedules_in_space, 3)} schedules, {len(found.costed):,} stacks costed"
-    if found.is_proven:
-        lines.append(f"{found.objective}: no schedule of the space is better ({space})")
-    else:
-        lines.append(f"{found.objective}: a schedule could be better by {found.gap:.2%} at most ({space})")
+    covers = TilePlans("depth-first", lpf_limit).text
+    lines.append(optimum_line(found.objective, found.is_proven, found.gap, "schedules", covers, space))
     return "\n".join(lines)

@@ -211,19 +211,20 @@ def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusio
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
     """The answer for people."""
+    from tilewright.proof import covered_by
     from tilewright.report.multi.summary import reload_lines
     from tilewright.report.run_tables import edp_text
     from tilewright.report.run_text import power_lines, range_lines
 
-    search = document["search"]
+    search, bound = document["search"], document["lower_bound"]
     lines = [
         f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
         f" {energy_text(document['energy_pj'])}, EDP {edp_text(document['edp'])} J cycles",
         *power_lines(document),
         *range_lines(document),
-        f"lower bounds of all allocations of these tiles: {document['lower_bound']['latency_cycles']:,} cycles,"
-        f" {energy_text(document['lower_bound']['energy_pj'])}; gap to them: {document['gap_latency']:.1%} in latency,"
-        f" {document['gap_energy']:.1%} in energy, {document['gap_edp']:.1%} in EDP",
+        f"lower bounds over {covered_by(bound)}: {bound['latency_cycles']:,} cycles, {energy_text(bound['energy_pj'])};"
+        f" gap to them: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
+        f" {document['gap_edp']:.1%} in EDP",
         f"{search['plans']:,} plans and {search['segments']:,} parts of the network were looked at,"
         f" in {search['schedules']:,} schedules; stopped by {search['stopped_by'].replace('_', ' ')}",
     ]

@@ -141,7 +141,11 @@ class Fusion:
             "objective": self.options.objective,
             **_figures(Figures(self.latency_cycles, self.energy_pj)),
             **self._rates(),
-            "lower_bound": {"latency_cycles": bounds.latency_cycles, "energy_pj": bounds.energy_pj},
+            "lower_bound": {
+                "latency_cycles": bounds.latency_cycles,
+                "energy_pj": bounds.energy_pj,
+                "covers": bounds.scope.text,
+            },
             "gap_latency": _gap(bounds.latency_cycles, self.latency_cycles),
             "gap_energy": _gap(bounds.energy_pj, self.energy_pj),
             "gap_edp": _gap(bounds.latency_cycles * bounds.energy_pj, self.latency_cycles * self.energy_pj),

@@ -87,7 +87,14 @@ def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) ->
     """Runs of several cores as a text table for the terminal: totals, the part of the latency that is above the lower
     bound, and below each run the same network layer by layer and on one core, with their latency in that of the run.
     Below the table, in words, the runs that are worse than those."""
-    heads = ("nodes", "energy\n[µJ]", "latency\n[cycles]", "EDP\n[J cycles]", "gap to\nbound", "of this\nrun")
+    heads = (
+        "nodes",
+        "energy\n[µJ]",
+        "latency\n[cycles]",
+        "EDP\n[J cycles]",
+        "gap to bound\nof its tiles",
+        "of this\nrun",
+    )
     table = text_table("", ("run",), (*heads, COSTED_HEADING))
     worse: list[str] = []
     for run, summary in summaries.items():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
 from tilewright.cost.rates import rates_of
 from tilewright.cost.record import LayerRecord
-from tilewright.proof import covered_text
+from tilewright.proof import ALLOWED_ALLOCATIONS, covered_text
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
 from tilewright.report.run_text import assumption, range_columns, setting_of, share_text
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
@@ -52,10 +52,12 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if "certificate" not in summary:
         return
     proof = summary["certificate"]
-    yield (
+    said = (
         f"optimum proven for {proof['proven']} of {proof['of']} distinct layers, largest gap {proof['largest_gap']:.2%}"
     )
-    for what in covered_texts(proof):
+    covers = covered_texts(proof)
+    yield f"{said}, over {covers[0]}" if len(covers) == 1 else f"{said}, each over what it covers"
+    for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"
 
 
@@ -65,7 +67,10 @@ WORK = (
 )
 SINGLE = (("corrected energy, latency", "change, for the same mappings, under the model without its known faults"),)
 MULTI = (
-    ("gap to bound", "no allocation to cores can save more than this share of the latency"),
+    (
+        "gap to bound of its tiles",
+        f"no schedule over {ALLOWED_ALLOCATIONS} saves more than this share of the latency; other tiles may",
+    ),
     ("of this run", "latency of what the run is compared with, over that of the run"),
 )
 COSTED = "shares of the MACs and of the other operations of the network that the figures contain; the rest is free"

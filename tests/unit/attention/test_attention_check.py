@@ -182,4 +182,7 @@ def test_the_verb_checks_and_says_what_it_needs(tmp_path: Path, capsys: pytest.C
     assert "did you mean 'sram'" in capsys.readouterr().err
     assert main(["attention", *given, "--memory-sizes", "sram=small"]) == 2
     assert main(["attention", *given, *sizes, "-v"]) == 0
-    assert "no plan of the space is better" in capsys.readouterr().out
+    assert (
+        "no plan is better over its space of tiles, with tensors only in memories that exist once"
+        in capsys.readouterr().out
+    )

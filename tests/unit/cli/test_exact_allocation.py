@@ -72,7 +72,7 @@ def test_what_is_proven_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -
     network = run / "net.onnx"
     capsys.readouterr()
     assert main(["allocate", *inputs(network, run), *EXACT, "--objective", "energy"]) == 0
-    assert "proven to be the best of all allocations: " in capsys.readouterr().out
+    assert "proven to be the best over the allowed allocations of these tiles: " in capsys.readouterr().out
     wrong = ["--schedule-model", "stream-2023"]
     assert main(["allocate", *inputs(network, run), *EXACT, *wrong]) == 2
     assert "allocation_engine: proves nothing of schedules of the model stream-2023" in capsys.readouterr().err

@@ -145,10 +145,10 @@ def test_the_legend_explains_what_is_there() -> None:
         *("MACs", "array use", "corrected energy, latency", "costed"),
     ]
     assert "?:" not in text
-    assert "gap to bound:" not in text
+    assert "gap to bound of its tiles:" not in text
     both = runs_legend([single], [multi])
     assert "?: not known" in both
-    assert "gap to bound:" in both
+    assert "gap to bound of its tiles:" in both
     assert max(map(len, both.splitlines())) <= 110
     assert runs_legend([], []) == ""
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tilewright.errors import ArtifactError, Problem
+from tilewright.proof import covered_by
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
 
@@ -67,7 +68,7 @@ def _bound_words(bound: Mapping[str, Any] | None) -> str:
     if not bound:
         return ""
     energy = f"{three_digits(bound['energy_pj'] / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}"
-    return f"lower bounds of all allocations: {bound['latency_cycles']:,} cycles, {energy}"
+    return f"lower bounds over {covered_by(bound)}: {bound['latency_cycles']:,} cycles, {energy}"
 
 
 def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:

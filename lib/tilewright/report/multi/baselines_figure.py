@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.proof import covered_by
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.energy_figure import THIS_RUN, readable
@@ -81,7 +82,7 @@ def write_baselines_figure(summary: Summary, path_stem: Path) -> tuple[Path, Pat
 
 def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
     gap = f", gap of this run {100 * run.gap:.1f} % of its latency" if run.gap is not None else ""
-    return f"dashed: lower bound of any allocation of this run{gap}" if bound else ""
+    return f"dashed: lower bound over {covered_by(bound)}{gap}" if bound else ""
 
 
 def _worse(rows: Sequence[BaselineRow]) -> str:

@@ -18,6 +18,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from tilewright.proof import ALLOWED_ALLOCATIONS
 from tilewright.report.figure_layout import (
     GREY,
     LAYER_COLOURS,
@@ -173,7 +174,8 @@ def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) 
         f"EDP {three_digits(edp / EDP_UNIT[0])} {EDP_UNIT[1]}",
     ]
     if summary is not None and summary.get("gap_latency") is not None:
-        parts.append(f"gap of the latency to its lower bound {100 * summary['gap_latency']:.1f} %")
+        gap = f"{100 * summary['gap_latency']:.1f} %"
+        parts.append(f"gap of the latency to its lower bound over {ALLOWED_ALLOCATIONS} {gap}")
     return "     ".join(parts)
 
 

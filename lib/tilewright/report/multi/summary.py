@@ -201,6 +201,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
                 "phases_in_order": bounds.ordered_phases_cycles,
             },
             "energy_pj": bounds.energy_pj,
+            "covers": bounds.scope.text,
         },
         "gap_latency": bounds.latency_gap(latency),
         "gap_energy": max(0.0, 1.0 - bounds.energy_pj / energy) if energy else 0.0,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.cost.ledger import on_core_terms
+from tilewright.proof import covered_by
 from tilewright.report.multi.summary import reload_lines
 from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
@@ -51,7 +52,7 @@ def _bound_lines(summary: Summary) -> list[str]:
         return [f"no lower bound: the schedule model {summary['model']} is not causal"]
     terms = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in bound["latency_terms"].items())
     return [
-        f"lower bounds of all allocations: {bound['latency_cycles']:,} cycles, {_micro(bound['energy_pj'])} µJ;"
+        f"lower bounds over {covered_by(bound)}: {bound['latency_cycles']:,} cycles, {_micro(bound['energy_pj'])} µJ;"
         f" gap to them: {summary['gap_latency']:.1%} in latency, {summary['gap_energy']:.1%} in energy",
         f"the bound of the latency is the largest of: {terms}",
     ]

@@ -7,6 +7,7 @@ Energies are in µJ, latencies in cycles.
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.proof import covered_by
 from tilewright.report.bottlenecks import Bottlenecks
 from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS
@@ -117,6 +118,7 @@ def _bound(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     if bound is None:
         return None
     return {
+        "covers": covered_by(bound),
         "latency": bound["latency_cycles"],
         "energy": rounded(bound["energy_pj"] / MICRO),
         "terms": [[name.replace("_", " "), cycles] for name, cycles in bound["latency_terms"].items()],

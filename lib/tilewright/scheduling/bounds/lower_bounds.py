@@ -1,9 +1,10 @@
 """What no allocation can beat: lower bounds on latency and energy of the schedules of a problem (docs/bounds.md)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from tilewright.proof import Schedules
 from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, cn_classes, system_limits
 from tilewright.scheduling.bounds.ordered_phases import ordered_phases_latency_cycles
 from tilewright.scheduling.bounds.paths import paths_through, split_latency_cycles
@@ -34,6 +35,8 @@ class LowerBounds:
     ordered_phases_cycles: int
     """The same where nothing is done before what it needs; 0 where that was not looked at."""
     energy_pj: float
+    scope: Schedules = field(default_factory=Schedules)
+    """Over which schedules they hold."""
 
     @property
     def latency_cycles(self) -> int:

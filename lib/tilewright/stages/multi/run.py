@@ -14,6 +14,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.system import COMPUTE
 from tilewright.mapping.yaml_writer import mapping_text
+from tilewright.proof import Schedules
 from tilewright.scheduling.assembly import AssembledProblem, model_problem
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
 from tilewright.scheduling.check.rules import check_schedule
@@ -41,7 +42,9 @@ class MultiCoreProblem:
         if self.settings.schedule_model != CAUSAL:
             return None
         scheduling = self.assembled.problem
-        return lower_bounds(scheduling, allowed_cores(self.space, scheduling.system.core_count))
+        bounds = lower_bounds(scheduling, allowed_cores(self.space, scheduling.system.core_count))
+        choices = self.space.gene_choices
+        return replace(bounds, scope=Schedules(len(choices), sum(len(cores) == 1 for cores in choices)))
 
 
 def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | None = None) -> MultiCoreProblem:

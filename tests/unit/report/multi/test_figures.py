@@ -216,7 +216,10 @@ def test_the_search_stands_beside_its_bound() -> None:
     """In words: it may be far from all points. Without a bound nothing is said."""
     bound = {"latency_cycles": 1234, "energy_pj": 2.5e6}
     (_, words) = allocation_figure(GENERATIONS, FRONT, "Search", bound).texts
-    assert words.get_text() == "lower bounds of all allocations: 1,234 cycles, 2.5 µJ"
+    assert (
+        words.get_text()
+        == "lower bounds over the allowed allocations of these tiles, not of others: 1,234 cycles, 2.5 µJ"
+    )
     assert allocation_figure(GENERATIONS, FRONT, "Search").texts[1].get_text() == ""
 
 

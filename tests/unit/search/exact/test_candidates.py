@@ -114,7 +114,7 @@ def test_equal_problems_are_searched_once() -> None:
 
 @pytest.mark.parametrize(("count", "covers"), [(None, "all spatial mappings"), (2, "the first 2 spatial mappings")])
 def test_record_says_what_a_proof_covers(count: int | None, covers: str) -> None:
-    """By default a proof covers all spatial mappings of the open sides, else those asked for, and the record says so."""
+    """By default a proof covers all spatial mappings of open sides, else those asked for, and the record says so."""
     options = SearchOptions(
         model="corrected",
         temporal_mapping_search_engine="exact",

@@ -11,7 +11,9 @@ from tilewright.errors import MappingError
 from tilewright.search import loma as loma_module
 from tilewright.search.batch import SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
+from tilewright.search.exact import candidate as candidate_module
 from tilewright.search.exact import rounds as exact_module
+from tilewright.search.exact import search as exact_search
 from tilewright.search.exact import tables as exact_tables_module
 from tilewright.search.exact.lattice_record import LABELS
 from tilewright.search.exact.rounds import WIDTHS
@@ -57,7 +59,8 @@ def test_time_budget(allocation: str) -> None:
 
 def test_nothing_found_in_time_is_not_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends before it has any mapping says that, and not that there is none."""
-    monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
+    for module in (loma_module, candidate_module):  # neither loma nor salsa, of which one usually finds a mapping
+        monkeypatch.setattr(module, "best_row", lambda costed, objective: None)
     with pytest.raises(MappingError, match="within its time budget"):
         search(large_problem(), "free", "EDP", budget_s=1e-9)
 
@@ -130,6 +133,7 @@ def test_rounds_that_end_early_bound_the_optimum(monkeypatch: pytest.MonkeyPatch
     """With narrow rounds only, nothing may be proven, but the lower bound stays below the value of brute force."""
     monkeypatch.setattr(exact_module, "WIDTHS", (1, 2))
     monkeypatch.setattr(loma_module, "best_row", lambda costed, objective: None)
+    monkeypatch.setattr(exact_search, "SALSA_ITERATIONS", 1)
     unproven = 0
     for where, _, prepared in problems(range(1300, 1360)):
         for allocation, objective in itertools.product(ALLOCATIONS, OBJECTIVES):
