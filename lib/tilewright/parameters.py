@@ -177,6 +177,11 @@ class Parameters:
         """What is wrong between values, where those named in `wrong` are wrong by themselves."""
         return ()
 
+    def without_effect(self) -> dict[str, str]:
+        """Name -> why it has no effect, of parameters that others of these overrule: a sentence that begins with the
+        verb. They are told where a person gave them."""
+        return {}
+
     def part(self, kind: type[T], **others: Any) -> T:
         """An object of another class that has parameters of this one: these with the same values."""
         known = {parameter.name for parameter in parameters_of(type(self))}

@@ -33,9 +33,14 @@ def notice_lines(notices: Sequence[str], most: int = MOST_TOLD) -> list[str]:
     count."""
     unused = unused_in(notices)
     others = [notice for notice in dict.fromkeys(notices) if not isinstance(notice, Unused)]
-    rest = len(unused) - most
+    return [*others, *capped(list(map(str, unused)), most)]
+
+
+def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
+    """The first lines of what was not used, and how many there are beside them."""
+    rest = len(lines) - most
     more = [f"{rest:,} more that were written have no effect"] if rest > 0 else []
-    return [*others, *map(str, unused[:most]), *more]
+    return [*lines[:most], *more]
 
 
 def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[dict[str, Any]]:

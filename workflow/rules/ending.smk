@@ -9,7 +9,12 @@ BEGAN = time.monotonic()
 def say_how_it_ended(write):
     """Where the results are, how long it took, what was reused; or what failed, with what the logs say."""
     tell_ending(
-        workflow, time.monotonic() - BEGAN, RESULTS, write, os.getenv(FILE_VARIABLE)
+        workflow,
+        time.monotonic() - BEGAN,
+        RESULTS,
+        write,
+        os.getenv(FILE_VARIABLE),
+        PLAN.unused,
     )
 
 

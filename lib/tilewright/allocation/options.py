@@ -33,6 +33,13 @@ class AllocationParameters(Chance, Goal, Parameters):
     proof_effort: PositiveNumber = 120.0
     """Most deterministic time of the solver of `exact`, about that many seconds."""
 
+    def without_effect(self) -> dict[str, str]:
+        """What only the exact engine has, where another one is asked for."""
+        if self.allocation_engine == EXACT:
+            return {}
+        why = f"has no effect with allocation_engine {self.allocation_engine}"
+        return dict.fromkeys(("proof_evaluations", "proof_effort"), why)
+
     @property
     def planned_evaluations(self) -> int:
         """Most evaluations that the first population and all generations make."""

@@ -48,7 +48,7 @@ from tilewright.configuration.keys import (
     flows_of,
     groups_of,
 )
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import InputError, Problem, Unused, nearest_name
 from tilewright.file_kinds import CONFIG, refuse_other_kind
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.parameters import Parameters, parameters_of
@@ -109,6 +109,10 @@ def plan_of(config: Any, documents: Sequence[YamlDocument] = ()) -> Plan:
 class _Reader:
     documents: list[YamlDocument]
     problems: list[Problem] = field(default_factory=list)
+    unused: list[Unused] = field(default_factory=list)
+    """What is given and has no effect."""
+    effects: dict[str, bool] = field(default_factory=dict)
+    """Key at the top that some run has no use for -> whether another one has."""
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
 
     def read(self, config: Any) -> Plan:
@@ -126,13 +130,16 @@ class _Reader:
                     self._note("two runs have this name", path, value=repr(found.name))
                 elif found:
                     runs[found.name] = found
+        for name in (name for name, has_effect in self.effects.items() if not has_effect):
+            self._tell((name,), "has no effect in any run")
         spaces, fronts = self._spaces(config, SPACES), self._spaces(config, FRONTS)
         if not (runs or spaces or fronts) and not self.problems:
             self._note("no runs: give at least one entry under runs, sweeps, spaces or fronts", ())
         arguments = network_arguments(config, tuple(self.files["workload"]), self._note)
         files = [document.file for document in self.documents]
         results = results_folder(files, config.get(KEY), self._note)
-        return Plan(tuple(runs.values()), self.files, arguments, results, logs_folder(results), spaces, fronts)
+        made = (tuple(runs.values()), self.files, arguments, results, logs_folder(results), spaces, fronts)
+        return Plan(*made, tuple(self.unused))
 
     def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         for section in ("runs", "sweeps"):
@@ -236,10 +243,41 @@ class _Reader:
         place = (*path, "pipeline") if is_own else ("pipeline",)
         stages, problems = read_stages(pipeline, place, options, settings if flow == MULTI else None, self.documents)
         self.problems += [problem for problem in problems if problem not in self.problems]
+        strict = values.get("strict", False)
+        if not stages.pipeline:
+            self._tell_unused(options, flow, path, entry, defaults, strict)
         if len(self.problems) > before:
             return None
         described = (name, flow, names["hardware"], names["workload"], names["mapping"])
-        return Run(*described, options, stages, values.get("strict", False), settings, _has_figures(values))
+        return Run(*described, options, stages, strict, settings, _has_figures(values))
+
+    def _tell_unused(
+        self,
+        options: CoreSearchOptions,
+        flow: str,
+        path: tuple[str, ...],
+        entry: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+        strict: bool,
+    ) -> None:
+        """Tell options of a run that others overrule, of those at the top the ones that no run has a use for."""
+        without = options.without_effect()
+        if flow == MULTI:
+            without.pop("seed", None)  # which the search for an allocation has, too
+        for name, why in without.items():
+            if name in entry:
+                self._tell((*path, name), why, strict)
+        for name in defaults:
+            self.effects[name] = self.effects.get(name, False) or name not in without or name in entry
+
+    def _tell(self, path: tuple[str, ...], why: str, strict: bool = False) -> None:
+        if strict:
+            self._note(f"{why}, which strict forbids", path)
+            return
+        file, line = self._place(path)
+        notice = Unused(Problem(why, file, line, ".".join(path)))
+        if notice not in self.unused:
+            self.unused.append(notice)
 
     def _check_search_of_plans(
         self, values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
@@ -344,15 +382,20 @@ class _Reader:
         return not unknown
 
     def _note(self, message: str, path: tuple[str, ...], value: str = "", allowed: str = "", nearest: str = "") -> None:
+        file, line = self._place(path)
+        problem = Problem(message, file, line, ".".join(path), value, allowed, nearest)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def _place(self, path: tuple[str, ...]) -> tuple[str, int]:
+        """File and line of a key."""
         file, line = "config", 0
         for document in self.documents:
             if not line:
                 # A place within a value, as loops[0], stands where the value does.
                 keys = tuple(key.partition("[")[0] for key in path)
                 file, line = document.file, document.line_of(keys)
-        problem = Problem(message, file, line, ".".join(path), value, allowed, nearest)
-        if problem not in self.problems:
-            self.problems.append(problem)
+        return file, line
 
 
 def _has_figures(values: Mapping[str, Any]) -> bool:

@@ -155,7 +155,11 @@ def _mapped(
     given = replace(given, written=told)
     problem: NetworkProblem = next(stages.parsers().run(given))
     notices = [*repeated, *problem.notices, *lanes_notices(problem, stages, given.mapping_file)]
+    if is_given(pipeline):
+        notices += stages.unused(options.values, chosen)
     control.on_notices(notices)
+    if not is_given(pipeline):
+        notices += options.unused()  # which the command tells at its end
     if strict:
         refused = Problems()
         refused.attempt(problem.check_complete)

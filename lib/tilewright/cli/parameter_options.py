@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from tilewright.artifacts.files import FilePath
-from tilewright.cli.options import of_signature
+from tilewright.cli.options import echo_notices, is_given, of_signature
 from tilewright.configuration.arguments import default_text, flag_of
-from tilewright.errors import InputError, Problem, Problems, shown
+from tilewright.errors import InputError, Problem, Problems, Unused, shown
 from tilewright.parameters import Parameter, Parameters, allowed_text, parameters_of, unknown_names
+from tilewright.unused import unused_option
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ class Given(Generic[Kind]):
         parameter = next(parameter for parameter in parameters_of(self.kind) if parameter.name == name)
         return _value_of(parameter, self.values[name])
 
+    def unused(self) -> list[Unused]:
+        """Those that are given and that others overrule; [] where one is wrong."""
+        made = Problems().attempt(self)
+        without_effect = {} if made is None else made.without_effect()
+        return [
+            unused_option(name, why, getattr(made, name)) for name, why in without_effect.items() if name in self.values
+        ]
+
     def sound(self, essential: Sequence[str]) -> Kind | None:
         """The parameters without those that are wrong, for checks of everything else; None if one of the essential
         ones is wrong."""
@@ -83,7 +92,11 @@ def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callab
         def with_parameters(*args: Any, **values: Any) -> Any:
             told = {parameter.name: values.pop(parameter.name) for parameter in parameters_of(kind)}
             given = {name: value for name, value in told.items() if value is not None}
-            return function(*args, **{argument: Given(kind, given)}, **values)
+            parameters = Given(kind, given)
+            result = function(*args, **{argument: parameters}, **values)
+            if not is_given(values.get("pipeline")):  # whose stages say which parameters they have
+                echo_notices(parameters.unused())
+            return result
 
         for parameter in reversed(parameters_of(kind)):
             declare = click.option(*_declarations(parameter), cls=_Option, parameter=parameter, default=None)
@@ -190,7 +203,10 @@ class Named(Given[Kind]):
     def over(self, options: Parameters | None) -> "Named[Kind]":
         """These, and for the rest those of an object that has parameters of the same names."""
         known = {parameter.name for parameter in parameters_of(self.kind)}
-        values = {} if options is None else {name: one for name, one in options.as_dict().items() if name in known}
+        defaults = {parameter.name: parameter.default for parameter in parameters_of(self.kind)}
+        # What an object has at its default nobody gave.
+        given = {} if options is None else options.as_dict()
+        values = {name: one for name, one in given.items() if name in known and one != defaults[name]}
         return replace(self, values=values | dict(self.values))
 
 

@@ -9,6 +9,7 @@ import click
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.errors import InputError, Problem
+from tilewright.unused import refuse_unused
 
 KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 
@@ -16,15 +17,16 @@ KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 @click.command()
 @click.argument("files", type=FILE, nargs=-1, required=True)
 @click.option("--kind", type=click.Choice(KINDS), help="What the files are; default: told from their content.")
+@click.option("--strict", is_flag=True, help="What has no effect is a problem, too.")
 @common_options
-def command(files: tuple[Path, ...], kind: str | None, verbose: bool, as_json: bool) -> None:
+def command(files: tuple[Path, ...], kind: str | None, strict: bool, verbose: bool, as_json: bool) -> None:
     """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
     Of one hardware file and one mapping file it also says which units of the array the mapping never uses.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """
-    checked = [(file, *validate_file(file, kind)) for file in files]
+    checked = [(file, *validate_file(file, kind, strict)) for file in files]
     if as_json:
         echo_json(
             [{"file": str(file), "kind": told, "problems": list(map(str, found))} for file, told, found, _ in checked]
@@ -40,23 +42,27 @@ def command(files: tuple[Path, ...], kind: str | None, verbose: bool, as_json: b
         raise InputError(problems)
 
 
-def validate(files: FilePath | Sequence[FilePath], kind: str | None = None) -> tuple[Problem, ...]:
+def validate(
+    files: FilePath | Sequence[FilePath], kind: str | None = None, *, strict: bool = False
+) -> tuple[Problem, ...]:
     """Everything that is wrong with a file, or with several; () if nothing is.
 
     Files are of hardware, a workload (YAML or ONNX), a mapping or a configuration, design spaces or artifacts:
-    `kind` is one of KINDS, None to tell it from their content.
+    `kind` is one of KINDS, None to tell it from their content. With `strict` what has no effect is wrong, too.
     """
     given = [files] if isinstance(files, str | PathLike) else files
-    return tuple(problem for file in given for problem in validate_file(Path(file), kind)[1])
+    return tuple(problem for file in given for problem in validate_file(Path(file), kind, strict)[1])
 
 
-def validate_file(file: Path, kind: str | None = None) -> tuple[str, list[Problem], list[str]]:
-    """Of which kind a file is ('' if that cannot be told), what is wrong with it, and what is legal but unusual."""
+def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> tuple[str, list[Problem], list[str]]:
+    """Of which kind a file is ('' if that cannot be told), what is wrong with it, and what is legal but unusual; with
+    `strict` what has no effect is wrong."""
     notices: list[str] = []
     told = kind or ""
     try:
         told = kind or kind_of(file)
         _validate(file, told, notices)
+        refuse_unused(notices, strict)
     except InputError as error:
         return told, list(error.problems), notices
     return told, [], notices
@@ -124,7 +130,7 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
     else:
         from tilewright.cli.config import read_config
 
-        read_config(file)
+        notices += read_config(file).unused
 
 
 def _validate_workload(file: Path, notices: list[str]) -> None:

@@ -5,18 +5,21 @@ a job fails.
 The Snakefile imports this at every parse: standard library only.
 """
 
+import json
 import logging
 import os
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from tilewright.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SPACE
+from tilewright.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SPACE, SUMMARY
+from tilewright.unused import UNUSED, capped
 
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
 """Environment variable: a file to write the text into, for a caller that says more before it."""
@@ -61,20 +64,50 @@ def jobs_of(workflow: Any) -> list[Job]:
     return sorted((Job.of(job, dag, failed) for job in counted), key=lambda job: job.name)
 
 
-def tell_ending(workflow: Any, seconds: float, results: Path, write: Callable[[str], object], file: str | None) -> None:
-    """Say how a workflow has ended: into a `file`, or else with `write`."""
-    text = ending_text(jobs_of(workflow), seconds, results)
+def tell_ending(
+    workflow: Any,
+    seconds: float,
+    results: Path,
+    write: Callable[[str], object],
+    file: str | None,
+    unused: Sequence[str] = (),
+) -> None:
+    """Say how a workflow has ended: into a `file`, or else with `write`.
+
+    `unused` is what the configuration says without effect.
+    """
+    text = ending_text(jobs_of(workflow), seconds, results, unused)
     if file:
         Path(file).write_text(text + "\n", "utf-8")
     else:
         write(text)
 
 
-def ending_text(jobs: Sequence[Job], seconds: float, results: Path) -> str:
+def ending_text(jobs: Sequence[Job], seconds: float, results: Path, unused: Sequence[str] = ()) -> str:
     """What a run with these jobs says at its end; `results` is the folder of its results."""
     if any(not job.is_done for job in jobs):
         return "\n".join(failure_lines(jobs))
-    return "\n".join((made_line(jobs, seconds), results_line(results), *explain_line(results)))
+    told = unused_lines(results, sorted({job.run for job in jobs if job.run}), unused)
+    return "\n".join((made_line(jobs, seconds), results_line(results), *explain_line(results), *told))
+
+
+def unused_lines(results: Path, runs: Sequence[str], unused: Sequence[str] = ()) -> list[str]:
+    """What was written and not used: in the configuration, and in the files of runs, as their summaries have it.
+
+    Jobs tell it in their logs, with lines; here each is told once, with the runs that have no use for it.
+    """
+    found: dict[str, list[str]] = {}
+    for file in (results / flow / run / SUMMARY for run in runs for flow in (SINGLE, MULTI)):
+        with suppress(OSError, ValueError):
+            for row in json.loads(file.read_text("utf-8")).get("payload", {}).get(UNUSED, ()):
+                text = f"{row['file']} {row['key']}: {row['why']}".strip()
+                found.setdefault(text, []).append(file.parent.name)
+    rows = [f"{text} ({_some(names)})" for text, names in sorted(found.items())]
+    return capped([*unused, *rows])
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
 def made_line(jobs: Sequence[Job], seconds: float) -> str:

@@ -203,7 +203,11 @@ class Run:
 
     def arguments(self, verb: str) -> list[str]:
         """The options of a verb for this run, as its command line takes them."""
-        given = {**self.options.as_dict(), **self.settings, "strict": self.strict}
+        # What has no effect is told of the configuration, and not of each step.
+        is_searched = verb in (MAP, COST) and not self.stages.pipeline
+        left_out = self.options.without_effect() if is_searched else {}
+        options = {name: value for name, value in self.options.as_dict().items() if name not in left_out}
+        given = {**options, **self.settings, "strict": self.strict}
         if verb == FUSE:  # by count, so that the same files give the same bytes
             return arguments_of(FusionOptions, {**given, "fusion_time_budget_s": None})
         # How the network is cut and scheduled stands in the plan, where one was searched.
@@ -241,6 +245,8 @@ class Plan:
     """Name of a design space to explore -> its file."""
     fronts: Mapping[str, str] = field(default_factory=dict)
     """Name of a design space of which the complete fronts are sought -> its file."""
+    unused: tuple[str, ...] = ()
+    """What is given and has no effect, as notices."""
 
     @property
     def runs(self) -> tuple[Run, ...]:

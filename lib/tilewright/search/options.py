@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from tilewright.errors import Problem
 from tilewright.mapping.words import TemporalMappingType
 from tilewright.objectives import Chance, Goal
-from tilewright.parameters import Check, Count, Parameters, PositiveCount, PositiveNumber
+from tilewright.parameters import Check, Count, Parameters, PositiveCount, PositiveNumber, parameters_of
 from tilewright.profile import CORRECTED, ModelChoice, profile_by_name
 
 DEFAULT_SPATIAL_MAPPINGS = 3
@@ -76,6 +76,14 @@ class ExactParameters(Goal):
     best found, no worse than that of loma and of salsa, with the gap that remains."""
 
 
+PARAMETERS_OF: dict[str, type[Parameters]] = {
+    "loma": LomaParameters,
+    "salsa": SalsaParameters,
+    "exact": ExactParameters,
+}
+"""Search engine -> the parameters that it has."""
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class LocalityParameters(BoundaryParameters):
     """Which memories data stays in between layers."""
@@ -91,6 +99,13 @@ class CoreSearchOptions(SalsaParameters, ExactParameters, LomaParameters, Bounda
     temporal_mapping_search_engine: SearchEngine = "loma"
     """loma: all orders of at most `lpf_limit` loops; salsa: simulated annealing over orders of all prime factors;
     exact: the optimum of the same orders, certified."""
+
+    def without_effect(self) -> dict[str, str]:
+        """Parameters of search engines other than the one that is asked for, and why each has no effect."""
+        own = {parameter.name for parameter in parameters_of(PARAMETERS_OF[self.temporal_mapping_search_engine])}
+        others = dict.fromkeys(one.name for kind in PARAMETERS_OF.values() for one in parameters_of(kind))
+        why = f"has no effect with temporal_mapping_search_engine {self.temporal_mapping_search_engine}"
+        return {name: why for name in others if name not in own and name != "objective"}
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
         """Options that exclude each other."""
@@ -110,6 +125,13 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
 
     exploit_data_locality: bool = False
     """Keep data that a next layer uses in the lowest memory that has room for it."""
+
+    def without_effect(self) -> dict[str, str]:
+        """Those of other engines, and what only counts where data are kept between layers."""
+        found = super().without_effect()
+        if not self.exploit_data_locality:
+            found["workload_data_always_from_top_mem"] = "has no effect without exploit_data_locality"
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)

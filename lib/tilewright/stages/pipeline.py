@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
 
 from tilewright import steps
-from tilewright.errors import InputError, KeyPath, Problem, nearest_name
+from tilewright.errors import InputError, KeyPath, Problem, Unused, nearest_name
 from tilewright.objectives import OBJECTIVES
 from tilewright.search.options import CoreSearchOptions, SearchEngine, SearchOptions
 from tilewright.stages.base import Control, Same, Stage, Types, run_stages, type_name
@@ -23,6 +23,7 @@ from tilewright.stages.entries import Entry, Flow, hands_on, read_entries
 from tilewright.stages.items import OrderBatch, SpatialCandidate, TemporalProblem
 from tilewright.stages.parameters import make_stage
 from tilewright.stages.places import moved, placed, problem_at
+from tilewright.unused import unused_option
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
@@ -220,6 +221,31 @@ class Pipeline:
     @property
     def _parser_count(self) -> int:
         return next((i for i, stage in enumerate(self.stages) if stage.takes is not Descriptions), len(self.stages))
+
+    def unused(self, given: Mapping[str, Any], options: CoreSearchOptions) -> list[Unused]:
+        """What has no effect of the options that were given beside a pipeline, by name: it has no stage for them, or
+        says them itself. Those at their defaults ask for nothing."""
+        stages = [each for stage in self.stages for each in (stage, *stage.inner())]
+        names = {base.__name__ for stage in stages for base in type(stage).__mro__}
+        wanted = {
+            "temporal_mapping_search_engine": MAPPER_OF[options.temporal_mapping_search_engine],
+            "objective": REDUCTION_OF[options.objective],
+            "exploit_data_locality": "SearchUnusedMemory",
+        }
+        defaults = type(options)().as_dict()
+        found = []
+        for name in given:
+            value = getattr(options, name, None)
+            having = [getattr(stage, name) for stage in stages if hasattr(stage, name)]
+            if name not in defaults or value == defaults[name] or wanted.get(name) in names:
+                continue
+            if name in wanted:
+                found.append(unused_option(name, f"has no effect: the pipeline has no stage {wanted[name]}", value))
+            elif not having:
+                found.append(unused_option(name, "has no effect: no stage of the pipeline has it", value))
+            elif value not in having:
+                found.append(unused_option(name, "has no effect: the pipeline says it itself", value))
+        return found
 
     @property
     def exports(self) -> bool:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.errors import InputError, Problem
-from tilewright.profile import ModelChoice
+from tilewright.profile import ModelChoice, profile_by_name
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions
+from tilewright.unused import unused_option
 from tilewright.workload.graph import Workload
-from tilewright.workload.network_options import NetworkOptions
+from tilewright.workload.network_options import ASSUMED, NetworkOptions
 from tilewright.workload.source import LAYERS, NETWORK, PARSED, kind_of_source, read_layers, read_network, read_parsed
 
 if TYPE_CHECKING:
@@ -93,4 +94,8 @@ class ONNXModelParser(ModelChoice, NetworkParser):
         """The network of an ONNX model. Raises InputError."""
         if kind != NETWORK:
             raise InputError("ONNXModelParser reads ONNX models; WorkloadParser reads YAML files and lists of layers")
+        precision = item.network_options.precision
+        if precision != ASSUMED and not profile_by_name(self.model).model_every_operator:
+            why = f"has no effect under model {self.model}, which counts 8 bits as zigzag-dse does; use model corrected"
+            notices.append(unused_option("precision", why, precision))
         return read_network(item.workload, self.model, item.network_options, self.network_name)

@@ -235,8 +235,27 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
             if name not in (names or ()):
                 message = f"has sizes, but none for {name}; give all or none"
                 problems.at(("pr_loop_sizes",), message, nearest=nearest_name(name, names or ()))
+        _note_contradictions(problems, entry, dict(zip(known, relations, strict=True)))
     elif entry.padding is not None:
         _check_padding(problems, entry, dict(zip(known, relations, strict=True)))
+
+
+def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:
+    """Note padding that other sizes belong to than those that are given, which count alone."""
+    extents = dict(zip(entry.loop_dims or (), entry.loop_sizes or (), strict=False))
+    given = zip(entry.pr_loop_dims or (), entry.pr_loop_sizes or (), entry.padding or (), strict=False)
+    for index, (name, size, padding) in enumerate(given):
+        if name not in relations or size is None or padding is None or None in padding or len(padding) != 2:
+            continue
+        terms = relations[name].terms
+        if any(extents.get(dimension) is None for dimension, _ in terms):
+            continue
+        reach = sum(factor * (extents[dimension] - 1) for dimension, factor in terms) + 1
+        # Of an input that is a little longer, the last positions are in no window.
+        if not reach <= size + sum(padding) < reach + max(factor for _, factor in terms):
+            why = "has no effect beside pr_loop_sizes, and they contradict each other"
+            told = f"{size} + {sum(padding)} positions of {name}, and the loops reach over {reach}"
+            problems.unused(("padding", index), f"{why}: {told}")
 
 
 def _check_padding(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.result import AllocationResult, allocation_document, summary
+from tilewright.errors import Problems
 from tilewright.report.multi.result_tables import SeveralCoresTables
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
@@ -14,6 +15,7 @@ from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.result import ScheduleArtifact
 from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.run import MultiCoreProblem, fixed_mapping_text
+from tilewright.unused import with_unused
 
 if TYPE_CHECKING:
     import pandas
@@ -89,6 +91,8 @@ class MultiCoreResult(SeveralCoresTables):
         """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
         are given; with `notices` after those of the descriptions, and other fields."""
         from tilewright.mapping.runnable import work_of
+        from tilewright.mapping.unused_entries import note_unused
+        from tilewright.mapping.yaml_reader import document_behind
         from tilewright.report.multi.cost_ranges import range_fields
         from tilewright.report.multi.summary import area_fields, multi_summary, rate_fields
 
@@ -106,7 +110,12 @@ class MultiCoreResult(SeveralCoresTables):
             **range_fields(self.artifact, inputs.costs, given.accelerator, area["area_mm2"]),
             "notices": [*given.notices, *notices, *inputs.graph.notices],
         }
-        return multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
+        of_mapping = Problems(document_behind(given.mapping, given.mapping_file))
+        note_unused(of_mapping, given.mapping, given.workload)
+        unused = [*given.notices, *notices, *inputs.graph.notices, *of_mapping.notices]
+        # Without lines, since a comment in a file changes nothing that follows from it.
+        summary = multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
+        return with_unused(summary, unused, with_lines=False)
 
     def core_table(self) -> "pandas.DataFrame":
         """A row for each part of a layer: its core, how many CNs it has, when the first starts and the last ends."""

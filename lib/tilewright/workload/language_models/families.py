@@ -48,6 +48,11 @@ WITHOUT_COST = frozenset(
 )
 """Fields that change what is computed, but not how much; or how it is stored, which the workload file says itself."""
 
+SAID_BY_THE_WORKLOAD = {
+    "quantization_config": "has no effect: the workload file says bits and scales of weights (`precision`)"
+}
+"""Fields that people take for what decides the cost, and why they do not."""
+
 
 @dataclass
 class Fields:
@@ -151,6 +156,9 @@ class Fields:
                 nearest = nearest_name(str(name), known)
                 message = "unknown field: what it costs is not known"
                 self.problems.at((*self.path, name), message, self.data[name], ", ".join(known), nearest)
+        for name, why in SAID_BY_THE_WORKLOAD.items():
+            if self.data.get(name) is not None:
+                self.problems.unused((*self.path, name), why)
 
     def _value(self, name: str) -> Any:
         self.asked.append(name)

@@ -167,6 +167,7 @@ def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
     own = Problems(found)
     model = architecture_of({**found.data, **more}, file.stem, own)
     problems.found += own.found
+    problems.notices += own.notices
     return model
 
 

@@ -1,0 +1,57 @@
+"""Sizes of a workload file that contradict each other, and fields of a language model that people take for a cost."""
+
+from typing import Any
+
+import pytest
+from tilewright.unused import unused_in
+from tilewright.workload.yaml_reader import read_workload_yaml
+
+LAYER = {
+    **{"id": 0, "name": "c", "operator_type": "Conv", "equation": "O[k][oy][ox]+=W[k][fy][fx]*I[iy][ix]"},
+    "dimension_relations": ["ix=2*ox+1*fx", "iy=2*oy+1*fy"],
+    **{"loop_dims": ["K", "OY", "OX", "FY", "FX"], "loop_sizes": [2, 4, 4, 3, 3]},
+    "operand_precision": {"W": 8, "I": 8, "O": 8, "O_final": 8},
+    "operand_source": {"I": 0, "W": 0},
+    "pr_loop_dims": ["IX", "IY"],
+}
+
+
+def told(source: Any) -> list[str]:
+    """What is told as unused."""
+    notices: list[str] = []
+    read_workload_yaml(source, notices)
+    return list(map(str, unused_in(notices)))
+
+
+@pytest.mark.parametrize(
+    ("size", "padding", "contradicts"),
+    [
+        (8, [1, 0], False),
+        (9, [1, 0], False),
+        (8, [1, 1], False),
+        (6, [1, 0], True),
+        (10, [1, 0], True),
+        (7, [0, 1], True),
+    ],
+)
+def test_padding_and_sizes_that_contradict_each_other(size: int, padding: list[int], contradicts: bool) -> None:
+    """Four windows of three at a stride of two reach over nine positions; a tenth would be in none of them."""
+    found = told([{**LAYER, "pr_loop_sizes": [size, size], "padding": [padding, [1, 0]]}])
+    first = [line for line in found if "padding[0]" in line]
+    assert bool(first) == contradicts
+    if contradicts:
+        assert f"contradict each other: {size} + 1 positions of IX, and the loops reach over 9" in first[0]
+
+
+def test_quantization_of_a_language_model_is_told() -> None:
+    """Its bits are those of the workload file."""
+    model = {
+        **{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1},
+        **{"num_attention_heads": 4, "vocab_size": 100},
+    }
+    step = {"phase": "decode", "context": 8}
+    assert told({"language_model": model, **step}) == []
+    quantised = {**model, "quantization_config": {"bits": 4, "quant_method": "gptq"}}
+    found = told({"language_model": quantised, **step})
+    assert len(found) == 1
+    assert "language_model.quantization_config: has no effect" in found[0]
