@@ -218,6 +218,7 @@ def schedule(
     mapping: _MappingSource | None = ...,
     cns: _FilePath | _CnProblem | None = ...,
     baseline: _FilePath | None = ...,
+    plan: _FilePath | None = ...,
     output: _FilePath | None = ...,
     pipeline: _PipelineSource = ...,
     network_options: _NetworkOptions | None = ...,

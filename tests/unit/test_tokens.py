@@ -153,7 +153,8 @@ def test_the_table_says_what_fits_and_what_limits(tmp_path: Path) -> None:
     assert row["tokens_per_joule"] == pytest.approx(1e12 / row["energy_per_token_pj"])
     assert row["fits"]
     assert row["largest_batch"] > 1000
-    assert row["bound_by"] in ("compute", "dram", "sram_2MB")
+    assert set(row["bound_by"].split(" and ")) <= {"compute", "spatial stall", "moving data", "dram", "sram_2MB"}
+    assert 0 < row["bound_by_share"] <= 1
     assert 0 <= row["gain_of_twice_the_width"] <= 0.5
     sizes = [row[f"saved_by_twice_the_size_of_{name}"] for name in ("rf_128B", "rf_2B", "sram_2MB")]
     assert row["gain_of_twice_the_size"] == max(sizes) >= 0

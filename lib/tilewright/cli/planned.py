@@ -12,6 +12,14 @@ from tilewright.configuration.arguments import value_text
 from tilewright.steps import FIXED_MAPPING, FUSION
 
 SCHEMA = "tilewright/fusion"
+PLAN = "tilewright.plan"
+"""Where the context of a command has the file of the plan."""
+
+
+def given_plan() -> Path | None:
+    """The file of --plan of the command that runs; None where there is none."""
+    found: Path | None = click.get_current_context().meta.get(PLAN)
+    return found
 
 
 def plan_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,4 +36,5 @@ def _take_defaults(context: click.Context, _: click.Parameter, file: Path | None
     if file is not None:
         plan = read_artifact(file, SCHEMA).payload
         said = {"layer_stacks": plan["layer_stacks"], **plan["settings"]}
+        context.meta[PLAN] = file
         context.default_map = {name: value_text(value) for name, value in said.items()}

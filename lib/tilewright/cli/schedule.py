@@ -15,7 +15,8 @@ from tilewright.artifacts.envelope import Artifact, provenance, read_artifact, w
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
-from tilewright.cli.planned import plan_option
+from tilewright.cli.planned import SCHEMA as PLAN_SCHEMA
+from tilewright.cli.planned import given_plan, plan_option
 from tilewright.cli.run_inputs import (
     descriptions_of_run,
     input_digests,
@@ -80,7 +81,8 @@ def command(
     from tilewright.stages.descriptions import Descriptions
 
     given = Descriptions(hardware, workload, mapping, network_options)
-    made = _scheduled(given, cns, costs, allocation, baseline, goal, settings, output, pipeline, echo_notices)
+    folders = baseline, given_plan(), output
+    made = _scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, echo_notices)
     if as_json:
         echo_json(made.summary)
     else:
@@ -100,6 +102,7 @@ def schedule(
     mapping: "MappingSource | None" = None,
     cns: "FilePath | CnProblem | None" = None,
     baseline: FilePath | None = None,
+    plan: FilePath | None = None,
     output: FilePath | None = None,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
@@ -110,14 +113,14 @@ def schedule(
     run on one core only need not be named), or None where the mapping file fixes all cores. `costs` are what the
     function `cost` gives for all cores, or the folder of the tables, with the folder of the CN graph and the
     descriptions beside it. `output` is the folder that the command writes; its summary compares with the run in the
-    folder `baseline`. Raises InputError for what does not fit together, MappingError where the allocation has no
+    folder `baseline`, or with the best schedule layer by layer that the search of the `plan` found (`fusion.json`),
+    where that is better. Raises InputError for what does not fit together, MappingError where the allocation has no
     schedule.
     """
     given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
-    places = (Path(baseline) if baseline is not None else None, Path(output) if output is not None else None)
-    made = _scheduled(
-        *(given, cns, costs, allocation, places[0], goal, settings, places[1], pipeline, lambda notices: None)
-    )
+    base, planned, folder = (None if one is None else Path(one) for one in (baseline, plan, output))
+    folders = base, planned, folder
+    made = _scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, lambda notices: None)
     return made.result
 
 
@@ -185,7 +188,8 @@ class _Scheduled:
         cost_model = self.result.problem.inputs.cost_model
         summary = self.result.summary_of(self.objective, search, self.notices, cost_model=cost_model)
         singles = (self.baseline["lbl_allocation"] or {}).get("single_core", [])
-        summary["baselines"] = baseline_rows(summary, self.baseline["lbl_summary"], singles)
+        planned = (self.baseline["plan"] or {}).get("layer_by_layer")
+        summary["baselines"] = baseline_rows(summary, self.baseline["lbl_summary"], singles, planned)
         return summary
 
 
@@ -195,9 +199,10 @@ def _scheduled(
     costs: "FilePath | CostedCnProblem",
     allocation: "FilePath | MultiCoreResult | Cores | None",
     baseline: Path | None,
+    plan: Path | None,
+    output: Path | None,
     goal: Given[Goal],
     settings: Given[ScheduleSettings],
-    output: Path | None,
     pipeline: PipelineSource,
     tell: Callable[[Sequence[str]], None],
 ) -> _Scheduled:
@@ -222,6 +227,7 @@ def _scheduled(
     documents = {
         "lbl_allocation": told.attempt(_document, baseline and baseline / ALLOCATION, "tilewright/allocation"),
         "lbl_summary": told.attempt(_document, baseline and baseline / SUMMARY, SCHEMA),
+        "plan": told.attempt(_document, plan if baseline else None, PLAN_SCHEMA),
     }
     told.finish()
     assert chosen is not None
@@ -233,6 +239,7 @@ def _scheduled(
     if known.artifact or baseline or output:
         digests = input_digests(inputs, cns, costs)
         told.found += _of_others(known, baseline, documents["lbl_summary"], digests, chosen, inputs.cost_model)
+        told.found += _of_other_plan(plan if baseline else None, inputs)
         told.finish()
     other_settings = _other_settings(known.settings, chosen)
     tell([*inputs.descriptions.notices, *other_settings])
@@ -302,6 +309,17 @@ def _of_others(
         message = "has cost tables of another cost model, so that it compares with nothing"
         problems.append(Problem(message, place, value=found, allowed=cost_model))
     return problems
+
+
+def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem]:
+    """Whether a plan, which has a schedule to compare with, is of what is scheduled."""
+    from tilewright.stages.multi.inputs import origin_problems
+    from tilewright.stages.multi.items import input_digests as digests_of
+
+    if plan is None:
+        return []
+    counts = ("cores", "workload")
+    return origin_problems(read_artifact(plan).provenance, digests_of(inputs.descriptions), str(plan), "fuse", counts)
 
 
 def _other_settings(chosen_for: Document | None, settings: ScheduleSettings) -> list[str]:

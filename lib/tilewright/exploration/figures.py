@@ -25,7 +25,7 @@ from tilewright.report.pareto_figure import (
     number_points,
     scale_axes,
 )
-from tilewright.report.words import short_layer_name
+from tilewright.report.words import short_layer_name, short_names
 
 MOST_POINTS = 5000
 """Of one figure: it is drawn point by point."""
@@ -191,10 +191,12 @@ def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.
 def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The rows of the list beside the plot, their headings first."""
     yield "", "design", "values", *(MEASURES[key].title for key in measures)
-    for number, row in enumerate(listed.to_dict("records"), 1):
+    rows = listed.to_dict("records")
+    names = short_names([row["design"] for row in rows], limit=NAME_CHARACTERS)
+    for number, (row, name) in enumerate(zip(rows, names, strict=True), 1):
         yield (
             str(number),
-            short_layer_name(row["design"], limit=NAME_CHARACTERS),
+            name,
             textwrap.shorten(values_text(row, answer.exploration.axis_names), VALUE_CHARACTERS, placeholder=" …"),
             *(measure_text(key, row[key]) for key in measures),
         )
@@ -232,13 +234,12 @@ def _draw_effect(axes: Axes, effect: Effect, key: str) -> None:
     axes.set_xlabel(short_layer_name(effect.axis, limit=AXIS_CHARACTERS))
     axes.grid(axis="y", linewidth=0.4, color="#cccccc")
     if is_even:
-        _name_levels(axes, [*_level_names(table)])
+        _name_levels(axes, short_names([*_level_names(table)], limit=LEVEL_CHARACTERS))
 
 
 def _level_names(table: pandas.DataFrame) -> Iterator[str]:
     for value in table["value"].tolist():
-        text = value_text(value)
-        yield text if len(text) <= LEVEL_CHARACTERS else text[: LEVEL_CHARACTERS - 1] + "…"
+        yield value_text(value)
 
 
 def _name_levels(axes: Axes, names: Sequence[str]) -> None:

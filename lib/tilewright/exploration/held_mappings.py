@@ -1,11 +1,13 @@
 """Mappings that were found for changed hardware, held on the hardware as it is: what a change brings by itself.
 
 A new search on changed hardware may be better because of the change, or because it came across a better mapping that
-the hardware as it is could have had, too. With the mappings held the two are told apart.
+the hardware as it is could have had, too. With the mappings held the two are told apart: unrolling, order, and the
+memory in which each loop of an operand ends, since loops are dealt out in another way where a memory has another size.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from tilewright.cost.record import LayerRecord, times
@@ -14,7 +16,7 @@ from tilewright.hardware.core import Core, single_core
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.objectives import OBJECTIVES, ranking
-from tilewright.report.recorded_mappings import recorded_mappings
+from tilewright.report.recorded_mappings import RecordedMapping, recorded_mappings
 from tilewright.report.records import PlacedLayer, layers_in_order
 from tilewright.search.options import SearchOptions
 from tilewright.search.summary import total_in_order
@@ -73,7 +75,7 @@ def held_mappings(
     reason = ""
     for index, one in zip(one_each, recorded, strict=True):
         try:
-            record = one.on(core)
+            record = with_levels(one, changed).on(core)
         except MappingError as error:
             reason = reason or f"{one.layer.name}: {_line(error)}"
             continue
@@ -87,6 +89,22 @@ def held_mappings(
         if layer.record_index in on_core
     }
     return HeldMappings(held, Outcome(reason=reason) if reason else Outcome.of([held[layer.name] for layer in placed]))
+
+
+def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
+    """The mapping with the loops of each memory fixed as they are on `core`, the one that it was found on; as it is
+    where it does not cost the same then."""
+    loops = one.record.temporal_mapping
+    counts = {operand: [sum(size != 1 for _, size in level) for level in levels] for operand, levels in loops.items()}
+    bounds = tuple((operand, tuple(accumulate(own))) for operand, own in counts.items())
+    fixed = replace(one, given=replace(one.given, level_boundaries=bounds))
+    try:
+        again = fixed.on(core)
+    except MappingError:
+        return one
+    record = one.record
+    is_same = (again.energy_pj, again.latency_cycles) == (record.energy_pj, record.latency_cycles)
+    return fixed if is_same else one
 
 
 def best_known(placed: Sequence[PlacedLayer], found: Sequence[HeldMappings], objective: str) -> Outcome:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.space import Genome
+from tilewright.artifacts.codec import encode
 from tilewright.configuration.arguments import arguments_of
 from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.fusion.tiling_options import TilingOptions
@@ -149,7 +150,7 @@ class Fusion:
             "gap_latency": _gap(bounds.latency_cycles, self.latency_cycles),
             "gap_energy": _gap(bounds.energy_pj, self.energy_pj),
             "gap_edp": _gap(bounds.latency_cycles * bounds.energy_pj, self.latency_cycles * self.energy_pj),
-            "layer_by_layer": None if lbl is None or lbl.figures is None else _figures(lbl.figures),
+            "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
             "search": {
                 **{name: getattr(self.options, name) for name in ("seed", "nb_plans", "fusion_time_budget_s")},
                 "plans": len(self.found.tried),
@@ -174,6 +175,24 @@ class Fusion:
             "layers": self._layer_rows(),
             "reloads": reload_rows(self.artifact),
             "reproduce": {verb: shlex.join(options) for verb, options in self.reproducing_options.items()},
+        }
+
+    def _alone(self, lbl: Outcome, figures: Figures) -> dict[str, Any]:
+        """The best plan with each layer alone: its figures, the terms of its energy, and the bound of its latency."""
+        if lbl == self.best:
+            problem, artifact = self.multi_core_problem, self.artifact
+        else:
+            options, objective = self.options.part(CnSearchOptions), self.options.objective
+            problem = PlanEvaluator(self.problem, options, self.settings, objective).multi_core_problem(lbl.plan)
+            space = problem.space
+            artifact = multi_run.schedule(
+                problem, space.genome([lbl.cores[layer][group] for layer, group in space.parts])
+            )
+        bounds = problem.bounds
+        return {
+            **_figures(figures),
+            "energy_parts_pj": encode(artifact.schedule.energy_terms_pj),
+            "lower_bound": None if bounds is None else {"latency_cycles": bounds.latency_cycles},
         }
 
     def _rates(self) -> dict[str, Any]:

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 STALL = "temporal_stall"
 """The term of the latency in which the array waits for ports."""
-ARRAY, IDLE_UNITS, MOVING_DATA = "array", "spatial stall", "moving data"
+ARRAY: str = "array"
+IDLE_UNITS: str = "spatial stall"
+MOVING_DATA: str = "moving data"
 """What limits: the array at work, its units without work, or data that move."""
 CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS}
 """All other terms are of data that move."""

@@ -8,16 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter
 
 from tilewright.report.bottlenecks import Bottlenecks, Share, cause_words
 from tilewright.report.bottlenecks_text import has_causes, memory_words
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, operand_colour, save_figure
+from tilewright.report.number_axes import number_axis
 from tilewright.report.port_limits import PortRoof, RooflinePoint
 from tilewright.report.run_ledger import ENERGY, LATENCY
 from tilewright.report.text_tables import share_text
 from tilewright.report.two_runs import UNITS, amount, title_of
-from tilewright.report.words import short_layer_name
+from tilewright.report.words import short_names
 
 MOST_BARS, MOST_ROOFS, MOST_LABELS = 14, 3, 12
 WIDTH_INCHES, NAME_INCHES, NUMBER_INCHES, BAR_INCHES = 11.0, 2.1, 1.0, 0.2
@@ -118,7 +118,7 @@ def _draw_bars(panel: Axes, found: Bottlenecks, quantity: str, title: str, bars:
         text = f"{amount(whole, quantity)}  {share_text(whole, total)}"
         panel.text(1.02, place, text, va="center", fontsize=7, transform=panel.get_yaxis_transform())
     panel.set_ylim(len(bars) - 0.5, -0.5)
-    panel.set_yticks(range(len(bars)), labels=[short_layer_name(name, limit=30) for name, _ in bars])
+    panel.set_yticks(range(len(bars)), labels=short_names([name for name, _ in bars], limit=30))
     panel.tick_params(axis="y", length=0)
     if operands:
         handles = [Patch(color=operand_colour(operand, operands), label=operand) for operand in operands]
@@ -143,15 +143,15 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
     lowest = min([*(point.operations_a_cycle for point in points), peak])
     panel.set_ylim(10.0 ** math.floor(math.log10(lowest)), peak * 3)
     for axis in (panel.xaxis, panel.yaxis):
-        axis.set_minor_formatter(NullFormatter())
+        number_axis(axis)
     panel.set_title(f"{roof.port}: {slope:g} B a cycle", fontsize=8, loc="left")
     told = f"the array: {peak:g}"
     panel.text(high, peak * 1.1, told, fontsize=6.5, color=ROOF_COLOUR, ha="right", va="bottom")
     panel.set_xlabel("operations for a byte over the port", fontsize=7.5)
     panel.set_ylabel("operations a cycle", fontsize=7.5)
-    for point in _labelled(sorted(points, key=lambda one: -cycles.get(one.layer, 0.0)), panel):
+    labelled = _labelled(sorted(points, key=lambda one: -cycles.get(one.layer, 0.0)), panel)
+    for point, name in zip(labelled, short_names([one.layer for one in labelled], limit=18), strict=True):
         place = (point.operations_a_byte, point.operations_a_cycle)
-        name = short_layer_name(point.layer, limit=18)
         panel.annotate(name, place, xytext=(4, -7), textcoords="offset points", fontsize=6, color=GREY)
 
 

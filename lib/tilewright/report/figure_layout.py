@@ -19,7 +19,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 from matplotlib.text import Text
 
-from tilewright.report.words import short_layer_name
+from tilewright.report.number_axes import number_all
+from tilewright.report.words import short_names
 
 if TYPE_CHECKING:
     from tilewright.report.records import PlacedLayer
@@ -132,12 +133,13 @@ def printable(text: str) -> str:
 
 
 def make_printable(figure: Figure) -> None:
-    """Replaces such characters in all texts of a figure."""
+    """Replaces such characters in all texts of a figure, and sees to it that its axes have numbers."""
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         shown = printable(text.get_text())
         if shown != text.get_text():
             text.set_text(shown)
+    number_all(figure)
 
 
 STYLE: dict[str, Any] = {
@@ -212,9 +214,14 @@ def finish_panel(panel: Axes, top: float, unit: Unit, quantity: str) -> None:
     panel.tick_params(axis="x", length=0)
 
 
+def layer_labels(layers: "Sequence[PlacedLayer]") -> list[str]:
+    """Short names of layers, told apart."""
+    return short_names([layer.name for layer in layers], [layer.record.layer.operator_type for layer in layers])
+
+
 def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, below_inches: float = 0.0) -> None:
     """Layer names under the panel at x = 0, 1, …, level or slanted, `below_inches` under the axis."""
-    names = [short_layer_name(layer.name, layer.record.layer.operator_type) for layer in layers]
+    names = layer_labels(layers)
     alignment: dict[str, Any] = (
         {"ha": "center"} if level else {"ha": "right", "rotation": LABEL_DEGREES, "rotation_mode": "anchor"}
     )
@@ -225,7 +232,7 @@ def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, belo
 
 def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tuple[bool, float]:
     """Whether layer names fit side by side, and how many inches they take below the axis."""
-    names = [short_layer_name(layer.name, layer.record.layer.operator_type) for layer in layers]
+    names = layer_labels(layers)
     longest = max((len(name) for name in names), default=0) * CHARACTER_INCHES
     if longest <= inches_per_layer:
         return True, 0.25

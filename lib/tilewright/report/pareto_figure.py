@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.report.number_axes import number_axis
 from tilewright.report.pareto import Group, figures_of, run_label
 
 PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
@@ -162,14 +162,11 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
         least, most = float(values.min()), float(values.max())
         if least > 0 and most / least >= LOG_FROM:
             set_scale("log")
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axis.set_minor_formatter(NullFormatter())
             set_limits(least / 1.6, most * 1.9)
         else:
             room = ROOM * (most - least) or ROOM * most or 1.0
             set_limits(0 if 0 <= least <= room else least - room, most + room)
-            axes.ticklabel_format(axis="x" if axis is axes.xaxis else "y", useOffset=False)
+        number_axis(axis)
 
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:

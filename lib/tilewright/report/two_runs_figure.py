@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure
 from tilewright.report.run_ledger import QUANTITIES
 from tilewright.report.two_runs import UNITS, Comparison, Difference, amount, change, share_text, shown, title_of
-from tilewright.report.words import short_layer_name
+from tilewright.report.words import short_names
 
 MOST_BARS = 15
 NAME_INCHES, PANEL_INCHES, NUMBER_INCHES, BAR_INCHES = 2.0, 2.6, 1.35, 0.2
@@ -89,5 +89,5 @@ def _draw(panel: Axes, comparison: Comparison, quantity: str, what: str, rows: S
     most = max(map(abs, values)) or 1.0
     panel.set_xlim(min(0.0, *values) - most * 0.02, max(0.0, *values) + most * 0.02)
     panel.set_ylim(len(rows) - 0.5, -0.5)
-    panel.set_yticks(range(len(rows)), labels=[short_layer_name(row.name, limit=32) for row in rows])
+    panel.set_yticks(range(len(rows)), labels=short_names([row.name for row in rows], limit=32))
     panel.tick_params(axis="y", length=0)

@@ -1,6 +1,7 @@
 """Words of tables and figures: layer names short enough for an axis, what a run loses to what it is compared with."""
 
 import itertools
+from collections.abc import Mapping, Sequence
 
 MAX_CHARACTERS = 24
 ELLIPSIS = "…"
@@ -38,3 +39,45 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
         for ratio, words in ratios
         if ratio is not None and 0 < ratio < _WORTH_TELLING
     ]
+
+
+def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MAX_CHARACTERS) -> list[str]:
+    """`short_layer_name` of each of some names, those of different names always different.
+
+    Of names that would look alike the part in which they differ is kept, and where even that is too long they get a
+    number in the order in which they come.
+    """
+    kinds = types or [""] * len(names)
+    short = {name: short_layer_name(name, kind, limit) for name, kind in zip(names, kinds, strict=True)}
+    for text, group in _alike(short).items():
+        middles = _middles(group, limit)
+        if len(set(middles)) < len(group) or set(middles) & (set(short.values()) - {text}):
+            ends = [f"{ELLIPSIS}{number}" for number in range(1, len(group) + 1)]
+            middles = [text[: max(0, limit - len(end))] + end for end in ends]
+        short |= dict(zip(group, middles, strict=True))
+    taken: set[str] = set()
+    for name, text in short.items():
+        number = 1
+        while short[name] in taken:
+            number += 1
+            short[name] = f"{text[: max(0, limit - len(str(number)) - 1)]}{ELLIPSIS}{number}"
+        taken.add(short[name])
+    return [short[name] for name in names]
+
+
+def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
+    """Text -> the names that have it, where these are several."""
+    found: dict[str, list[str]] = {}
+    for name, text in short.items():
+        found.setdefault(text, []).append(name)
+    return {text: names for text, names in found.items() if len(names) > 1}
+
+
+def _middles(names: Sequence[str], limit: int) -> list[str]:
+    """What of names is left from where they begin to differ, as far as there is room, with a few characters before."""
+    first, last = min(names), max(names)
+    pairs = enumerate(zip(first, last, strict=False))
+    before = next((place for place, (one, other) in pairs if one != other), len(first))
+    start = max(0, before - limit // 3)
+    texts = [(ELLIPSIS if start else "") + name[start:] for name in names]
+    return [text if len(text) <= limit else text[: limit - 1] + ELLIPSIS for text in texts]

@@ -1,7 +1,8 @@
 """Accelerators of which one part is twice as wide or twice as large: what more bandwidth or room would bring."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tilewright.hardware.core import Memory
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
@@ -9,6 +10,9 @@ from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 WIDTH, SIZE = "width", "size"
 LINKS = "links"
 """All links between cores."""
+
+
+Change = Callable[[MultiCoreAccelerator], MultiCoreAccelerator]
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class Doubled:
     accelerator: MultiCoreAccelerator
     core_files: frozenset[str]
     """The core files on which computation nodes may cost something else."""
+    change: Change = field(compare=False, default=lambda accelerator: accelerator)
+    """What makes the accelerator of the one that it is a change of."""
 
     @property
     def column(self) -> str:
@@ -41,17 +47,33 @@ def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) 
     assert off_chip is not None
     memories = accelerator.core_of[off_chip].memories
     ways = [place for place, link in enumerate(accelerator.links) if off_chip in link.core_ids]
-    wider = _with_memories(_with_links(accelerator, ways), OFFCHIP, lambda one: _wider(one))
+
+    def part(kind: str, name: str, core_files: Iterable[str], change: Change) -> Doubled:
+        return Doubled(kind, name, change(accelerator), frozenset(core_files), change)
+
     name = max(memories, key=lambda one: one.size_bits).name
-    yield Doubled(WIDTH, name, wider, frozenset(files))
+    yield part(WIDTH, name, files, lambda one: _with_memories(_with_links(one, ways), OFFCHIP, _wider))
     others = [place for place in range(len(accelerator.links)) if place not in ways]
     if any(accelerator.links[place].bandwidth_bits_per_cycle is not None for place in others):
-        yield Doubled(WIDTH, LINKS, _with_links(accelerator, others), frozenset())
+        yield part(WIDTH, LINKS, (), lambda one: _with_links(one, others))
     for file in files:
         for memory in accelerator.distinct_cores[file].memories:
             for kind, change in ((WIDTH, _wider), (SIZE, larger)):
-                changed = _with_memories(accelerator, file, _only(memory.name, change))
-                yield Doubled(kind, f"{file} {memory.name}", changed, frozenset((file,)))
+                only = partial(_with_memories, which=file, change=_only(memory.name, change))
+                yield part(kind, f"{file} {memory.name}", (file,), only)
+
+
+def combined(accelerator: MultiCoreAccelerator, parts: Sequence[Doubled]) -> Doubled:
+    """Twice as much of several parts at once."""
+
+    def change(one: MultiCoreAccelerator) -> MultiCoreAccelerator:
+        for part in parts:
+            one = part.change(one)
+        return one
+
+    files = frozenset().union(*(part.core_files for part in parts))
+    name = " and ".join(part.name for part in parts)
+    return Doubled(parts[0].kind, name, change(accelerator), files, change)
 
 
 def _wider(memory: Memory) -> Memory:

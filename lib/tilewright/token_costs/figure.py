@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from tilewright.report.figure_layout import figure_style, save_figure
+from tilewright.report.number_axes import number_axis
 from tilewright.token_costs.table import TokenCosts
 
 
@@ -31,8 +31,7 @@ def token_figure(found: TokenCosts) -> Figure:
             _draw(axis, found.rows if not is_prompt else _of_smallest_batch(found.rows), column)
             axis.set(xlabel="tokens of context", ylabel=label, xscale="log", yscale="log")
             for one in (axis.xaxis, axis.yaxis):
-                one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-                one.set_minor_formatter(NullFormatter())
+                number_axis(one)
             axis.grid(visible=True, which="major", alpha=0.3)
         axes[0].legend(title="batch", fontsize="small")
         figure.suptitle(f"{found.model} on {found.core}; hollow: does not fit {found.memory}")

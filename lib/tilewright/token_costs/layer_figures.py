@@ -13,8 +13,9 @@ from tilewright.hardware.hierarchy import top_memories
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.runnable import UncostedWork
 from tilewright.operator_groups import work_counts
-from tilewright.report.port_limits import PortName, port_names, wider_ports
-from tilewright.report.recorded_mappings import recorded_mappings
+from tilewright.report.bottlenecks import ARRAY, CAUSE_OF_TERM, IDLE_UNITS, MOVING_DATA
+from tilewright.report.port_limits import PortName, port_names, wider_cycles, wider_ports
+from tilewright.report.recorded_mappings import RecordedMapping, recorded_mappings
 from tilewright.search.options import SearchOptions
 from tilewright.stages.base import Control
 from tilewright.stages.descriptions import NetworkProblem
@@ -25,10 +26,13 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, part_name
 
 Figures = npt.NDArray[np.float64]
-"""Energy in pJ, latency in cycles, multiply-accumulates, other operations, then the latency in cycles with each port
-twice as wide, and with each memory on the chip twice as large. Of several layers the sums; counts stay whole numbers up
-to 2^53."""
-ENERGY, LATENCY, MACS, OPERATIONS, WIDER = range(5)
+"""Energy in pJ, latency in cycles, multiply-accumulates, other operations, cycles of the latency by KINDS, then the
+latency in cycles with each port twice as wide, and with each memory on the chip twice as large. Of several layers the
+sums; counts stay whole numbers up to 2^53."""
+ENERGY, LATENCY, MACS, OPERATIONS, FIRST_KIND = range(5)
+KINDS = (ARRAY, IDLE_UNITS, MOVING_DATA)
+"""What takes the cycles of a layer."""
+WIDER = FIRST_KIND + len(KINDS)
 Kind = tuple[Layer, MappingConstraints, str, str, str]
 """What the cost of a layer depends on: the layer without its name, what is fixed of its mapping, its unit and types."""
 
@@ -48,6 +52,9 @@ class LayerFigures:
     _figures: dict[Kind, Figures | None] = field(default_factory=dict)
     """None for a layer that the core does not run."""
     _kinds: dict[tuple[str, Layer, str], Kind] = field(default_factory=dict)
+    _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
+    """Of the layers that the core runs, where limits are asked for."""
+    _with_ports: dict[tuple[Kind, tuple[PortName, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises InputError for options that need data between layers."""
@@ -65,11 +72,31 @@ class LayerFigures:
         """The ports of which the figures tell what twice the width would change."""
         return port_names(self.core) if self.with_limits else []
 
+    def port_of(self, name: str) -> PortName:
+        """The port with a name in words."""
+        return next(port for port in self.ports if str(port) == name)
+
     @property
     def larger(self) -> list[str]:
         """The memories of which the figures tell what twice the size would change: those below the outermost ones."""
         outermost = {memory.name for memory, _ in top_memories(self.core)}
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
+
+    def cycles_by_kind(self, figures: Figures) -> dict[str, float]:
+        """Of figures the cycles in which the array works, its units have no work, and data move."""
+        return dict(zip(KINDS, figures[FIRST_KIND:WIDER].tolist(), strict=True))
+
+    def cycles_with(self, workload: Workload, ports: tuple[PortName, ...]) -> float:
+        """Cycles of all layers of a workload with some ports twice as wide, with the same mappings."""
+        self.search([workload])
+        total = 0.0
+        for node in workload.nodes:
+            if node.layer is not None and (mapping := self._mappings.get(self._kind(node))) is not None:
+                key = (self._kind(node), ports)
+                if key not in self._with_ports:
+                    self._with_ports[key] = wider_cycles(mapping, self.core, ports)
+                total += node.repeats * self._with_ports[key]
+        return total
 
     def wider_cycles(self, figures: Figures) -> Figures:
         """Of figures those with each of `ports` twice as wide."""
@@ -107,7 +134,9 @@ class LayerFigures:
             self.uncosted.setdefault(row.operator_type, row)
         problem.check_layers()
         records = self._mapped(problem)
-        by_name = dict(zip((record.names for record in records), self._of_records(records, union), strict=True))
+        recorded = recorded_mappings(records, self.core, union) if self.with_limits else ()
+        mappings = {name: one for one in recorded for name in one.record.names}
+        by_name = dict(zip((record.names for record in records), self._of_records(records, recorded), strict=True))
         found = {name: figures for names, figures in by_name.items() for name in names}
         larger = [self._larger_latencies(union, name) for name in self.larger]
         for kind, node in zip(missing, union.nodes, strict=True):
@@ -117,6 +146,8 @@ class LayerFigures:
                 cycles = [min(one[node.name], float(figures[LATENCY])) for one in larger]
                 figures = np.concatenate((_with_work(figures, node), cycles))
             self._figures[kind] = figures
+            if node.name in mappings:
+                self._mappings[kind] = mappings[node.name]
 
     def _mapped(self, problem: NetworkProblem) -> Sequence[LayerRecord]:
         """The records of the best mappings of all layers."""
@@ -147,16 +178,24 @@ class LayerFigures:
             self._kinds[key] = (replace(node.layer, name=""), given, node.unit, node.operator_type, node.origin_type)
         return self._kinds[key]
 
-    def _of_records(self, records: Sequence[LayerRecord], union: Workload) -> list[Figures]:
-        """The figures of records, without the work of their layers."""
+    def _of_records(self, records: Sequence[LayerRecord], recorded: Sequence[RecordedMapping]) -> list[Figures]:
+        """The figures of records, without the work of their layers; `recorded` are the mappings, () without limits."""
         wider: list[list[float]] = [[] for _ in records]
-        if self.with_limits:
-            limits = [wider_ports(one, self.core) for one in recorded_mappings(records, self.core, union)]
+        if recorded:
+            limits = [wider_ports(one, self.core) for one in recorded]
             wider = [[limit.with_wider(name) for name in self.ports] for limit in limits]
         return [
-            np.array([record.energy_pj, record.latency_cycles, 0, 0, *more], np.float64)
+            np.array([record.energy_pj, record.latency_cycles, 0, 0, *kinds_of(record), *more], np.float64)
             for record, more in zip(records, wider, strict=True)
         ]
+
+
+def kinds_of(record: LayerRecord) -> list[float]:
+    """Cycles of a record by KINDS."""
+    found = dict.fromkeys(KINDS, 0.0)
+    for term, cycles in record.latency_breakdown_cycles.items():
+        found[CAUSE_OF_TERM.get(term, MOVING_DATA)] += cycles
+    return list(found.values())
 
 
 def _with_work(figures: Figures, node: WorkloadNode) -> Figures:

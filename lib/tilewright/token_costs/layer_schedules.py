@@ -46,6 +46,9 @@ ROOM_FOR_ANYTHING_BITS = 2**60
 """Of the off-chip memory, as schedules see it: what fits a table says, and what does not is costed all the same."""
 
 
+LayerKey = tuple[Workload, MappingConstraints, str, int]
+
+
 @dataclass(frozen=True)
 class LayerCost:
     """A layer on several cores."""
@@ -91,7 +94,11 @@ class LayerSchedules:
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
     """Place in `doubled` -> rows of the core files that cost something else there."""
-    _found: dict[tuple[Workload, MappingConstraints, str, int], LayerCost] = field(default_factory=dict)
+    _found: dict[LayerKey, LayerCost] = field(default_factory=dict)
+    _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
+    """The best schedules, of which more may be asked later."""
+    _latencies: dict[tuple[LayerKey, int], int] = field(default_factory=dict)
+    """Layer, place in `doubled` -> cycles."""
     _ready: dict[tuple[CutLayer, int, frozenset[str]], "_Ready"] = field(default_factory=dict)
     """Of the last layer, which other ways to share may cut alike."""
 
@@ -124,27 +131,37 @@ class LayerSchedules:
         """
         key = (network, replace(entry, name=""), strategy, core)
         if key not in self._found:
-            self._found[key] = self._best(network, entry, strategy, core, units)
+            if key not in self._chosen:
+                self._chosen[key] = self._best(network, entry, strategy, core)
+            else:
+                self._keep_ready_for(network)
+            self._found[key] = self._cost_of(key, units)
         return self._found[key]
 
-    def _best(
-        self, network: Workload, entry: MappingConstraints, strategy: str, core: int, units: Sequence[int]
-    ) -> LayerCost:
-        cores = len(self.cores_for(network.nodes[0], entry))
+    def look_at(self, part: Doubled) -> None:
+        """Look also at twice as much of this part, of layers that were scheduled, too."""
+        self.doubled = (*self.doubled, part)
+        self._found.clear()
+
+    def _keep_ready_for(self, network: Workload) -> None:
         if self._ready and next(iter(self._ready))[0].of != network:
             self._ready.clear()
+
+    def _best(self, network: Workload, entry: MappingConstraints, strategy: str, core: int) -> "_Found":
+        cores = len(self.cores_for(network.nodes[0], entry))
+        self._keep_ready_for(network)
         best: _Found | None = None
         reason = ""
         for cut in cut_layers(network, entry, strategy, cores):
             try:
-                for found in self._schedules(cut, strategy, core, units):
+                for found in self._schedules(cut, strategy, core):
                     if best is None or self._rank(found) < self._rank(best):
                         best = found
             except (InputError, MappingError) as error:
                 reason = reason or str(error)
         if best is None:
             raise MappingError(f"{network.nodes[0].operator_type}: {reason}")
-        return self._cost_of(best, units)
+        return best
 
     def _rank(self, found: "_Found") -> tuple[float, ...]:
         made = found.schedule
@@ -168,7 +185,7 @@ class LayerSchedules:
         run = {"threads": self.control.threads, "store": self.control.store, "needs": needs, "known": known}
         return map_core(*given, described.accelerator, core_file, self.options, **run)  # type: ignore[arg-type]
 
-    def _schedules(self, cut: CutLayer, strategy: str, core: int, units: Sequence[int]) -> "Iterator[_Found]":
+    def _schedules(self, cut: CutLayer, strategy: str, core: int) -> "Iterator[_Found]":
         """A schedule for each allocation that is tried."""
         ready = self._prepared(cut)
         for genome in _starts(ready.problem.space, cut, strategy, core):
@@ -198,8 +215,13 @@ class LayerSchedules:
             self._ready[key] = _Ready(ready.problem, Scheduler(rows, ready.scheduler.options))
         return self._ready[key].scheduler
 
-    def _doubled_latency(self, found: "_Found", place: int) -> int:
+    def _doubled_latency(self, key: LayerKey, place: int) -> int:
         """Cycles with twice as much of a part, at most those without."""
+        if (key, place) not in self._latencies:
+            self._latencies[key, place] = self._played(self._chosen[key], place)
+        return self._latencies[key, place]
+
+    def _played(self, found: "_Found", place: int) -> int:
         part, made = self.doubled[place], found.schedule
         files = frozenset(self.accelerator.places[core].file_name for core in np.unique(made.allocation).tolist())
         if part.core_files and not part.core_files & files:
@@ -208,8 +230,9 @@ class LayerSchedules:
         slower = self._with_doubled(found.cut, place, files)(made.allocation).latency_cycles
         return min(made.latency_cycles, slower)
 
-    def _cost_of(self, found: "_Found", units: Sequence[int]) -> LayerCost:
+    def _cost_of(self, key: LayerKey, units: Sequence[int]) -> LayerCost:
         """The figures of a schedule, and those with other links and memories at the same cut and cores."""
+        found = self._chosen[key]
         made, slower = found.schedule, 0
         if found.strategy == PIPELINE:
             ready = self._prepared(found.cut)
@@ -221,7 +244,7 @@ class LayerSchedules:
             energy_pj=made.energy_pj,
             latency_cycles=made.latency_cycles,
             shared_latency_cycles=slower,
-            doubled_latency_cycles=tuple(self._doubled_latency(found, place) for place in range(len(self.doubled))),
+            doubled_latency_cycles=tuple(self._doubled_latency(key, place) for place in range(len(self.doubled))),
             core=int(cores[0]) if len(cores) == 1 else -1,
             by_inputs=found.cut.products > 0,
         )

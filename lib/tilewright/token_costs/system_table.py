@@ -24,13 +24,12 @@ from tilewright.hardware.static_power import system_clock_period_ns
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.operator_groups import MAC_ARRAY, work_counts
-from tilewright.token_costs.doubled import SIZE, WIDTH, Doubled, doubled_parts
+from tilewright.token_costs.bound import step_limit
+from tilewright.token_costs.doubled import SIZE, WIDTH, Doubled, combined, doubled_parts
 from tilewright.token_costs.layer_networks import layer_network
 from tilewright.token_costs.layer_schedules import LayerCost, LayerSchedules
 from tilewright.token_costs.strategies import BEST, DATA, PIPELINE, STRATEGIES, TENSOR
 from tilewright.token_costs.table import (
-    COMPUTE,
-    NOTABLE_GAIN,
     PJ_A_JOULE,
     Capacity,
     TokenCosts,
@@ -41,6 +40,8 @@ from tilewright.token_costs.table import (
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
 
+MOST_SETS_OF_PARTS = 12
+"""Sets of parts of one size that are looked at where no single one helps: each is scheduled anew."""
 Numbers = npt.NDArray[np.float64]
 ENERGY, LATENCY, MACS, OPERATIONS, OTHERS = range(5)
 """The first figures: pJ, cycles, counts. From OTHERS on, for each core: cycles of layers that run on it alone, where
@@ -70,6 +71,9 @@ class SystemFigures:
     by_inputs: set[str] = field(default_factory=set)
     """Names of products that are cut along their inputs, tensor parallel."""
     _rows: dict[tuple[Workload, MappingConstraints], tuple[Numbers, bool]] = field(default_factory=dict)
+    _sets: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """Names of parts -> place of their set in `doubled`."""
+    _singles: int = 0
     _stages: tuple[int, ...] = ()
     _units: tuple[int, ...] = ()
 
@@ -92,8 +96,22 @@ class SystemFigures:
 
     @property
     def doubled(self) -> tuple[Doubled, ...]:
-        """The parts of which the last figures have twice as much."""
+        """The parts, and the sets of parts, of which the last figures have twice as much."""
         return self.schedules.doubled
+
+    @property
+    def single_parts(self) -> tuple[Doubled, ...]:
+        """Those of `doubled` that are one part: the first ones."""
+        return self.doubled[: self._singles]
+
+    def look_at(self, parts: Sequence[Doubled]) -> int:
+        """The place in `doubled` of several parts together; figures that are asked for from now on have it."""
+        key = tuple(part.name for part in parts)
+        if key not in self._sets:
+            self._sets[key] = len(self.doubled)
+            self.schedules.look_at(combined(self.schedules.accelerator, parts))
+            self._rows.clear()
+        return self._sets[key]
 
     def loads(self, figures: Numbers) -> Numbers:
         """Of figures along the last axis those for each core of layers that run on it alone."""
@@ -139,6 +157,7 @@ class SystemFigures:
             places = self.schedules.accelerator.places
             files = dict.fromkeys(places[unit].file_name for unit in self._units)
             self.schedules.doubled = tuple(doubled_parts(self.schedules.accelerator, files))
+            self._singles = len(self.schedules.doubled)
 
     def of(self, workload: Workload) -> Numbers:
         """The figures of all layers of a workload, which run one after another; those that repeat count as often."""
@@ -326,7 +345,7 @@ def _token(curves: SystemCurves, batch: int, context: int) -> dict[str, Any]:
     if clock is not None:
         step, between = (_seconds(clock, cycles) for cycles in (best.latency_cycles, best.interval_cycles))
         row |= {"time_per_token_s": step, "time_between_steps_s": between, "tokens_per_s": batch / between}
-    row |= _limit(figures, best)
+    row |= _limit(curves, batch, context, best)
     return row | {f"{way.strategy}_time_per_token_cycles": way.latency_cycles for way in ways}
 
 
@@ -347,19 +366,26 @@ def _seconds(clock_period_ns: float, cycles: float) -> float:
     return time_and_power(clock_period_ns, cycles, 0.0)["latency_s"]
 
 
-def _limit(figures: SystemFigures, best: Shared) -> dict[str, Any]:
+def _limit(curves: SystemCurves, batch: int, context: int, best: Shared) -> dict[str, Any]:
     """What limits a step, and what twice as much of each part would save of the time."""
-    cycles = figures.doubled_cycles(best.figures)
-    gains = {
-        part: max(0.0, 1 - float(one) / best.latency_cycles) for part, one in zip(figures.doubled, cycles, strict=True)
-    }
-    row: dict[str, Any] = {}
+    figures = curves.figures
+    parts, cycles = figures.single_parts, figures.doubled_cycles(best.figures)
+    gains = {part: max(0.0, 1 - float(one) / best.latency_cycles) for part, one in zip(parts, cycles, strict=False)}
+    by_name = {part.name: part for part in parts if part.kind == WIDTH}
+
+    def saved_by(names: tuple[str, ...]) -> float:
+        place = figures.look_at([by_name[name] for name in names])
+        ways = shared_ways(figures, curves.next_token(batch, context), batch)
+        own = next(way for way in ways if way.strategy == best.strategy)
+        return 1 - float(figures.doubled_cycles(own.figures)[place]) / best.latency_cycles
+
+    widths = {name: gains[part] for name, part in by_name.items()}
+    limit = step_limit(best.latency_cycles, widths, saved_by, {}, MOST_SETS_OF_PARTS)
+    row: dict[str, Any] = limit.row() if parts else {}
     for kind, name, gain in ((WIDTH, "widest_gain_port", "gain_of_twice_the_width"),
                              (SIZE, "largest_gain_memory", "gain_of_twice_the_size")):  # fmt: skip
         own = {part: one for part, one in gains.items() if part.kind == kind}
         most = max(own, key=lambda part: own[part])
-        if kind == WIDTH:
-            row["bound_by"] = most.name if own[most] >= NOTABLE_GAIN else COMPUTE
         row |= {name: most.name if own[most] > 0 else "", gain: own[most]}
     return row | {part.column: gain for part, gain in gains.items()}
 

@@ -24,6 +24,7 @@ from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.report.text_tables import render, text_table
+from tilewright.token_costs.bound import LEGEND, LEGEND_OF_SEVERAL, bound_text, step_limit
 from tilewright.token_costs.doubled import SIZE, saved_column
 from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, OPERATIONS, Figures, LayerFigures
 from tilewright.workload.graph import Workload
@@ -177,9 +178,6 @@ def spread(first: int, last: int, count: int, block: int) -> list[int]:
     )
 
 
-COMPUTE = "compute"
-NOTABLE_GAIN = 0.1
-"""A memory limits where twice the width of one of its ports saves at least this share of the time."""
 PJ_A_JOULE = 1e12
 _BITS_A_GIBIBYTE = 8 * 2**30
 _WIDTH = 160
@@ -305,7 +303,7 @@ def _token_figures(curves: TokenCurves[LayerFigures], batch: int, context: int) 
     known = time_and_power(clock_period_ns(curves.figures.core), float(found[LATENCY]), float(found[ENERGY]))
     if known:
         row |= {"time_per_token_s": known["latency_s"], "tokens_per_s": batch / known["latency_s"]}
-    return row | limit_of(curves.figures, found)
+    return row | limit_of(curves.figures, found, curves.decode_step(batch, context))
 
 
 def _prompt_figures(core: Core, found: Figures) -> dict[str, Any]:
@@ -314,19 +312,28 @@ def _prompt_figures(core: Core, found: Figures) -> dict[str, Any]:
     return row | ({"time_to_first_token_s": known["latency_s"]} if known else {})
 
 
-def limit_of(figures: LayerFigures, found: Figures) -> dict[str, Any]:
+def limit_of(figures: LayerFigures, found: Figures, workload: Workload) -> dict[str, Any]:
     """What limits a step, and the shares of the time that more width and more room would save.
 
-    That is twice the width of the best port, and twice the size of each memory below the outermost ones.
+    That is twice the width of the best port, and twice the size of each memory below the outermost ones. `workload` has
+    the layers of the step.
     """
     wider, larger = figures.wider_cycles(found), figures.larger_cycles(found)
-    gains = [max(0.0, 1 - float(cycles) / float(found[LATENCY])) for cycles in (*wider, *larger)]
+    latency = float(found[LATENCY])
+    gains = [max(0.0, 1 - float(cycles) / latency) for cycles in (*wider, *larger)]
     widths, sizes = gains[: len(wider)], gains[len(wider) :]
     best = max(range(len(widths)), key=lambda place: widths[place])
-    port = figures.ports[best]
+    kinds = figures.cycles_by_kind(found)
+    memory_of = {str(port): port.memory for port in figures.ports}
+    limit = step_limit(
+        latency,
+        dict(zip(map(str, figures.ports), widths, strict=True)),
+        lambda ports: 1 - figures.cycles_with(workload, tuple(map(figures.port_of, ports))) / latency,
+        kinds,
+    )
     row = {
-        "bound_by": port.memory if widths[best] >= NOTABLE_GAIN else COMPUTE,
-        "widest_gain_port": str(port) if widths[best] > 0 else "",
+        **limit.row(memory_of),
+        "widest_gain_port": str(figures.ports[best]) if widths[best] > 0 else "",
         "gain_of_twice_the_width": widths[best],
     }
     most = max(sizes, default=0.0)
@@ -347,13 +354,15 @@ def tokens_text(found: TokenCosts) -> str:
     has_time = bool(found.rows) and "time_per_token_s" in found.rows[0]
     unit = "ms" if has_time else "10⁶ cycles"
     prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()
+    has_kinds = bool(found.rows) and "array_busy" in found.rows[0]
+    part = "part" if found.is_shared else "port"
     shared = ("parallel", f"next step\nafter [{unit}]") if found.is_shared else ()
     table = text_table(
         f"{found.model} on {found.core}: {found.parameters:,} parameters, {_gib(found.weight_bits)} of weights",
         (),
         ("batch", "context", *prompt, *shared[:1], f"a token\n[{unit}]", *shared[1:], "energy a\ntoken [mJ]",
-         "tokens/s\na watt", "cache\n[GiB]", "largest\nbatch", "bound by",
-         "twice the\nwidth saves", "twice the\nsize saves"),
+         "tokens/s\na watt", "cache\n[GiB]", "largest\nbatch", "bound by", *(("array\nbusy",) if has_kinds else ()),
+         f"one {part}\ntwice as wide", "twice the\nsize saves"),
     )  # fmt: skip
     for row in found.rows:
         cells = [f"{row['batch']:,}", f"{row['context']:,}"]
@@ -363,8 +372,9 @@ def tokens_text(found: TokenCosts) -> str:
         cells += [_time(row, "time_between_steps")] if shared else []
         cells += [f"{row['energy_per_token_pj'] / 1e9:,.3f}"]
         cells += [f"{row['tokens_per_joule']:,.3f}", f"{row['cache_bits'] / _BITS_A_GIBIBYTE:,.3f}"]
-        cells += [f"{row['largest_batch']:,}" + ("" if row["fits"] else " (too few)"), row["bound_by"]]
-        cells += [f"{row['gain_of_twice_the_width']:.1%}"]
+        cells += [f"{row['largest_batch']:,}" + ("" if row["fits"] else " (too few)"), bound_text(row)]
+        cells += [f"{row['array_busy']:.1%}"] if has_kinds else []
+        cells += [f"-{row['gain_of_twice_the_width']:.1%}"]
         table.add_row(*cells, f"{row['gain_of_twice_the_size']:.1%}")
     return render(table, _WIDTH) + _legend(found)
 
@@ -380,9 +390,8 @@ def _legend(found: TokenCosts) -> str:
             "parallel: how the cores share a step, the way that takes the least time of those that are looked at; next"
             " step after:",
             "  between the ends of two steps where there are always more, as a pipeline has them.",
-            "bound by: the memory, or the links, of which twice the width saves"
-            f" {NOTABLE_GAIN:.0%} or more of the time; else compute. Twice the size: of the memory on the chip"
-            " that saves most.",
+            f"bound by: {LEGEND_OF_SEVERAL}",
+            "  Twice the size: of the memory on the chip that saves most.",
             "Layers run one after the other, each from the off-chip memory to it: times are upper bounds.",
             f"{found.searched_layers} classes of computation nodes searched.",
         ]
@@ -391,8 +400,8 @@ def _legend(found: TokenCosts) -> str:
             lines.append(f"Prompts: {', '.join(ways)} parallel.")
     else:
         lines += [
-            f"bound by: the memory of which a port of twice the width saves {NOTABLE_GAIN:.0%} or more of the time;"
-            " else compute. Twice the size: of the memory",
+            f"bound by: {LEGEND}",
+            "  array busy: the part of the time in which all units of the array work. Twice the size: of the memory",
             "  below the outermost ones that saves most.",
             f"{found.searched_layers} distinct layers searched.",
         ]

@@ -94,7 +94,7 @@ def check_held(
         file, exported = Path(folder) / "changed.yaml", Path(folder) / "mapping.yaml"
         file.write_text(changed_text(hardware.read_text(), one.change.settings))
         records = map_workload(workload, file, mapping, options).records
-        exported.write_text(yaml.safe_dump(_plain(mapping_entries(records)), sort_keys=False))
+        exported.write_text(yaml.safe_dump(_plain(_with_levels(mapping_entries(records), records)), sort_keys=False))
         try:
             held = evaluate(hardware=hardware, workload=workload, mapping=exported, model=options.model)
         except (InputError, MappingError):
@@ -107,6 +107,20 @@ def check_held(
         found = Outcome(*(sum(getattr(record, name) for record in held) for name in ("energy_pj", "latency_cycles")))
     if found[:2] != one.held[:2]:
         tally.wrong.append(f"{where}: {one.change.words}: held {one.held} instead of {found}")
+
+
+def _with_levels(entries: list[dict[str, Any]], records: Sequence[LayerRecord]) -> list[dict[str, Any]]:
+    """Entries of a mapping file that also fix the memory in which each loop ends."""
+    levels = {name: record.temporal_mapping for record in records for name in record.names}
+    found = []
+    for entry in entries:
+        bounds: dict[str, list[int]] = {}
+        for operand, own in levels.get(entry["name"], {}).items():
+            bounds[operand] = []
+            for level in own:
+                bounds[operand].append(sum(size != 1 for _, size in level) + (bounds[operand] or [0])[-1])
+        found.append({**entry, "level_boundaries": bounds} if entry.get("temporal_ordering") else entry)
+    return found
 
 
 def _orders(records: Sequence[LayerRecord]) -> dict[str, Any]:

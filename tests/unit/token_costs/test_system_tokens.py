@@ -193,7 +193,11 @@ def test_the_table_has_the_best_way_and_the_others(tmp_path: Path) -> None:
         assert row["gain_of_twice_the_width"] == max(one for name, one in saved.items() if "_width_" in name)
         assert row["gain_of_twice_the_size"] == max(one for name, one in saved.items() if "_size_" in name)
         is_bound = row["gain_of_twice_the_width"] >= 0.1
-        assert row["bound_by"] == (row["widest_gain_port"] if is_bound else "compute")
+        assert row["bound_by_share"] >= row["gain_of_twice_the_width"] or not is_bound
+        assert (row["bound_by"] == row["widest_gain_port"]) == is_bound
+        assert (row["bound_by"] == "compute") == (not row["bound_by_parts"])
+        if not is_bound and row["bound_by_parts"]:
+            assert row["bound_by_share"] >= 0.1
         assert row["prompt_parallel"] in STRATEGIES
     assert found.memory == "dram"
     assert found.memory_bits == 8 * 2**30
@@ -275,7 +279,7 @@ def test_sums_are_above_a_run_of_the_whole_step() -> None:
         network, entry = layer_network(workload, node), parse_mapping(MAPPING).constraints_for(node.layer)
         cores = [system().core_ids[core] for core in schedules().cores_for(node, entry)]
         plain = next(cut_layers(network, entry, TENSOR, len(cores)))
-        (found, *_) = schedules()._schedules(plain, TENSOR, -1, ())
+        (found, *_) = schedules()._schedules(plain, TENSOR, -1)
         total += found.schedule.latency_cycles
         fixed = fixed_entry(network, plain.mapping.entries[0].inter_core_tiling, cores)
         entries.append(fixed | {"name": node.name})

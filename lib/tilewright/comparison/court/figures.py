@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from tilewright.comparison.court.case import Case, CourtSet
 from tilewright.comparison.court.verdict import seen_groups
 from tilewright.report.figure_layout import GREY, LAYER_COLOURS, figure_style, save_figure
+from tilewright.report.number_axes import number_axis
 
 PART_INCHES, WIDTH_INCHES = 3.1, 9.0
 SHOWN_ERROR = 1.0
@@ -59,6 +60,8 @@ def _predicted(axes: Axes, cases: Sequence[Case], colours: dict[str, str], unit:
     axes.plot(ends, ends, color=GREY, linewidth=0.7)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        number_axis(axis)
     axes.set_xlabel(f"measured [{unit}]")
     axes.set_ylabel(f"predicted [{unit}]")
     axes.legend(fontsize=6, frameon=False, title="estimate, limited by", title_fontsize=6)

@@ -77,6 +77,9 @@ def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
     panel.set_title("best so far", fontsize=8, loc="left")
     panel.set_xlabel("generation")
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if len(numbers) < 2:  # a single generation stands between whole numbers
+        middle = numbers[0] if numbers else 0
+        panel.set_xlim(middle - 1, middle + 1)
     right = panel.twinx()
     right.spines["right"].set_visible(True)
     for axes, key, units, colour, name in (

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from tilewright.report.figure_layout import (
     CHARACTER_INCHES,
@@ -26,6 +26,7 @@ from tilewright.report.figure_layout import (
 )
 from tilewright.report.figures import ENERGY_UNIT
 from tilewright.report.multi.cn_tables import CostTables
+from tilewright.report.number_axes import number_axis
 from tilewright.scheduling.core_costs import CoreCostRow
 
 BAR_INCHES = (0.07, 0.2)
@@ -151,8 +152,10 @@ def _draw_panel(
                 panel.plot([x + offset], [_CROSS_HEIGHT], **cross)
     panel.set_yscale("log")
     panel.set_ylim(*limits)
-    panel.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
-    panel.yaxis.set_minor_formatter(NullFormatter())
+    number_axis(panel.yaxis)
+    if math.log10(limits[1] / limits[0]) >= 2:  # else powers of ten alone would be too few labels
+        panel.yaxis.set_major_locator(LogLocator())
+        panel.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
     panel.set_xlim(-0.5, max(len(numbers), 1) - 0.5)
     panel.set_ylabel(quantity)
     panel.grid(axis="y", linewidth=0.4, color="#cccccc")

@@ -32,8 +32,9 @@ from tilewright.report.figure_layout import (
 )
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.bars import CATEGORIES, CORE, NODE_BAR, ScheduleTable, ScheduleView, schedule_table
+from tilewright.report.number_axes import number_axis
 from tilewright.report.schedule_options import ScheduleFigureOptions
-from tilewright.report.words import short_layer_name
+from tilewright.report.words import short_names
 from tilewright.scheduling.problem import Integers
 
 Floats = npt.NDArray[np.float64]
@@ -231,7 +232,7 @@ class _Drawing:
         middles = (edges[1:] + edges[:-1]) / 2
         panel.set_yticks(middles, labels=self.names if is_first else [""] * len(self.names))
         panel.tick_params(axis="y", length=0)
-        panel.xaxis.set_major_formatter(lambda cycles, _: f"{cycles / unit[0]:,.6g}")
+        number_axis(panel.xaxis, scale=unit[0])
         panel.set_xlabel(f"time [{unit[1]}]")
         panel.grid(axis="x", linewidth=0.4, color="#cccccc")
         for edge in edges:
@@ -327,8 +328,9 @@ class _Drawing:
     def _legend_entries(self) -> tuple[dict[int, str], dict[int, str]]:
         """Layer → text and category → text of what the rows show."""
         names, types = self.view.names.layer_names, self.view.names.layer_operator_types
+        short = short_names(names, types)
         layers = {
-            layer: f"{layer} {short_layer_name(names[layer], types[layer])}" if layer >= 0 else "of no layer"
+            layer: f"{layer} {short[layer]}" if layer >= 0 else "of no layer"
             for layer in np.unique(self.table.layer).tolist()
         }
         found = np.unique(self.table.category).tolist()

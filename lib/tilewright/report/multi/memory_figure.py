@@ -22,6 +22,7 @@ from tilewright.report.figure_layout import (
 from tilewright.report.figures import CYCLE_UNITS
 from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.summary import link_rows
+from tilewright.report.number_axes import number_axis
 from tilewright.scheduling.problem import Floats, Integers
 from tilewright.scheduling.result import link_use
 
@@ -156,7 +157,7 @@ def _curves_figure(
             box = (LEFT_INCHES / WIDTH_INCHES, bottom / height, width / WIDTH_INCHES, panel_inches / height)
             panel = figure.add_axes(box)
             _draw_curve(panel, curve, latency, colour, is_size)
-            panel.xaxis.set_major_formatter(lambda cycles, _: f"{cycles / unit[0]:,.6g}")
+            number_axis(panel.xaxis, scale=unit[0])
             if number + 1 < len(curves):
                 panel.tick_params(axis="x", labelbottom=False)
             else:
@@ -182,7 +183,7 @@ def _draw_curve(panel: Axes, curve: Curve, latency: int, colour: str, is_size: b
         panel.axhline(curve.limit, color=LIMIT_COLOUR, linewidth=0.9, linestyle="--")
         top = max(top, curve.limit)
     panel.set_ylim(0, top * 1.08 or 1)
-    ticks = [0.0, top / 2, top]
+    ticks = [0.0, top / 2, top] if top else [0.0, 1.0]
     labels = [size_text(round(bits)) if bits else "0" for bits in ticks]
     panel.set_yticks(ticks, labels=labels if is_size else [f"{100 * share:.3g} %" for share in ticks])
     panel.grid(linewidth=0.3, color="#dddddd")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import tilewright
-from tilewright.report.multi.summary import LEAST_FACTOR, reload_lines, reload_rows
+from tilewright.report.multi.summary import LAYER_BY_LAYER, LEAST_FACTOR, baseline_rows, reload_lines, reload_rows
 from tilewright.scheduling.energy_terms import CAUSES
 from tilewright.scheduling.problem import OUTPUT_OPERAND
 
@@ -87,3 +87,22 @@ def test_weights_that_do_not_fit_are_told(tmp_path: Path) -> None:
     assert messages[1] == []
     assert "its constants (0.4 KiB) are loaded 4.8 times by 8 tiles: they do not fit" in messages[0][0]
     assert messages[0][2] == "and 1 more layers load data again"
+
+
+@pytest.mark.parametrize(("objective", "expected"), [("latency", 200), ("energy", 500), ("EDP", 200)])
+def test_factors_are_over_the_best_baseline_that_is_known(objective: str, expected: int) -> None:
+    """Layer by layer, of the run that is made to compare with and of the search of plans, by the objective of the run."""
+
+    def figures(latency_cycles: int, energy_pj: float) -> dict[str, Any]:
+        bound = {"latency_cycles": 50, "energy_pj": 1.0}
+        own = {"latency_cycles": latency_cycles, "energy_pj": energy_pj, "lower_bound": bound}
+        return {**own, "energy_parts_pj": {}, "objective": objective}
+
+    companion, planned = figures(500, 5.0), figures(200, 6.0)
+    for given in ((companion, planned), (planned, companion)):
+        rows = {row["name"]: row for row in baseline_rows(figures(100, 4.0), given[0], [], given[1])}
+        assert rows[LAYER_BY_LAYER]["latency_cycles"] == expected
+        assert rows[LAYER_BY_LAYER]["speedup"] == expected / 100
+        assert rows[LAYER_BY_LAYER]["gap"] == 1 - 50 / expected
+    rows = {row["name"]: row for row in baseline_rows(figures(100, 4.0), companion, [])}
+    assert rows[LAYER_BY_LAYER]["speedup"] == 5

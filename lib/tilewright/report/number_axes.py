@@ -1,0 +1,118 @@
+"""Axes with numbers: at least two labels on each, told apart, whatever the range.
+
+Labels stand at whole powers of ten where these are near enough, then at 1, 2, 5, then at round numbers of the range,
+and in a range without such a number at its ends. They have as many digits as it takes to tell them apart.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, Formatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+LEAST_LABELS, MOST_LABELS = 2, 7
+LEAST_DIGITS, MOST_DIGITS = 6, 17
+_SUBS = ((1.0,), (1.0, 2.0, 5.0))
+
+
+class NumberLocator(LogLocator):
+    """Places of labels on a logarithmic axis, at least two of them inside of what is seen."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """The places between two ends."""
+        return places(vmin, vmax, is_log=True)
+
+    def __call__(self) -> Any:
+        """The places in what is seen."""
+        assert self.axis is not None
+        low, high = self.axis.get_view_interval()
+        return self.tick_values(low, high)
+
+
+class LinearLocator(MaxNLocator):
+    """Places of labels on a linear axis, at least two of them inside of what is seen."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """The places between two ends."""
+        return places(vmin, vmax, is_log=False)
+
+    def __call__(self) -> Any:
+        """The places in what is seen."""
+        assert self.axis is not None
+        low, high = self.axis.get_view_interval()
+        return self.tick_values(low, high)
+
+
+class DistinctFormatter(Formatter):
+    """Numbers with as many digits as tell all labels apart."""
+
+    def __init__(self, scale: float = 1.0, unit: str = "") -> None:
+        self.scale, self.unit, self.digits = scale, unit, LEAST_DIGITS
+
+    def format_ticks(self, values: Any) -> list[str]:
+        """The labels of all places together."""
+        self.set_locs(values)
+        self.digits = digits_of([value / self.scale for value in values])
+        return [self(value) for value in values]
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of one place, with the digits of the last labels."""
+        return f"{x / self.scale:.{self.digits}g}{self.unit}"
+
+
+def digits_of(values: Sequence[float]) -> int:
+    """The least digits, LEAST_DIGITS or more, that tell different numbers apart."""
+    different = set(values)
+    for digits in range(LEAST_DIGITS, MOST_DIGITS):
+        if len({f"{value:.{digits}g}" for value in different}) == len(different):
+            return digits
+    return MOST_DIGITS
+
+
+def places(low: float, high: float, *, is_log: bool) -> list[float]:
+    """Places of labels between two ends, two or more where these are different."""
+    low, high = min(low, high), max(low, high)
+    if is_log and low > 0:
+        exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        for subs in _SUBS:
+            found = [sub * 10.0**one for one in exponents for sub in subs if low <= sub * 10.0**one <= high]
+            if len(found) > MOST_LABELS and subs == _SUBS[0]:
+                return found[:: -(-len(found) // MOST_LABELS)]
+            if LEAST_LABELS < len(found) <= MOST_LABELS or (len(found) == LEAST_LABELS and subs != _SUBS[0]):
+                return found
+            if len(found) == LEAST_LABELS and high / low > 100:
+                return found
+    round_places = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=LEAST_LABELS).tick_values(low, high)
+    inside = [float(one) for one in round_places if low <= one <= high]
+    return inside if len(set(inside)) >= LEAST_LABELS else [low, high]
+
+
+def number_axis(axis: Axis, *, scale: float = 1.0, unit: str = "") -> None:
+    """Put the labels of an axis where this module says; numbers are divided by `scale`, and followed by `unit`."""
+    is_log = axis.get_scale() == "log"
+    axis.set_major_locator(NumberLocator() if is_log else LinearLocator())
+    axis.set_major_formatter(DistinctFormatter(scale, unit))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def number_all(figure: Figure) -> None:
+    """Give each axis of a figure that has numbers, but fewer than two labels, those of this module."""
+    for panel in figure.axes:
+        for axis in (panel.xaxis, panel.yaxis):
+            is_free = not isinstance(axis.get_major_locator(), NullLocator | FixedLocator)
+            if is_free and len(labels(axis)) < LEAST_LABELS:
+                number_axis(axis)
+
+
+def labels(axis: Axis) -> set[str]:
+    """The labels of an axis that are seen; numbers of one with an offset are those with it."""
+    low, high = sorted(axis.get_view_interval())
+    room = 1e-9 * (high - low)
+    locations: Any = axis.get_majorticklocs()
+    texts = axis.get_major_formatter().format_ticks(locations)
+    minor_locations: Any = axis.get_minorticklocs()
+    minor = axis.get_minor_formatter().format_ticks(minor_locations)
+    pairs = [*zip(locations, texts, strict=True), *zip(minor_locations, minor, strict=True)]
+    return {text for place, text in pairs if text and low - room <= place <= high + room}
