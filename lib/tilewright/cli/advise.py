@@ -94,7 +94,8 @@ def command(
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """
-    from tilewright.exploration.advice import advice_text, advices_object
+    from tilewright.exploration.advice import advices_object
+    from tilewright.exploration.advice_text import advice_text
 
     found = _advised(
         *(run, factor, search, hardware, workload, mapping, write, jobs, output, network_options),

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.exploration.advice import Advice, _assumed
+from tilewright.exploration.advice import Advice
+from tilewright.exploration.advice_text import _assumed
 from tilewright.exploration.changes import Change, possible_changes, scaled
 from tilewright.exploration.held_mappings import Outcome
 from tilewright.hardware.dotted_paths import key_path

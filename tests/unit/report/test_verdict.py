@@ -6,6 +6,8 @@ import random
 import pytest
 from tilewright.report.verdict import Rival, Verdict, smallest_set
 
+from tests.plain.verdicts import try_verdicts
+
 
 def test_the_winner_has_its_number_and_its_rivals() -> None:
     """In words and as data; equal ones keep the order in which they were given."""
@@ -57,3 +59,9 @@ def test_the_smallest_set_is_the_smallest(seed: int, most: int) -> None:
     assert len(found[0]) == len(helping[0])
     if most == 600:
         assert found[0] == max(least, key=lambda one: (saved(one), [-parts.index(part) for part in one]))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_verdict_is_false_or_contradicted(seed: int) -> None:
+    """Of random layers, mappings and cores, by the plain model; `benchmarks/verdicts.py` tries 500."""
+    assert try_verdicts(seed).wrong == []

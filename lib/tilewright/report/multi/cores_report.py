@@ -9,6 +9,7 @@ and so are their memories of one name: that is what a hardware file can change.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from tilewright.hardware.system import OFFCHIP_PORT
 from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS, CoreCycles, core_cycles
 from tilewright.report.text_tables import NOTHING, render, share_text, text_table
+from tilewright.report.verdict import Verdict, smallest_set
 from tilewright.report.words import short_layer_name
 from tilewright.scheduling.assembly import WEIGHT
 from tilewright.scheduling.options import CAUSAL, ScheduleOptions
@@ -41,9 +43,14 @@ WORDS = {
 """Kinds of parts for people."""
 SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
 """The same without what is changed."""
+MOST_SETS_PLAYED = 60
+"""Sets of parts of one size that are played where no single part helps."""
 MOST_NODES_PLAYED = 3_000_000
 """Computation nodes of all schedules together that are played; beyond, nothing is."""
 _LARGEST = 2**60
+
+
+Change = Callable[[SchedulingProblem], SchedulingProblem]
 
 
 class DoubledPart(NamedTuple):
@@ -75,11 +82,26 @@ class Limits:
     """Of the schedule as it is."""
     unknown: str = ""
     """Why nothing was tried; '' where it was."""
+    together: tuple[DoubledPart, ...] = ()
+    """Where no single part saves a cycle: the fewest that do so together; the latency of each is that of all."""
 
     @property
     def helpful(self) -> tuple[DoubledPart, ...]:
         """The parts that save cycles: the first is the bottleneck, the second the runner-up."""
         return tuple(part for part in self.parts if self.gain_cycles(part) > 0)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What twice as much of each part saves, or of those that do so together."""
+        rivals = [(part.words, float(self.gain_cycles(part))) for part in (self.parts if not self.together else ())]
+        if self.together:
+            rivals = [(self.together_words, float(self.gain_cycles(self.together[0]))), *rivals]
+        return Verdict.of("cycles that twice as much saves", "cycles", self.latency_cycles, rivals, "-")
+
+    @property
+    def together_words(self) -> str:
+        """The parts that help together, for people."""
+        return " and ".join(part.words for part in self.together)
 
     def gain_cycles(self, part: DoubledPart) -> int:
         """What twice as much of it saves; less than 0 where the schedule becomes longer."""
@@ -88,7 +110,9 @@ class Limits:
     def as_object(self) -> dict[str, Any]:
         """As plain data."""
         rows = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.parts]
-        return {"latency_cycles": self.latency_cycles, "doubled": rows, "not_known": self.unknown}
+        together = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.together]
+        known = {"latency_cycles": self.latency_cycles, "doubled": rows, "not_known": self.unknown}
+        return known | ({"together": together} if together else {})
 
 
 def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> Limits:
@@ -106,9 +130,44 @@ def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -
     if options is None:
         return Limits(unknown="what the schedule says of its options does not give it again")
     latency = artifact.schedule.latency_cycles
-    parts = [DoubledPart(kind, name, _latency(problem, artifact, options)) for kind, name, problem in changed]
-    parts.sort(key=lambda part: latency if part.latency_cycles is None else part.latency_cycles)
-    return Limits(tuple(parts), latency)
+    played = [
+        (DoubledPart(kind, name, _latency(change(artifact.problem), artifact, options)), change)
+        for kind, name, change in changed
+    ]
+    played.sort(key=lambda pair: latency if pair[0].latency_cycles is None else pair[0].latency_cycles)
+    found = Limits(tuple(part for part, _ in played), latency)
+    if found.helpful:
+        return found
+    most = MOST_NODES_PLAYED // max(1, artifact.graph.node_count) - len(changed)
+    return replace(found, together=_together(played, artifact, options, most))
+
+
+def _together(
+    played: Sequence[tuple[DoubledPart, Change]], artifact: ScheduleArtifact, options: ScheduleOptions, most: int
+) -> tuple[DoubledPart, ...]:
+    """The fewest parts of which twice as much saves cycles, all at once; () where none do, or too much is to be played.
+
+    `most` schedules are played of sets of one size, beside those without one part each.
+    """
+    latency, places = artifact.schedule.latency_cycles, range(len(played))
+    if most < len(played):
+        return ()
+
+    def of(chosen: tuple[int, ...]) -> int | None:
+        problem = artifact.problem
+        for place in chosen:
+            problem = played[place][1](problem)
+        return _latency(problem, artifact, options)
+
+    def saved(chosen: tuple[int, ...]) -> float:
+        cycles = of(chosen)
+        return 0.0 if cycles is None else float(latency - cycles)
+
+    found = smallest_set(tuple(places), saved, 1, min(MOST_SETS_PLAYED, most - len(played)))
+    if found is None:
+        return ()
+    cycles = of(found[0])
+    return tuple(played[place][0]._replace(latency_cycles=cycles) for place in found[0])
 
 
 def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
@@ -155,24 +214,37 @@ def _latency(problem: SchedulingProblem, artifact: ScheduleArtifact, options: Sc
         return None
 
 
-def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, SchedulingProblem]]:
-    """(kind, name, problem) with twice as much of one part of the system at a time."""
-    problem, system, names = view.artifact.problem, view.system, view.names
+def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
+    """(kind, name, what makes twice as much) of one part of the system at a time."""
+    system, names = view.system, view.names
     for name, cores in _core_groups(view).items():
-        runtime = problem.costs.runtime_cycles.copy()
-        runtime[:, cores] = np.where(runtime[:, cores] > 0, -(-runtime[:, cores] // 2), runtime[:, cores])
-        yield CORE, name, replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
+        yield CORE, name, partial(_faster, cores=cores)
     carries = view.schedule.link_bits.sum(axis=0) > 0
     for link, width in enumerate(system.link_bits_per_cycle.tolist()):
         if width < _LARGEST and carries[link]:
-            wider = _times_two(system, ["link_bits_per_cycle"], [link])
+            tables: list[tuple[Sequence[str], Sequence[int]]] = [(["link_bits_per_cycle"], [link])]
             if names.link_kinds[link] == OFFCHIP_PORT:  # the port is what makes words of the memory as wide as they are
-                wider = _times_two(wider, _WORD_WIDTHS, [system.off_chip_memory])
+                tables.append((_WORD_WIDTHS, [system.off_chip_memory]))
             label = view.link_label(link)
-            yield LINK, label if label[0].isalpha() else f"link {label}", replace(problem, system=wider)
+            yield LINK, label if label[0].isalpha() else f"link {label}", partial(_more, tables=tables)
     for name, memories in _memory_groups(view).items():
-        yield ROOM, name, replace(problem, system=_times_two(system, ["memory_capacity_bits"], memories))
-        yield WORD, name, replace(problem, system=_times_two(system, _WORD_WIDTHS, memories))
+        yield ROOM, name, partial(_more, tables=[(["memory_capacity_bits"], memories)])
+        yield WORD, name, partial(_more, tables=[(_WORD_WIDTHS, memories)])
+
+
+def _faster(problem: SchedulingProblem, cores: Sequence[int]) -> SchedulingProblem:
+    """The problem with cores that take half of the cycles."""
+    runtime = problem.costs.runtime_cycles.copy()
+    runtime[:, cores] = np.where(runtime[:, cores] > 0, -(-runtime[:, cores] // 2), runtime[:, cores])
+    return replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
+
+
+def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequence[int]]]) -> SchedulingProblem:
+    """The problem with twice of what tables of its system say at some places."""
+    system = problem.system
+    for names, where in tables:
+        system = _times_two(system, names, where)
+    return replace(problem, system=system)
 
 
 def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
@@ -304,6 +376,13 @@ def limit_lines(limits: Limits) -> list[str]:
     """The bottleneck and the runner-up in words."""
     if limits.unknown:
         return [f"what limits is not known: {limits.unknown}"]
+    if limits.together:
+        gain = limits.gain_cycles(limits.together[0])
+        return [
+            "twice as much of one part saves nothing",
+            f"limited by: {limits.together_words} together saves {gain:,} cycles,"
+            f" {share_text(gain, limits.latency_cycles)}",
+        ]
     if not limits.helpful:
         return ["twice as much of one part saves nothing: the nodes wait for one another, or parts are equally slow"]
     names = ("limited by", "runner-up")

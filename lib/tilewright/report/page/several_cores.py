@@ -18,6 +18,7 @@ from tilewright.report.multi.use_tables import core_use_rows, layer_use_rows
 from tilewright.report.page.columns import rounded
 from tilewright.report.page.one_core import MICRO, network_parts
 from tilewright.report.run_text import coverage_lines, power_lines, range_lines
+from tilewright.report.text_tables import share_text
 
 MOST_WAITS = 25
 """Causes for which cores wait; the others are one row."""
@@ -63,7 +64,15 @@ def limited_by(report: CoresReport | None) -> str:
     """The part of which twice as much would save most, in a few words; '' where that is not known."""
     if report is None or report.limits.unknown:
         return ""
-    return report.limits.helpful[0].short if report.limits.helpful else "no single part"
+    limits = report.limits
+    if limits.together:
+        return f"together: {' and '.join(part.short for part in limits.together)}"
+    if not limits.helpful:
+        return "no single part"
+    best = limits.helpful[0]
+    ties = sum(limits.gain_cycles(one) == limits.gain_cycles(best) for one in limits.helpful) - 1
+    more = f" (or {ties} other{'s' * (ties > 1)})" if ties else ""
+    return f"{best.short}{more} -{share_text(limits.gain_cycles(best), limits.latency_cycles)}"
 
 
 def _limits(report: CoresReport | None) -> dict[str, Any]:
@@ -76,7 +85,8 @@ def _limits(report: CoresReport | None) -> dict[str, Any]:
     return {
         "limits": {
             "lines": limit_lines(limits),
-            "parts": [[part.words, limits.gain_cycles(part)] for part in limits.helpful],
+            "parts": [[part.words, limits.gain_cycles(part)] for part in limits.helpful]
+            or ([[limits.together_words, limits.gain_cycles(limits.together[0])]] if limits.together else []),
         },
         "work": {
             "causes": causes,

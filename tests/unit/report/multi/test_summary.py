@@ -91,7 +91,7 @@ def test_weights_that_do_not_fit_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("objective", "expected"), [("latency", 200), ("energy", 500), ("EDP", 200)])
 def test_factors_are_over_the_best_baseline_that_is_known(objective: str, expected: int) -> None:
-    """Layer by layer, of the run that is made to compare with and of the search of plans, by the objective of the run."""
+    """Layer by layer, of the run that is made to compare with and of the search of plans, by the objective."""
 
     def figures(latency_cycles: int, energy_pj: float) -> dict[str, Any]:
         bound = {"latency_cycles": 50, "energy_pj": 1.0}
