@@ -63,13 +63,13 @@ def try_verdicts(seed: int) -> Tally:
 
 
 def _mapped(seed: int) -> Mapped:
-    """A random problem that a mapping fits; of four seeds one has equally narrow ports, one limits that tie."""
+    """A random problem that a mapping fits; of five seeds one has equally narrow ports, two limits that tie."""
     rng = random.Random(seed)
     while True:
         problem = random_problem(rng.randrange(2**32))
-        if seed % 4 == 1:
+        if seed % 5 == 1:
             problem = replace(problem, core=_alike(problem.core, rng.choice((4, 8, 16))))
-        elif seed % 4 == 2:
+        elif seed % 5 in (2, 3):
             problem = _tied(rng, problem.model)
         mapped = random_mapping(rng, problem, problem.model)
         if mapped is not None and mapped.cost.latency_cycles > 0:
@@ -79,7 +79,8 @@ def _mapped(seed: int) -> Mapped:
 def _tied(rng: random.Random, model: str) -> Problem:
     """A matrix product with a memory and a port for each operand, those of the inputs equally wide, on an array of
     which one half may be idle."""
-    sizes = tuple((name, rng.choice((2, 3, 4, 6))) for name in ("D", "K", "C"))
+    side = rng.choice((1, 1, 2, 4))  # of 1: each number of both inputs is new in each cycle
+    sizes = (("D", side), ("K", side), ("C", rng.choice((3, 4, 6, 8, 12))))
     layer = Layer("gemm", "Gemm", OPERANDS, sizes, (), BITS)
     width = rng.choice((1, 2, 4, 64))
     widths = {"I1": width, "I2": width, "O": rng.choice((width, 64))}

@@ -16,7 +16,17 @@ from tilewright import bytecode, units
 from tilewright.artifacts.step_code import SourceTree
 
 PACKAGE = Path(tilewright.__file__).parent
-MODULES = ("", ".bytecode", ".entries", ".errors", ".units", ".artifacts.digests", ".cli.main", ".stages", ".stage_table")
+MODULES = (
+    "",
+    ".bytecode",
+    ".entries",
+    ".errors",
+    ".units",
+    ".artifacts.digests",
+    ".cli.main",
+    ".stages",
+    ".stage_table",
+)
 """With the two that Python's own loader imports."""
 ASK = f"""
 from importlib import import_module

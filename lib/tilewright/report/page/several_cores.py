@@ -19,6 +19,7 @@ from tilewright.report.page.columns import rounded
 from tilewright.report.page.one_core import MICRO, network_parts
 from tilewright.report.run_text import coverage_lines, power_lines, range_lines
 from tilewright.report.text_tables import share_text
+from tilewright.report.verdict import Verdict
 
 MOST_WAITS = 25
 """Causes for which cores wait; the others are one row."""
@@ -105,14 +106,16 @@ def _waits(report: CoresReport) -> list[list[Any]]:
 
 
 def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
-    """Layer -> cycles in which cores wait before its nodes, and for what most."""
-    found: dict[str, tuple[int, str]] = {}
+    """Layer -> cycles in which cores wait before its nodes, and for what most, with its share."""
+    causes: dict[str, dict[str, int]] = {}
     for (layer, words), cycles in (
         report.added(lambda row: (row.layer, wait_words(row)), WAITS).items() if report else ()
     ):
-        whole, most = found.get(layer, (0, words))
-        found[layer] = (whole + cycles, most)
-    return found
+        causes.setdefault(layer, {})[words] = cycles
+    verdicts = {
+        layer: Verdict.of("cycles that cores wait", "cycles", sum(own.values()), own) for layer, own in causes.items()
+    }
+    return {layer: (int(one.whole), one.text) for layer, one in verdicts.items()}
 
 
 def _link(row: Mapping[str, Any]) -> list[Any]:
