@@ -8,12 +8,10 @@ The cache is named after the digest of all kernel sources, since Numba itself ch
 was called, not the files of the functions that it calls in turn.
 """
 
-import atexit
 import contextlib
 import ctypes
 import hashlib
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from functools import cache, cached_property
@@ -21,6 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tilewright.noted_files import (
+    NUMBA_FILES,
+    NUMBA_FOLDER,
+    after_digest_line,
+    trust_as_noted,
+    with_digest_line,
+    write_whole,
+)
 
 _PACKAGE = Path(__file__).resolve().parent
 _KERNEL_SOURCES = (
@@ -78,63 +85,11 @@ def _numba() -> Any:
     directory = cache_directory()
     if directory is not None:
         os.environ["NUMBA_CACHE_DIR"] = str(directory / NUMBA_FOLDER)
-        _trust_numba_cache(directory / NUMBA_FOLDER)
+        trust_as_noted(directory / NUMBA_FOLDER, NUMBA_FILES)
     os.environ["NUMBA_LOOP_VECTORIZE"] = os.environ["NUMBA_SLP_VECTORIZE"] = "0"
     import numba
 
     return numba
-
-
-NUMBA_FOLDER, _DIGESTS = "numba", "digests.txt"
-"""Numba's own cache, and in it the digests of its files, which Numba does not check."""
-
-
-@cache
-def _trust_numba_cache(folder: Path) -> None:
-    """Delete what no process has noted, or what has changed since; note what this process adds when it ends."""
-    for path in damaged_numba_files(folder):
-        with contextlib.suppress(OSError):  # another process has deleted it, or the checkout is read-only
-            path.unlink()
-    atexit.register(_note_numba_cache, folder)
-
-
-def damaged_numba_files(folder: Path) -> list[Path]:
-    """Files of Numba's cache whose content nobody noted, sorted; Numba makes again what is missing."""
-    noted = _noted(folder)
-    return [path for path in _numba_files(folder) if _noted_line(path, folder) not in noted]
-
-
-def _numba_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*.nb[ci]") if path.is_file())
-
-
-def _noted(folder: Path) -> frozenset[str]:
-    try:
-        return frozenset((folder / _DIGESTS).read_text("utf-8", "replace").splitlines())
-    except OSError:
-        return frozenset()
-
-
-def _noted_line(path: Path, folder: Path) -> str:
-    try:
-        content = path.read_bytes()
-    except OSError:
-        content = b""
-    return f"{hashlib.blake2b(content, digest_size=16).hexdigest()} {path.relative_to(folder).as_posix()}"
-
-
-def _note_numba_cache(folder: Path) -> None:
-    """Note the digests of all files that are there now; what two processes note at once is compiled again at worst."""
-    lines = [_noted_line(path, folder) for path in _numba_files(folder)]
-    if lines and frozenset(lines) != _noted(folder):
-        with contextlib.suppress(OSError):
-            _write_whole(folder / _DIGESTS, "".join(f"{line}\n" for line in lines).encode())
-
-
-def _is_damaged_note(folder: Path) -> bool:
-    """True if a line of the noted digests is of no file."""
-    names = {path.relative_to(folder).as_posix() for path in _numba_files(folder)}
-    return any(line[33:] not in names for line in _noted(folder))
 
 
 NativeFunction = Callable[..., None]
@@ -215,46 +170,19 @@ def _target_machine() -> Any:
 
 def _read(path: Path | None) -> tuple[str, bytes] | None:
     """The stored symbol and object code; a damaged file counts as absent."""
-    if path is None or not path.is_file():
+    content = None if path is None else after_digest_line(path)
+    if content is None:
         return None
-    try:
-        parts = path.read_bytes().split(b"\n", 2)
-    except OSError:
-        return None
-    if len(parts) != 3 or hashlib.blake2b(parts[1] + parts[2], digest_size=16).hexdigest().encode() != parts[0]:
-        return None
-    return parts[1].decode(), parts[2]
-
-
-def damaged_files(caches: Path) -> list[Path]:
-    """Machine code and files of Numba below `.cache/kernels` whose content is not what was written, sorted."""
-    stored = [path for path in sorted(caches.glob("*/*.o")) if _read(path) is None]
-    for folder in sorted(caches.glob(f"*/{NUMBA_FOLDER}")):
-        stored += damaged_numba_files(folder)
-        stored += [folder / _DIGESTS] if _is_damaged_note(folder) else []
-    return stored
+    symbol, _, code = content.partition(b"\n")
+    return symbol.decode(), code
 
 
 def _store(path: Path | None, symbol: str, code: bytes) -> None:
     if path is None:
         return
-    digest = hashlib.blake2b(symbol.encode() + code, digest_size=16).hexdigest()
     with contextlib.suppress(OSError):  # a read-only checkout: compile in each process
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, digest.encode() + b"\n" + symbol.encode() + b"\n" + code)
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name, then rename it; a crash of the machine may leave it empty, which is noticed."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            os.fchmod(handle, 0o644)  # other users of a shared checkout load it too
-            stream.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        write_whole(path, with_digest_line(symbol.encode() + b"\n" + code))
 
 
 _engines: list[Any] = []  # keeps loaded code alive as long as the process

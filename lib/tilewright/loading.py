@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.artifacts.envelope import Artifact, is_artifact, read_artifact, read_object
 from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
+from tilewright.artifacts.seals import read_sealed
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.steps import CN_COLUMNS, CN_GRAPH, FRONT, MULTI, SPACE, SUMMARY
 
@@ -93,7 +94,7 @@ def _artifact(path: Path) -> Any:
 def _plain_json(path: Path) -> Any:
     """A JSON value, or one a line; rows of `tilewright evaluate` become records."""
     with _told_of(path):
-        text = path.read_text("utf-8")
+        text = read_sealed(path, is_required=False).decode()
         if path.suffix == ".json":
             return json.loads(text)
         rows = [json.loads(line) for line in text.splitlines() if line.strip()]
@@ -193,10 +194,12 @@ def _csv(path: Path) -> Any:
 
 
 def _parquet(path: Path) -> Any:
+    import io
+
     import pandas
 
     with _told_of(path):
-        return pandas.read_parquet(path)
+        return pandas.read_parquet(io.BytesIO(read_sealed(path, is_required=False)))
 
 
 def _description(path: Path) -> Any:

@@ -11,6 +11,7 @@ from tilewright import compiled
 from tilewright.cost.problem import Problem, new_record
 from tilewright.cost.workspace import new_workspace
 from tilewright.mapping.constraints import MappingConstraints
+from tilewright.noted_files import NUMBA_FILES, NotedFolder, damaged_caches, trust_as_noted
 from tilewright.record_pointer import pointer_to
 from tilewright.scheduling.bounds.paths_kernel import longest_paths
 from tilewright.scheduling.state_record import GRAPH
@@ -91,21 +92,21 @@ def test_a_damaged_object_file_is_compiled_again(tmp_path: Path, monkeypatch: py
 
 def test_damaged_files_of_numba_are_not_read(tmp_path: Path) -> None:
     """A file that was changed, or that a killed process left without noting it, is deleted before Numba looks."""
-    numba = tmp_path / "digest/numba"
+    numba = tmp_path / "kernels/digest/numba"
     intact, changed, unknown = (numba / name for name in ("a/f.1.nbc", "a/f.nbi", "b/g.1.nbc"))
     for path in (intact, changed, unknown):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"code of " + path.name.encode())
-    compiled._note_numba_cache(numba)
-    assert compiled.damaged_files(tmp_path) == []
+    NotedFolder(numba, NUMBA_FILES).note()
+    assert damaged_caches(tmp_path) == []
     changed.write_bytes(b"Code of f.nbi")
     unknown.with_name("h.1.nbc").write_bytes(b"more")
-    assert compiled.damaged_numba_files(numba) == [changed, unknown.with_name("h.1.nbc")]
+    assert damaged_caches(tmp_path) == [changed, unknown.with_name("h.1.nbc")]
     note = numba / "digests.txt"
     note.write_text(note.read_text("utf-8").replace("a/f.1.nbc", "a/f.0.nbc"), "utf-8")
-    assert note in compiled.damaged_files(tmp_path)
+    assert note in damaged_caches(tmp_path)
     note.write_text(note.read_text("utf-8").replace("a/f.0.nbc", "a/f.1.nbc"), "utf-8")
-    compiled._trust_numba_cache.__wrapped__(numba)
+    trust_as_noted.__wrapped__(numba, NUMBA_FILES)
     assert sorted(path.name for path in tmp_path.rglob("*.nb?")) == ["f.1.nbc", "g.1.nbc"]
 
 

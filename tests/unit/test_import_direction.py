@@ -10,7 +10,8 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
-    ("bytecode", "compiled", "errors", "operator_groups", "registry", "steps"),
+    ("bytecode", "errors", "noted_files", "operator_groups", "registry", "steps"),
+    ("compiled",),
     ("parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
     ("objectives", "profile"),
     ("file_kinds", "processes", "validation"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.artifacts.envelope import REMEDY
+from tilewright.artifacts.seals import REMEDY, check_seal, is_sealed_archive, read_bytes, sealed_archive
 from tilewright.errors import ArtifactError, Problem
 
 _TIME_STAMP = (1980, 1, 1, 0, 0, 0)
@@ -28,20 +28,17 @@ def packed(columns: Mapping[str, npt.NDArray[Any]]) -> bytes:
             with archive.open(member, "w", force_zip64=True) as stream:
                 little_endian = np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<"))
                 np.lib.format.write_array(stream, little_endian, version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
+    return sealed_archive(buffer.getvalue())
 
 
 def read_columns(path: Path | str) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file. Raises ArtifactError if it is missing or damaged (each member has a checksum)."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(path))]) from error
-    return unpacked(content, path)
+    """The arrays of a file. Raises ArtifactError if it is missing or damaged."""
+    return unpacked(read_bytes(path), path)
 
 
 def unpacked(content: bytes, path: Path | str) -> dict[str, npt.NDArray[Any]]:
     """The arrays of what `packed` made; `path` is for the message. Raises ArtifactError if it is damaged."""
+    check_seal(path, is_sealed_archive(content))
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}

@@ -1,7 +1,8 @@
 """File artifacts: a single object in an envelope, or a table of rows between a header and a footer.
 
 Both say what they are (schema, version), where they come from (provenance: versions and digests, never times or
-paths) and carry a digest of their content, so that a truncated or edited file is noticed when it is read.
+paths), carry a digest of their content, and a seal over all of it, so that a truncated or edited file is noticed when
+it is read.
 """
 
 import json
@@ -13,6 +14,17 @@ from tilewright import __version__
 from tilewright.artifacts.codec import decode
 from tilewright.artifacts.digests import canonical_text, content_digest, document_text
 from tilewright.artifacts.files import write_atomically
+from tilewright.artifacts.seals import (
+    FILES_BESIDE,
+    REMEDY,
+    check_seal,
+    digest_of_bytes,
+    is_sealed_document,
+    is_sealed_line,
+    read_bytes,
+    sealed_document,
+    sealed_line,
+)
 from tilewright.errors import ArtifactError, Problem
 
 SCHEMA_VERSIONS: dict[str, int] = {
@@ -34,7 +46,6 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/checks": 1,
 }
 """Every artifact schema with the version that this code writes, which is the only one it reads."""
-REMEDY = "delete it and run again: it will be rebuilt"
 
 
 class Artifact(NamedTuple):
@@ -51,7 +62,7 @@ def write_document(path: Path | str, schema: str, payload: Any, provenance: dict
     """Write one object atomically; returns the digest of its payload."""
     digest = content_digest(payload)
     head = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance, "digest": digest}
-    write_atomically(path, document_text({**head, "payload": payload}))
+    write_atomically(path, sealed_document(document_text({**head, "payload": payload})))
     return digest
 
 
@@ -61,7 +72,8 @@ def write_rows(path: Path | str, schema: str, rows: Iterable[Any], provenance: d
     header = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance}
     digest = content_digest(lines)
     footer = {"rows": len(lines), "digest": digest}
-    write_atomically(path, "".join(f"{line}\n" for line in (canonical_text(header), *lines, canonical_text(footer))))
+    text = "".join(f"{line}\n" for line in (canonical_text(header), *lines, canonical_text(footer)))
+    write_atomically(path, sealed_line(text))
     return digest
 
 
@@ -75,8 +87,9 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
 
     Raises ArtifactError if the file is missing, damaged, or of another schema or version than `schema` ('' = any).
     """
-    text = _read_text(path)
+    content = read_bytes(path)
     try:
+        text = content.decode()
         artifact, version = _parse_rows(text) if _is_table(path) else _parse_document(text)
         if not isinstance(artifact.schema, str):
             raise TypeError("schema")
@@ -88,8 +101,20 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
     if version != expected:
         message = f"{artifact.schema} version {version} was written by another tilewright, this one reads {expected}"
         raise ArtifactError([Problem(f"{message}; {REMEDY}", str(path))])
-    _verify_digest(path, artifact)
+    check_seal(path, is_sealed_line(content) if _is_table(path) else is_sealed_document(content))
     return artifact
+
+
+def read_beside(path: Path, artifact: Path) -> bytes:
+    """The bytes of a file that was written with an artifact; of one without an artifact as they are.
+
+    Raises ArtifactError if it is missing, or not what was written.
+    """
+    content = read_bytes(path)
+    if artifact.is_file():
+        expected = read_artifact(artifact).provenance.get(FILES_BESIDE, {}).get(path.name)
+        check_seal(path, expected in (None, digest_of_bytes(content)))
+    return content
 
 
 def is_artifact(path: Path | str) -> bool:
@@ -106,17 +131,6 @@ def _is_table(path: Path | str) -> bool:
     return Path(path).suffix == ".jsonl"
 
 
-def _read_text(path: Path | str) -> str:
-    try:
-        return Path(path).read_text("utf-8")
-    except FileNotFoundError as error:
-        raise ArtifactError([Problem("no such artifact", str(path))]) from error
-    except UnicodeDecodeError as error:
-        raise _damaged(path, "it is not text") from error
-    except OSError as error:
-        raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(path))]) from error
-
-
 def _parse_document(text: str) -> tuple[Artifact, int]:
     document = json.loads(text)
     artifact = Artifact(document["schema"], document["provenance"], document["digest"], document["payload"])
@@ -131,12 +145,6 @@ def _parse_rows(text: str) -> tuple[Artifact, int]:
     if footer["rows"] != len(rows) or not text.endswith("\n"):
         raise ValueError("rows are missing")
     return Artifact(header["schema"], header["provenance"], footer["digest"], rows), header["version"]
-
-
-def _verify_digest(path: Path | str, artifact: Artifact) -> None:
-    found = rows_digest(artifact.payload) if _is_table(path) else content_digest(artifact.payload)
-    if found != artifact.digest:
-        raise _damaged(path, "its digest does not match its content")
 
 
 def _damaged(path: Path | str, reason: str) -> ArtifactError:

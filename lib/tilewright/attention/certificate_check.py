@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.codec import decode, encode
+from tilewright.artifacts.seals import read_sealed
 from tilewright.attention.costs import AttentionCosts
 from tilewright.attention.optimum import Bounds
 from tilewright.attention.program import LayerProblem
@@ -70,8 +71,9 @@ class CertifiedFile:
 
 def read_certified(file: Path) -> CertifiedFile:
     """What a file says. Raises InputError where that is no certificate."""
+    content = read_sealed(file, is_required=False)
     try:
-        told = json.loads(file.read_text())
+        told = json.loads(content)
         found = [
             Certified(
                 one["name"],

@@ -18,6 +18,7 @@ import click
 from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.envelope import is_artifact, read_artifact
 from tilewright.artifacts.files import FilePath, existing_file, make_folder, write_atomically
+from tilewright.artifacts.seals import sealed_document
 from tilewright.cli.described_run import (
     HARDWARE,
     MAPPING,
@@ -232,7 +233,7 @@ def _write(found: "Advices", folder: Path) -> None:
 
     make_folder(folder)
     write_csv(advice_table(found), folder / f"{STEM}.csv")
-    write_atomically(folder / f"{STEM}.json", document_text(advices_object(found)))
+    write_atomically(folder / f"{STEM}.json", sealed_document(document_text(advices_object(found))))
 
 
 def _factor(text: str) -> Fraction:

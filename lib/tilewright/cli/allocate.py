@@ -9,6 +9,7 @@ import click
 from tilewright.allocation.options import AllocationOptions
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.artifacts.seals import FILES_BESIDE, digest_of_bytes
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
@@ -162,10 +163,15 @@ def _allocated(
 def _write(folder: Path, found: "MultiCoreResult", made_by: dict[str, Any]) -> None:
     from tilewright.allocation.result import SCHEMA
 
-    write_atomically(folder / GENERATIONS, _csv_of_generations(found.allocation))
-    write_atomically(folder / PARETO, _csv_of_front(found.document))
-    write_atomically(folder / FIXED_MAPPING, found.mapping_text())
-    write_document(folder / ALLOCATION, SCHEMA, found.document, made_by)
+    texts = {
+        GENERATIONS: _csv_of_generations(found.allocation),
+        PARETO: _csv_of_front(found.document),
+        FIXED_MAPPING: found.mapping_text(),
+    }
+    for name, text in texts.items():
+        write_atomically(folder / name, text)
+    beside = {name: digest_of_bytes(text.encode()) for name, text in texts.items()}
+    write_document(folder / ALLOCATION, SCHEMA, found.document, {**made_by, FILES_BESIDE: beside})
 
 
 def _stages(

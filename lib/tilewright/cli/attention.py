@@ -12,6 +12,7 @@ from tilewright import __version__
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.artifacts.seals import sealed_document
 from tilewright.attention.shape import Points, read_sizes
 from tilewright.attention.space import ORDERS, Sizes
 from tilewright.cli.csv_text import csv_text, plain
@@ -236,7 +237,7 @@ def _write(found: _Found, options: LayerOptions, folder: Path) -> list[Path]:
 
     make_folder(folder)
     table, data = folder / ATTENTION_TABLE, folder / ATTENTION
-    write_atomically(data, document_text(_object(found) | {"options": encode(options)}))
+    write_atomically(data, sealed_document(document_text(_object(found) | {"options": encode(options)})))
     rows = [row(one, found.points) for one in found.optima]
     write_atomically(table, csv_text([{name: plain(value) for name, value in one.items()} for one in rows]))
     return [data, table]

@@ -8,6 +8,7 @@ import click
 from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.artifacts.seals import sealed_document
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.run_ledgers import ledger_of_several_cores
 from tilewright.cli.runs import existing_run, read_any_summary, records_of
@@ -107,6 +108,6 @@ def _write(compared: "Comparison", folder: Path) -> list[Path]:
     make_folder(folder)
     table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"
     write_csv(comparison_table(compared), table)
-    write_atomically(data, document_text(comparison_object(compared)))
+    write_atomically(data, sealed_document(document_text(comparison_object(compared))))
     with writing(folder):
         return [table, data, *write_comparison_figure(compared, folder / STEM)]

@@ -12,6 +12,7 @@ from tilewright import __version__
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.artifacts.seals import sealed_document
 from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -260,7 +261,7 @@ def _object(found: _Found) -> dict[str, Any]:
 def _write(found: _Found, options: TileOptions, folder: Path) -> list[Path]:
     make_folder(folder)
     table, data = folder / DEPTH_FIRST_TABLE, folder / DEPTH_FIRST
-    write_atomically(data, document_text(_object(found) | {"options": encode(options)}))
+    write_atomically(data, sealed_document(document_text(_object(found) | {"options": encode(options)})))
     rows = [schedule.row() for schedule in found.schedules]
     names = list(dict.fromkeys(name for row in rows for name in row))
     write_atomically(table, csv_text([{name: plain(row.get(name, 0.0)) for name in names} for row in rows]))

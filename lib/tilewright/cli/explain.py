@@ -11,6 +11,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest, document_text
 from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.artifacts.seals import sealed_document
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, mapping_digest, network_digest
 from tilewright.cli.options import (
     FIGURES,
@@ -147,7 +148,7 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
             write_csv(port_table(found), folder / PORT_LIMITS)
         else:
             write_csv(found.cores.table, folder / CORE_CYCLES)
-        write_atomically(folder / f"{BOTTLENECKS}.json", document_text(bottlenecks_object(found)))
+        write_atomically(folder / f"{BOTTLENECKS}.json", sealed_document(document_text(bottlenecks_object(found))))
     if only != TABLES:
         keep_font_cache_here()
         from tilewright.report.bottlenecks_figure import write_bottlenecks_figure

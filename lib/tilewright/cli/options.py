@@ -14,6 +14,7 @@ import click
 from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.errors import InputError, KeyPath, Problem
+from tilewright.noted_files import FONT_FILES, FONTS, trust_as_noted
 from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.unused import notice_lines
 from tilewright.workload.network_options import ASSUMED, PRECISIONS, NetworkOptions
@@ -27,6 +28,7 @@ T = TypeVar("T")
 DEFAULT_STORE = Path("results/.store")
 FILE = click.Path(path_type=Path)
 CHECKOUT = Path(__file__).resolve().parents[3]
+CACHES = CHECKOUT / ".cache"
 
 
 def common_options(function: Function) -> Function:
@@ -249,4 +251,7 @@ def echo_notices(notices: Sequence[str]) -> None:
 def keep_font_cache_here() -> None:
     """In a checkout, matplotlib's list of fonts belongs into its cache folder, not into the home of the user."""
     if (CHECKOUT / "Snakefile").is_file():
-        os.environ.setdefault("MPLCONFIGDIR", str(CHECKOUT / ".cache" / "matplotlib"))
+        folder = CACHES / FONTS
+        os.environ.setdefault("MPLCONFIGDIR", str(folder))
+        if os.environ["MPLCONFIGDIR"] == str(folder):
+            trust_as_noted(folder, FONT_FILES)

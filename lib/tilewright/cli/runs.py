@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.envelope import REMEDY, Artifact, read_artifact
+from tilewright.artifacts.envelope import Artifact, read_artifact
 from tilewright.artifacts.files import existing_file
+from tilewright.artifacts.seals import REMEDY, read_sealed
 from tilewright.errors import ArtifactError, InputError, Problem, nearest_name, some_of
 from tilewright.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SINGLE, SUMMARY
 
@@ -125,9 +126,9 @@ def made_of(artifact: Artifact) -> dict[str, str]:
 
 
 def read_bottlenecks(path: Path) -> dict[str, Any] | None:
-    """What `tilewright explain` wrote as JSON; None where there is no such file, or another one."""
+    """What `tilewright explain` wrote as JSON; None where there is no such file, or a damaged one, or another."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(read_sealed(path))
+    except (ArtifactError, ValueError):
         return None
     return content if isinstance(content, dict) else None

@@ -1,31 +1,19 @@
 """`tilewright store`: looking after stored results and artifacts."""
 
-import re
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tilewright.artifacts.digests import bytes_digest
-from tilewright.artifacts.envelope import REMEDY, read_artifact
 from tilewright.artifacts.files import FilePath, writing
-from tilewright.cli.options import DEFAULT_STORE, FILE, common_options, echo_json
+from tilewright.artifacts.seals import REMEDY
+from tilewright.artifacts.verification import verify_folder
+from tilewright.cli.options import CACHES, DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.errors import ArtifactError, InputError, Problem
-from tilewright.steps import REPORT, STEPS
+from tilewright.noted_files import cache_files, damaged_caches
 
 DEFAULT_RESULTS = Path("results")
-ARTIFACT_PATTERNS = tuple(
-    dict.fromkeys(
-        re.sub(r"{\w+}", "*", path)
-        for step in STEPS.values()
-        for path in step.paths
-        if path.endswith((".json", ".jsonl", ".npz")) and f"/{REPORT}/" not in path
-    )
-)
-"""Where the pipeline puts artifacts; other files in the folder are none of our business."""
 
 
 @click.group()
@@ -89,35 +77,14 @@ def _check_folder(folder: Path) -> None:
         raise InputError([Problem("is not a folder" if folder.exists() else "no such folder", str(folder))])
 
 
-def _read(path: Path) -> None:
-    """Read an artifact of any kind. Raises ArtifactError if it is damaged."""
-    if path.suffix != ".npz":
-        read_artifact(path)
-        return
-    try:
-        with zipfile.ZipFile(path) as archive:
-            is_damaged = archive.testzip() is not None
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError):
-        is_damaged = True
-    if is_damaged or _digest_beside(path) not in ("", bytes_digest(path)):
-        raise ArtifactError([Problem(f"artifact is damaged; {REMEDY}", str(path))])
-
-
-def _digest_beside(path: Path) -> str:
-    """The digest that a file of the same name with a description has of these arrays; '' if there is none."""
-    try:
-        payload = read_artifact(path.with_suffix(".json")).payload
-    except ArtifactError:
-        return ""
-    return str(payload.get("columns", "")) if isinstance(payload, dict) else ""
-
-
 @command.command()
 @click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
 @click.option("--remove-damaged", is_flag=True, help="Delete damaged artifacts, so that the next run rebuilds them.")
 @common_options
 def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> None:
-    """Verify every artifact that the pipeline keeps in FOLDER.
+    """Verify every file in FOLDER that has a digest: artifacts, tables, earlier results; also caches of the checkout.
+
+    Figures, pages and CSV files are for people: nothing reads them back.
 
     Example: tilewright store verify results
     """
@@ -133,18 +100,13 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """How many artifacts there are and which of them are damaged, and what is wrong with those."""
+    """How many files there are and which of them are damaged, and what is wrong with those."""
     _check_folder(folder)
-    damaged: list[str] = []
-    problems: list[Problem] = []
-    paths = sorted(path for pattern in ARTIFACT_PATTERNS for path in folder.glob(pattern))
-    for path in paths:
-        try:
-            _read(path)
-        except ArtifactError as error:
-            damaged.append(str(path))
-            problems += error.problems
-    return {"artifacts": len(paths), "damaged": damaged}, problems
+    verified = verify_folder(folder)
+    caches = damaged_caches(CACHES)
+    damaged = [*map(str, verified.problems), *map(str, caches)]
+    problems = [*verified.problems.values(), *(Problem(f"cache is damaged; {REMEDY}", str(path)) for path in caches)]
+    return {"artifacts": len(verified.files) + len(cache_files(CACHES)), "damaged": damaged}, problems
 
 
 def _removed(files: Sequence[str]) -> Iterator[str]:

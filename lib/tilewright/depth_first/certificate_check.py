@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.artifacts.codec import decode
+from tilewright.artifacts.seals import read_sealed
 from tilewright.depth_first.bounds import StackBounds, check_boundable, quick_bounds, stack_bounds, stack_floor
 from tilewright.depth_first.certificate import CLOSE, Space, contradictions, differing
 from tilewright.depth_first.locations import MODES
@@ -60,8 +61,9 @@ class Certified:
 
 def read_certified(file: Path) -> Certified:
     """What a file says. Raises InputError where that is no certificate."""
+    content = read_sealed(file, is_required=False)
     try:
-        told = json.loads(file.read_text())
+        told = json.loads(content)
         stacks = [
             (
                 s["layers"],

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas
-
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.exploration.front_odds import parts_of_row
-from tilewright.exploration.results import OK, energy_parts, latency_parts
+from tilewright.exploration.results import OK, energy_parts, latency_parts, read_parquet
 from tilewright.exploration.tables import FRONT_STEM, SPACE_STEM
 from tilewright.report.pareto import Candidate
 from tilewright.report.run_ledger import ENERGY, LATENCY, Place, RunLedger, ledger_of
@@ -26,7 +24,7 @@ def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
     path = folder / f"{SPACE_STEM}.parquet"
     if not path.is_file():
         raise InputError([Problem(f"no results of a space ({path.name}) in this folder", str(folder))])
-    table = pandas.read_parquet(path)
+    table = read_parquet(path)
     rows = table[table["design"] == design]
     if rows.empty:
         known = table["design"].unique().tolist()
@@ -62,7 +60,7 @@ def _candidate(row: Mapping[Any, Any], folder: Path) -> Candidate:
 def _assumed(folder: Path) -> str:
     """What the answer of the space says its numbers rest on; it is the same in all rows of the front."""
     path = folder / f"{FRONT_STEM}.parquet"
-    found = pandas.read_parquet(path, columns=[ASSUMES])[ASSUMES].tolist() if path.is_file() else []
+    found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []
     return str(found[0]).rstrip(".") if found else ""
 
 

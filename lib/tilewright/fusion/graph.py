@@ -18,8 +18,9 @@ import numpy.typing as npt
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.columns import packed, unpacked
 from tilewright.artifacts.digests import DIGEST_BYTES, content_digest
-from tilewright.artifacts.envelope import REMEDY, read_object, write_document
+from tilewright.artifacts.envelope import read_object, write_document
 from tilewright.artifacts.files import write_atomically
+from tilewright.artifacts.seals import REMEDY
 from tilewright.errors import ArtifactError, Problem
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.tiling import LayerTiling

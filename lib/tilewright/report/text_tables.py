@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tilewright.artifacts.files import write_atomically
+from tilewright.artifacts.seals import sealed_parquet
 
 if TYPE_CHECKING:
     import pandas
@@ -27,8 +28,8 @@ def write_csv(table: "pandas.DataFrame", path: Path) -> None:
 
 
 def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table as Parquet."""
-    write_atomically(path, table.to_parquet(index=False))
+    """Write a table as Parquet, sealed."""
+    write_atomically(path, sealed_parquet(table.to_parquet(index=False)))
 
 
 def render(table: Table, width: int = TERMINAL_WIDTH) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
-from tilewright.artifacts.envelope import REMEDY, read_artifact, rows_digest, write_rows
+from tilewright.artifacts.envelope import read_artifact, rows_digest, write_rows
+from tilewright.artifacts.seals import REMEDY
 from tilewright.errors import ArtifactError, Problem
 from tilewright.fusion.graph import CnGraph, once_a_graph
 from tilewright.fusion.grid import Integers, LayerGrid

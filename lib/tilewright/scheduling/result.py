@@ -18,8 +18,9 @@ import numpy.typing as npt
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.artifacts.columns import packed, read_columns
 from tilewright.artifacts.digests import canonical_text
-from tilewright.artifacts.envelope import REMEDY, SCHEMA_VERSIONS
+from tilewright.artifacts.envelope import SCHEMA_VERSIONS
 from tilewright.artifacts.files import write_atomically
+from tilewright.artifacts.seals import REMEDY
 from tilewright.errors import ArtifactError, InputError, Problem
 from tilewright.scheduling.assembly import AssembledProblem, SystemNames
 from tilewright.scheduling.energy_terms import (

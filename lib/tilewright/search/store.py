@@ -16,6 +16,7 @@ from typing import Any
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import JsonValue, canonical_text, content_digest
 from tilewright.artifacts.files import write_atomically
+from tilewright.artifacts.seals import is_sealed_line, sealed_line
 from tilewright.cost.record import LayerRecord, record_of_row, record_row
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core
@@ -63,12 +64,12 @@ class Store:
     def get(self, key: str) -> list[LayerRecord] | None:
         """The stored records of one layer, or None if there is nothing or it is damaged."""
         try:
-            entry = json.loads(self.path_of(key).read_text())
-            rows = entry["records"]
-            if entry["key"] != key or entry["digest"] != content_digest(rows):
+            content = self.path_of(key).read_bytes()
+            entry = json.loads(content)
+            if entry["key"] != key or not is_sealed_line(content):
                 return None
-            return [record_of_row(row) for row in rows]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return [record_of_row(row) for row in entry["records"]]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def put(self, key: str, records: Sequence[LayerRecord]) -> None:
@@ -81,7 +82,15 @@ class Store:
         rows = [record_row(record) for record in records]
         entry = {"key": key, "digest": content_digest(rows), "records": rows}
         with contextlib.suppress(OSError, InputError):
-            write_atomically(self.path_of(key), canonical_text(entry) + "\n")
+            write_atomically(self.path_of(key), sealed_line(canonical_text(entry) + "\n"))
+
+    def is_intact(self, path: Path) -> bool:
+        """Whether an entry file is what was written, for the problem that it is named after."""
+        try:
+            content = path.read_bytes()
+            return is_sealed_line(content) and json.loads(content)["key"] == path.stem
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return False
 
     def entries(self) -> list[Path]:
         """All entry files, sorted."""

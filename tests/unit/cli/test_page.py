@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 import tilewright
+from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.envelope import read_artifact, write_document, write_rows
+from tilewright.artifacts.seals import sealed_document
 from tilewright.cli.main import main
 
 from tests.chromium import Page, chromium, find_chromium
@@ -132,7 +134,8 @@ def test_written_bottlenecks_say_what_new_ones_say(results: Path, page: Path, tm
         assert anew.read_bytes() == alone.read_bytes()
         other = json.loads(content)
         other["made_of"]["layers"] = "another"
-        moved.write_text(json.dumps(other | {"limits": {}, "network_limit": None}))
+        del other["file_digest"]
+        moved.write_bytes(sealed_document(document_text(other | {"limits": {}, "network_limit": None})))
         again = tilewright.page([results / "single/two_layers-wide"], tmp_path / "again.html")
         assert again.read_bytes() == alone.read_bytes()
     finally:

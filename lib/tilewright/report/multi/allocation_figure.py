@@ -1,6 +1,7 @@
 """The search for an allocation: the best of each generation, and the front of allocations that no other beats."""
 
 import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,10 +12,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from tilewright.artifacts.envelope import read_beside
 from tilewright.errors import ArtifactError, Problem
 from tilewright.proof import covered_by
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.steps import ALLOCATION
 
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.3, 0.95, 0.6
@@ -127,12 +130,12 @@ def _room(axes: Axes, values: Sequence[float]) -> None:
 
 def _read_rows(path: Path, columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     try:
-        with path.open(newline="", encoding="utf-8") as stream:
+        with io.StringIO(read_beside(path, path.with_name(ALLOCATION)).decode(), newline="") as stream:
             reader = csv.DictReader(stream)
             if missing := [name for name in columns if name not in (reader.fieldnames or columns)]:
                 raise KeyError(*missing)
             rows = [{name: convert(row[name]) for name, convert in columns.items()} for row in reader]
-    except (OSError, KeyError, ValueError, TypeError, AttributeError, csv.Error) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, csv.Error) as error:
         wanted = ", ".join(columns)
         raise ArtifactError([Problem("cannot be read as a table of the search", str(path), allowed=wanted)]) from error
     if any(not math.isfinite(value) for row in rows for value in row.values()):

@@ -1,0 +1,226 @@
+"""Faults of files, and what becomes of results: flipped bits.
+
+`faults.py flips` makes a project of tiny runs, flips one random bit at a time in its results and in a copy of the
+caches, and asks `tilewright store verify` what it notices; then it damages all files at once, runs the project again,
+and compares all bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(PROJECT), str(PROJECT / "lib")]
+
+from tilewright.artifacts.verification import verify_folder  # noqa: E402
+from tilewright.noted_files import cache_files, damaged_caches  # noqa: E402
+
+from tests.three_layers import write_network  # noqa: E402
+
+NOT_READ_BACK = ("*.csv", "*.html", "*.svg", "*.png", "*.pdf", "*.txt", "*/trace.json", ".configuration", "*.due")
+"""Files of results that people look at and nothing reads back, or that only say when something was last seen."""
+SPACE = """\
+accelerator: ../hardware/wide.yaml
+mapping: ../mapping/free.yaml
+networks: [../workload/two_layers.yaml]
+axes:
+  lanes: {path: operational_array.sizes.0, values: [2, 4]}
+  read_pj: {path: memories.memory.r_cost, values: [30, 50]}
+options: {objective: energy, lpf_limit: 3}
+shard_designs: 2
+"""
+CONFIG = """\
+lpf_limit: 4
+objective: latency
+sweeps:
+  tiny: {workload: two_layers, hardware: [narrow, wide], mapping: free}
+runs:
+  fused: {flow: multi, workload: net, hardware: duo, nb_ga_individuals: 4, nb_ga_generations: 2, exhaustive_nodes: 0}
+spaces: [lanes]
+"""
+
+
+def make_project(root: Path) -> Path:
+    """A project of two runs on one core, one on two cores, and a space, which uses the library of this checkout."""
+    root.mkdir(parents=True)
+    for name in ("Snakefile", "environment.yml"):
+        shutil.copy2(PROJECT / name, root)
+    shutil.copytree(PROJECT / "workflow", root / "workflow")
+    for name in ("tiny", "tiny_multi"):
+        shutil.copytree(PROJECT / "tests" / "workflow" / name, root / "config", dirs_exist_ok=True)
+    write_network(root / "config" / "workload" / "net.onnx")
+    (root / "config" / "space").mkdir()
+    (root / "config" / "space" / "lanes.yaml").write_text(SPACE)
+    (root / "config" / "config.yaml").write_text(CONFIG)
+    (root / "lib").symlink_to(PROJECT / "lib")
+    return root
+
+
+def environment() -> dict[str, str]:
+    """That of a process of the project."""
+    keep = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    return {**keep, "PATH": path, "PYTHONPATH": str(PROJECT / "lib"), "XDG_CACHE_HOME": str(PROJECT / ".cache")}
+
+
+def make_run(root: Path) -> str:
+    """Run a project as `make run` does; what it says. Raises RuntimeError where it fails."""
+    command = ["bash", "workflow/run.sh", "config/config.yaml", "--cores", "2"]
+    done = subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"make run failed:\n{done.stdout}\n{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """Every file of results, but for the report of Snakemake, which has times, and what belongs to the machine."""
+    left_out = ("report.html", "*.due", ".lock*", "*.tmp")
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: path.read_bytes() for name, path in files.items() if not _fits(name, left_out)}
+
+
+def _fits(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def flip(path: Path, bit: int) -> bytes:
+    """Flip a bit of a file and leave its age; what it held before."""
+    before, age = path.read_bytes(), path.stat()
+    content = bytearray(before)
+    content[bit // 8] ^= 1 << (bit % 8)
+    path.write_bytes(content)
+    os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
+    return before
+
+
+def restore(path: Path, content: bytes, age: os.stat_result) -> None:
+    """Put a file back as it was."""
+    path.write_bytes(content)
+    os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
+
+
+@dataclass
+class Flips:
+    """What became of flipped bits."""
+
+    noticed: Counter[str] = field(default_factory=Counter)
+    not_read_back: Counter[str] = field(default_factory=Counter)
+    missed: list[str] = field(default_factory=list)
+
+    def told(self) -> str:
+        """The counts by the end of names of files."""
+        kinds = sorted({*self.noticed, *self.not_read_back})
+        lines = [
+            f"{kind:10} {self.noticed[kind]:5} noticed {self.not_read_back[kind]:5} not read back" for kind in kinds
+        ]
+        lines += [f"MISSED: {one}" for one in self.missed]
+        counts = sum(self.noticed.values()), sum(self.not_read_back.values()), len(self.missed)
+        return "\n".join((*lines, "{} noticed, {} in files that nothing reads back, {} missed".format(*counts)))
+
+
+def try_flips(results: Path, caches: Path, count: int, seed: int) -> Flips:
+    """Flip `count` random bits, one at a time, in files of all kinds alike."""
+    draw, found = random.Random(seed), Flips()
+    kinds: dict[str, list[Path]] = {}
+    for path in [*(path for path in sorted(results.rglob("*")) if path.is_file()), *cache_files(caches)]:
+        kinds.setdefault(_kind(path), []).append(path)
+    for _ in range(count):
+        path = draw.choice(kinds[draw.choice(sorted(kinds))])
+        age = path.stat()
+        if not age.st_size:
+            continue
+        bit = draw.randrange(8 * age.st_size)
+        before = flip(path, bit)
+        try:
+            damaged = {*verify_folder(results).problems} if path.is_relative_to(results) else {*damaged_caches(caches)}
+        finally:
+            restore(path, before, age)
+        name = path.relative_to(results if path.is_relative_to(results) else caches).as_posix()
+        if path in damaged:
+            found.noticed[_kind(path)] += 1
+        elif _fits(name, NOT_READ_BACK):
+            found.not_read_back[_kind(path)] += 1
+        else:
+            found.missed.append(f"{name} bit {bit}")
+    return found
+
+
+def _kind(path: Path) -> str:
+    """The end of the name; entries of the store, manifests and reports are kinds of their own."""
+    return next((part for part in path.parts if part in (".store", ".manifest", "report")), "") + path.suffix
+
+
+def flip_all_and_run(root: Path, seed: int) -> list[str]:
+    """Flip a bit of every file that is verified, run the project again; the files that then have other bytes."""
+    results, draw = root / "results", random.Random(seed)
+    before = bytes_of(results)
+    for path in verify_folder(results).files:
+        flip(path, draw.randrange(8 * path.stat().st_size))
+    said = make_run(root)
+    if "removed" not in said:
+        print(said)
+    after = bytes_of(results)
+    return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+
+
+def flips(count: int, seed: int, rounds: int, folder: Path) -> int:
+    """The sub-command: how many faults there were."""
+    root = make_project(folder / "project")
+    make_run(root)
+    caches = folder / "caches"
+    for path in cache_files(PROJECT / ".cache"):
+        if "kernels" not in path.parts or len(list(caches.rglob("*"))) < 60:
+            copy = caches / path.relative_to(PROJECT / ".cache")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copy)
+    _note_copies(caches)
+    if problems := [*verify_folder(root / "results").problems, *damaged_caches(caches)]:
+        raise RuntimeError(f"damaged before anything was done: {problems}")
+    found = try_flips(root / "results", caches, count, seed)
+    print(f"{count} flips, seed {seed}:\n{found.told()}")
+    different: list[str] = []
+    for number in range(rounds):
+        different += flip_all_and_run(root, seed + number)
+    print(f"{rounds} runs after a flip in every verified file: {len(different)} files with other bytes {different[:5]}")
+    return len(found.missed) + len(different)
+
+
+def _note_copies(caches: Path) -> None:
+    """Some files were left out of the copy of Numba's cache."""
+    from tilewright.noted_files import KERNELS, NUMBA_FILES, NUMBA_FOLDER, NotedFolder
+
+    for folder in (caches / KERNELS).glob(f"*/{NUMBA_FOLDER}"):
+        NotedFolder(folder, NUMBA_FILES).note()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; 1 if there was a fault."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    asked = verbs.add_parser("flips", help="flip bits of results and caches")
+    asked.add_argument("--count", type=int, default=2000)
+    asked.add_argument("--rounds", type=int, default=3, help="runs of the project after a flip in every file")
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--folder", type=Path, help="an empty folder to work in, which is kept")
+    given = parser.parse_args(arguments)
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="tilewright-faults-"))
+    try:
+        return int(flips(given.count, given.seed, given.rounds, folder) > 0)
+    finally:
+        if given.folder is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Verification of all files in a folder of results: which of them are not what was written.
+
+Files that are read back carry a seal (`artifacts/seals.py`); beside some artifacts lie files whose digests these have.
+Files of the names that the pipeline gives to artifacts must have a seal, others where one can be seen to have been.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tilewright.artifacts.envelope import is_artifact, read_artifact
+from tilewright.artifacts.seals import (
+    FILES_BESIDE,
+    IS_SEALED,
+    REMEDY,
+    check_seal,
+    digest_of_bytes,
+    is_sealed_line,
+    may_have_been_sealed,
+    read_bytes,
+)
+from tilewright.errors import ArtifactError, Problem
+from tilewright.steps import STEPS, TRACE
+
+ARTIFACT_PATTERNS = tuple(
+    dict.fromkeys(
+        re.sub(r"{\w+}", "*", path)
+        for step in STEPS.values()
+        for path in step.paths
+        if path.endswith(tuple(IS_SEALED)) and not path.endswith(f"/{TRACE}")
+    )
+)
+"""Where the pipeline puts files with seals, below the folder of results."""
+_STORED = re.compile(r"(?:.*/)?([0-9a-f]{2})/(\1[0-9a-f]+)\.json")
+"""Entries of the store of mapped layers."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found of the files in a folder."""
+
+    files: tuple[Path, ...]
+    """Those that have digests, sorted."""
+    problems: dict[Path, Problem]
+    """Damaged file -> what is wrong with it."""
+
+
+def verify_folder(folder: Path) -> Verified:
+    """Read every file in a folder that has a digest, and compare."""
+    files: list[Path] = []
+    problems: dict[Path, Problem] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in IS_SEALED or not path.is_file() or path.name.startswith("."):
+            continue
+        name = path.relative_to(folder).as_posix()
+        try:
+            if not _verify_file(path, name):
+                continue
+            files.append(path)
+            for beside, problem in _damaged_beside(path):
+                files.append(beside)
+                problems |= {beside: problem} if problem else {}
+        except ArtifactError as error:
+            files.append(path)
+            problems[path] = error.problems[0]
+    return Verified(tuple(sorted(files)), dict(sorted(problems.items())))
+
+
+def _verify_file(path: Path, name: str) -> bool:
+    """Whether a file has a digest. Raises ArtifactError if it is damaged or of another version."""
+    content = read_bytes(path)
+    if (stored := _STORED.fullmatch(name)) and content[:1] == b"{":
+        is_named = content.startswith(b'{"key":"%s"' % stored[2].encode())
+        check_seal(path, is_named and is_sealed_line(content))
+        return True
+    is_known = any(fnmatchcase(name, pattern) for pattern in ARTIFACT_PATTERNS)
+    if not is_known and not may_have_been_sealed(path, content):
+        return False
+    check_seal(path, IS_SEALED[path.suffix](content))
+    if path.suffix in (".json", ".jsonl") and is_artifact(path):
+        read_artifact(path)
+    return True
+
+
+def _damaged_beside(path: Path) -> Iterator[tuple[Path, Problem | None]]:
+    """Files that were written with an artifact, each with what is wrong with it; those that are gone are left out."""
+    if path.suffix != ".json" or not is_artifact(path):
+        return
+    for name, digest in read_artifact(path).provenance.get(FILES_BESIDE, {}).items():
+        beside = path.with_name(name)
+        if beside.is_file():
+            is_intact = digest_of_bytes(beside.read_bytes()) == digest
+            message = f"is not what was written with {path.name}; {REMEDY}"
+            yield beside, None if is_intact else Problem(message, str(beside))

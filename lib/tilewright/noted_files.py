@@ -1,0 +1,118 @@
+"""Files of caches, with digests: in their first line, or, where another program writes them, in a note beside them, by
+which what is not as noted is deleted before it is read.
+"""
+
+import atexit
+import contextlib
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+NOTE = "digests.txt"
+KERNELS, NUMBA_FOLDER, NUMBA_FILES = "kernels", "numba", "*.nb[ci]"
+"""Below the folder of caches: machine code by digest of its sources, in each the files of Numba, unchecked."""
+FONTS, FONT_FILES = "matplotlib", "*.json"
+"""The list of fonts that matplotlib keeps."""
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True)
+class NotedFolder:
+    """The files of a pattern anywhere below a folder."""
+
+    folder: Path
+    pattern: str
+
+    def damaged(self) -> list[Path]:
+        """Files whose content nobody noted, and the note if a line of it is of no file; sorted."""
+        noted, files = self._noted(), self._files()
+        found = [path for path in files if self._line(path) not in noted]
+        names = {path.relative_to(self.folder).as_posix() for path in files}
+        is_note_damaged = any(line[2 * _DIGEST_BYTES + 1 :] not in names for line in noted)
+        return sorted(found + [self.folder / NOTE] * is_note_damaged)
+
+    def delete_damaged(self) -> None:
+        """Delete what is not as noted: a killed process left it, or it has changed."""
+        for path in self.damaged():
+            with contextlib.suppress(OSError):  # another process has deleted it, or the folder is read-only
+                path.unlink()
+
+    def note(self) -> None:
+        """Note all files as they are; what two processes note at once is made again at worst."""
+        lines = [self._line(path) for path in self._files()]
+        if lines and frozenset(lines) != self._noted():
+            with contextlib.suppress(OSError):
+                write_whole(self.folder / NOTE, "".join(f"{line}\n" for line in lines).encode())
+
+    def _files(self) -> list[Path]:
+        return sorted(path for path in self.folder.rglob(self.pattern) if path.is_file())
+
+    def _noted(self) -> frozenset[str]:
+        try:
+            return frozenset((self.folder / NOTE).read_text("utf-8", "replace").splitlines())
+        except OSError:
+            return frozenset()
+
+    def _line(self, path: Path) -> str:
+        try:
+            content = path.read_bytes()
+        except OSError:
+            content = b""
+        digest = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+        return f"{digest} {path.relative_to(self.folder).as_posix()}"
+
+
+def damaged_caches(caches: Path) -> list[Path]:
+    """Files of the caches of a checkout that are not what was written, sorted; what is deleted is made again."""
+    found = [path for path in (caches / KERNELS).glob("*/*.o") if after_digest_line(path) is None]
+    for folder in (caches / KERNELS).glob(f"*/{NUMBA_FOLDER}"):
+        found += NotedFolder(folder, NUMBA_FILES).damaged()
+    return sorted(found + NotedFolder(caches / FONTS, FONT_FILES).damaged())
+
+
+def cache_files(caches: Path) -> list[Path]:
+    """All files that `damaged_caches` looks at, sorted."""
+    kernels = [
+        path for pattern in ("*/*.o", f"*/{NUMBA_FOLDER}/**/{NUMBA_FILES}") for path in (caches / KERNELS).glob(pattern)
+    ]
+    notes = [*(caches / KERNELS).glob(f"*/{NUMBA_FOLDER}/{NOTE}"), *(caches / FONTS).glob(NOTE)]
+    return sorted({*kernels, *notes, *(caches / FONTS).rglob(FONT_FILES)})
+
+
+def with_digest_line(content: bytes) -> bytes:
+    """The content of a file, after a line with its digest."""
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest().encode() + b"\n" + content
+
+
+def after_digest_line(path: Path) -> bytes | None:
+    """The content of such a file; None where it is missing or damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    rest = content[2 * _DIGEST_BYTES + 1 :]
+    return rest if content == with_digest_line(rest) else None
+
+
+@cache
+def trust_as_noted(folder: Path, pattern: str) -> None:
+    """Delete what is not as noted, and note what is there when the process ends."""
+    noted = NotedFolder(folder, pattern)
+    noted.delete_damaged()
+    atexit.register(noted.note)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file of a cache under another name, then rename it. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            os.fchmod(handle, 0o644)  # other users of a shared checkout load it too
+            stream.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
