@@ -4,7 +4,7 @@ mappings that they may get there.
 Those are of the mapping file, of the core's own dataflows, or searched.
 """
 
-from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, nearest_name
@@ -29,6 +29,8 @@ from tilewright.stages.multi.cost_rows import (
     class_needs,
     cost_row,
     described,
+    partial_sum_bits,
+    stream_buffers,
     stream_choices,
     why_not_going_on,
     with_off_chip_memory,
@@ -57,6 +59,8 @@ class _Attempt:
     task: LayerTask
     streams: tuple[str, ...]
     """Memory operands that stream."""
+    is_whole: bool = True
+    """Whether streams may take all the room that there is."""
 
 
 @dataclass(frozen=True)
@@ -258,12 +262,14 @@ def _plan(
     choices = constraints_on_core(cost_class.constraints, layer, system.core)
     if not choices:
         return _Plan(cost_class, reason=refusal(cost_class.constraints, layer, system.core))
-    kept = Needs({link[operand]: needs[operand] for operand in layer.operands}, needs[OTHER])
+    bits = {link[operand]: needs[operand] for operand in layer.operands}
+    output = link[OUTPUT]
+    kept = Needs(bits, bits | {output: max(bits[output], partial_sum_bits(layer))}, needs[OTHER])
     attempts = []
     reason = "what streams never, such as a bias, does not fit"
-    for streams in stream_choices(system.core, kept, also_what_fits):
+    for streams, core in _ways_to_stream(system.core, kept, also_what_fits):
         try:
-            extended = with_off_chip_memory(system.core, system.off_chip, streams)
+            extended = with_off_chip_memory(core, system.off_chip, streams)
         except MappingError as error:
             reason = str(error)
             continue
@@ -273,8 +279,16 @@ def _plan(
             reason = no
             continue
         problems = [LayerProblem(layer, extended, constraints) for constraints in choices]
-        attempts += [_Attempt(LayerTask(identity.key_of(problem), problem), streams) for problem in problems]
+        is_whole = core is system.core
+        attempts += [_Attempt(LayerTask(identity.key_of(problem), problem), streams, is_whole) for problem in problems]
     return _Plan(cost_class, tuple(attempts), "" if attempts else reason)
+
+
+def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[tuple[tuple[str, ...], Core]]:
+    """Sets of operands that may stream, each with the sizes of the memories in which they have room."""
+    for streams in stream_choices(core, kept, also_what_fits):
+        for sized in stream_buffers(core, kept, streams):
+            yield streams, sized
 
 
 def _with_partial_results(layer: Layer) -> Layer:
@@ -290,7 +304,8 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, options: CoreSearchOptio
     found = _found(plan, layers)
     if not found:
         streams = plan.attempts[0].streams
-        told = [_told(layers.failures[attempt.task.key]) for attempt in plan.attempts if attempt.streams == streams]
+        first = [attempt for attempt in plan.attempts if attempt.streams == streams and attempt.is_whole]
+        told = [_told(layers.failures[attempt.task.key]) for attempt in first]
         return CoreCostRow(number, "; ".join(dict.fromkeys(told)))
     return cost_row(number, min(found, key=lambda mapped: _rank(mapped, options)))
 
@@ -311,13 +326,17 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
 
 
 def _rank(mapped: MappedCn, options: CoreSearchOptions) -> tuple[float, ...]:
-    """By what the search minimises, the off-chip memory included; of equal ones that which streams least.
+    """By what the search minimises, the off-chip memory included, of the latency what schedules count of it; of equal
+    ones the whole latency, then that which streams least.
 
     Of those that are equal in this too, the first one counts: the dataflow that the core names first.
     """
     record = mapped.record
-    best = ranking(options.objective, record.energy_pj, record.latency_cycles)
-    return (*(float(value) for value in best), len(mapped.streams))
+    # Off-loading overlaps with the next CN, by default: a schedule counts the cycles up to it (total1).
+    parts = record.latency_breakdown_cycles
+    until_off_loading = record.latency_cycles - parts["offloading"] - parts["drain"]
+    best = ranking(options.objective, record.energy_pj, until_off_loading)
+    return (*(float(value) for value in best), record.latency_cycles, len(mapped.streams))
 
 
 def _told(failure: MappingError) -> str:

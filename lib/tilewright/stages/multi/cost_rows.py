@@ -7,7 +7,7 @@ the rule for operands that are too large; docs/cost-table.md says where this dif
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -204,6 +204,8 @@ class Needs:
 
     bits: Mapping[str, int]
     """Memory operand -> bits."""
+    most_bits: Mapping[str, int]
+    """Memory operand -> bits that any mapping takes at most: outputs as partial sums, where these are wider."""
     other_bits: int = 0
     """Read by no operand of the layer, as a bias; this never streams."""
 
@@ -211,8 +213,8 @@ class Needs:
 def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tuple[tuple[str, ...], ...]:
     """The sets of memory operands that may stream, those that stream least first; `((),)` where everything fits.
 
-    With `also_what_fits` operands may stream too where all of a memory fit: where mappings need more room than what
-    they keep has in the end, as for partial sums that are wider than outputs.
+    Where all of a memory fit in the end, but not as partial sums, which are wider than outputs, only some loop orders
+    are possible without streams, and streams are tried as well. With `also_what_fits` they are tried everywhere.
 
     In a top memory that is too small for its operands together, the smallest ones stay, as many as fit or fewer: which
     buffer the others need there, only a mapping says. () where not even that which never streams fits.
@@ -223,13 +225,50 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
         room = memory.size_bits - (needs.other_bits if _holds_others(core, held) else 0)
         if room < 0:
             return ()
-        if sum(needs.bits[operand] for operand in operands) <= room and not also_what_fits:
+        if sum(needs.most_bits[operand] for operand in operands) <= room and not also_what_fits:
             continue
         sizes = itertools.accumulate(needs.bits[operand] for operand in operands)
         kept = sum(size <= room for size in sizes)
         choices.append([tuple(operands[count:]) for count in range(kept, -1, -1)])
     found = [tuple(sorted(itertools.chain(*combination))) for combination in itertools.product(*choices)]
     return tuple(sorted(found, key=lambda streams: (len(streams), found.index(streams))))
+
+
+SMALLEST_SHARE = 32
+"""Buffers of streams are tried down to this part of what streams through them."""
+
+
+def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterator[Core]:
+    """The core, then with smaller sizes of the top memories through which operands stream: powers of two, and the size
+    halved again and again, in every combination.
+
+    A larger buffer moves less, but takes longer to fill before the first result. So what is tried for a memory is tried
+    for one of twice the size, too, and for every larger one if it has a power of two of bits: or more memory would make
+    a CN slower.
+    """
+    yield core
+    choices: dict[str, list[int]] = {}
+    for memory, held in top_memories(core):
+        through = [operand for operand in held if operand in needs.bits and operand in streams]
+        if through:
+            stays = [operand for operand in held if operand in needs.bits and operand not in streams]
+            kept = sum(needs.bits[operand] for operand in stays)
+            kept += needs.other_bits if _holds_others(core, held) else 0
+            data = sum(needs.most_bits[operand] for operand in through)
+            whole = data + sum(needs.most_bits[operand] for operand in stays)
+            sizes = _buffer_sizes(kept + data // SMALLEST_SHARE, memory.size_bits, whole)
+            choices[memory.name] = [memory.size_bits, *sizes]
+    for combination in itertools.islice(itertools.product(*choices.values()), 1, None):
+        size_of = dict(zip(choices, combination, strict=True))
+        resized = (replace(one, size_bits=size_of.get(one.name, one.size_bits)) for one in core.memories)
+        yield replace(core, memories=tuple(resized))
+
+
+def _buffer_sizes(least: int, size: int, whole: int) -> list[int]:
+    """Powers of two below `size`, and its halves, from `least` on and below `whole`, from the largest on."""
+    found = {1 << exponent for exponent in range(1, size.bit_length())}
+    found |= {size >> halvings for halvings in range(1, size.bit_length())}
+    return sorted((one for one in found if least <= one < min(size, whole)), reverse=True)
 
 
 def _holds_others(core: Core, held: tuple[str, ...]) -> bool:
@@ -318,3 +357,8 @@ def _output_bits(layer: Layer, cost_class: CostClass) -> int:
     taken = elements * layer.bits_of[OUTPUT] if cost_class.takes_partial_sums else 0
     made = elements * layer.bits_of[OUTPUT if cost_class.leaves_partial_sums else FINAL_OUTPUT]
     return taken + made
+
+
+def partial_sum_bits(layer: Layer) -> int:
+    """Bits of all outputs at the wider of their two precisions."""
+    return operand_elements(layer, OUTPUT, CORRECTED) * max(layer.bits_of[OUTPUT], layer.bits_of[FINAL_OUTPUT])
