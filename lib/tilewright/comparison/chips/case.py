@@ -24,6 +24,11 @@ from tilewright.validation import Count, Entry, PositiveCount, validate
 from tilewright.yamlfile import YamlDocument, items, load_yaml, table
 
 VARIANT = "variant_"
+WHERE_FROM = (
+    "the published cases are files of Stream (github.com/KULeuven-MICAS/stream, branch `validation`), not part of this"
+    " project: docs/validation.md says how to write them down; then `make validation VALIDATION=FOLDER`"
+)
+"""Where a folder of cases comes from, which no clone of the project has."""
 _YAML = (".yaml", ".yml")
 _NAMES = {
     "run": tuple(f"run{suffix}" for suffix in _YAML),
@@ -78,7 +83,7 @@ def find_cases(folder: Path, names: tuple[str, ...] = ()) -> dict[str, CaseFiles
     their variants. Raises InputError where there are none of them.
     """
     if not folder.is_dir():
-        raise InputError([Problem("no such folder", value=str(folder), allowed="a folder of cases")])
+        raise InputError([Problem(f"no such folder; {WHERE_FROM}", value=str(folder), allowed="a folder of cases")])
     found: dict[str, CaseFiles] = {}
     for case in _case_folders(folder):
         name = case.resolve().name if case == folder else case.relative_to(folder).as_posix()
