@@ -12,6 +12,7 @@ import onnx
 
 from tilewright.errors import InputError, Problem
 from tilewright.workload.network_options import ASSUMED
+from tilewright.workload.onnx.element_types import ELEMENT_BITS, REAL_TYPES
 
 if TYPE_CHECKING:
     from tilewright.workload.onnx.resolution.network import TensorFacts
@@ -133,32 +134,6 @@ class OperandRoles:
 
 
 _DEFAULT_BITS = 8
-_FLOATS: Mapping[int, int] = {
-    onnx.TensorProto.FLOAT: 32,
-    onnx.TensorProto.DOUBLE: 64,
-    onnx.TensorProto.FLOAT16: 16,
-    onnx.TensorProto.BFLOAT16: 16,
-    onnx.TensorProto.COMPLEX64: 64,
-    onnx.TensorProto.COMPLEX128: 128,
-}
-_OTHERS: Mapping[int, int] = {
-    onnx.TensorProto.UINT8: 8,
-    onnx.TensorProto.INT8: 8,
-    onnx.TensorProto.BOOL: 8,
-    onnx.TensorProto.UINT16: 16,
-    onnx.TensorProto.INT16: 16,
-    onnx.TensorProto.INT32: 32,
-    onnx.TensorProto.UINT32: 32,
-    onnx.TensorProto.INT64: 64,
-    onnx.TensorProto.UINT64: 64,
-    onnx.TensorProto.FLOAT8E4M3FN: 8,
-    onnx.TensorProto.FLOAT8E4M3FNUZ: 8,
-    onnx.TensorProto.FLOAT8E5M2: 8,
-    onnx.TensorProto.FLOAT8E5M2FNUZ: 8,
-    onnx.TensorProto.INT4: 4,
-    onnx.TensorProto.UINT4: 4,
-    onnx.TensorProto.FLOAT4E2M1: 4,
-}
 SELECTING = frozenset(
     {"MaxPool", "GlobalMaxPool", "MaxRoiPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK", "Hardmax"}
 )
@@ -182,9 +157,9 @@ def tensor_precision(facts: "TensorFacts", policy: str) -> Precision:
     """
     if facts.quantised_bits is not None:
         return Precision(facts.quantised_bits, "quantisation")
-    if facts.element_type in _FLOATS and policy == ASSUMED:
+    if facts.element_type in REAL_TYPES and policy == ASSUMED:
         return Precision(_DEFAULT_BITS, "assumed")
-    bits = _FLOATS.get(facts.element_type) or _OTHERS.get(facts.element_type)
+    bits = ELEMENT_BITS.get(facts.element_type)
     return Precision(bits, "element type") if bits else Precision(_DEFAULT_BITS, "assumed")
 
 

@@ -313,8 +313,8 @@ def lower_quantised_gemm(op: Lowering) -> None:
 def lower_matmul_of_packed_weights(op: Lowering) -> None:
     """O[..][k] += I[..][c] * W[k][c], weights packed [columns, blocks, bytes]; scales cost nothing.
 
-    The depth c is three loops: blocks CB, bytes C, and elements of a byte CN; where the last block is incomplete it is
-    one loop over elements of the packed width. Raises InputError for attributes and shapes that do not fit.
+    A weight has the bits that it is packed in, and of a last block that is incomplete only the weights that there are
+    count. Raises InputError for attributes and shapes that do not fit.
     """
     bits, block = op.node.integer("bits", 4), op.node.integer("block_size", 0)
     depth, columns = op.node.integer("K", 0), op.node.integer("N", 0)
@@ -333,25 +333,15 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
     beside = [
         _block_values(op, index, blocks, columns) for index in range(2, len(op.node.inputs)) if op.has_input(index)
     ]
-    if depth % block:
-        _add_incomplete_blocks(op, outer, bits)
-    else:
-        op.nest(
-            (("CN", codes), ("C", block // codes), ("CB", blocks), ("K", columns), *outer),
-            access(op.output(), *names, "K"),
-            {
-                "I": access(op.input(0), *names, affine(("CB", block), ("C", codes), ("CN", 1))),
-                "W": access(op.input(1), "K", "CB", "C"),
-            },
-            others=[other for other in beside if other is not None],
-            unit=MAC_ARRAY,
-        )
+    _add_packed_product(op, outer, bits, beside, is_exact=depth % block == 0)
     if any(other is None for other in beside):
         op.approximated("MatMulNBits without the dependencies on zero points, indices or biases")
 
 
-def _add_incomplete_blocks(op: Lowering, outer: tuple[tuple[str, int], ...], bits: int) -> None:
-    """One loop over the depth; of the last block only the elements that there are count."""
+def _add_packed_product(
+    op: Lowering, outer: tuple[tuple[str, int], ...], bits: int, beside: list[TensorAccess | None], *, is_exact: bool
+) -> None:
+    """One loop over the depth; the packed tensors are read block by block, `is_exact` where all blocks are complete."""
     depth, columns = op.input_shape(0)[-1], op.output_shape()[-1]
     names = [name for name, _ in outer]
     loops = (("C", depth), ("K", columns), *outer)
@@ -367,10 +357,10 @@ def _add_incomplete_blocks(op: Lowering, outer: tuple[tuple[str, int], ...], bit
     layer = nest_layer(op.node.name, op.node.proto.op_type, loops, operands, sums)
     _, blocks, block_bytes = op.input_shape(1)
     rows = (("K", columns), *outer)
-    packed = IndexMap(
-        (*rows, ("CB", blocks), ("CI", block_bytes)), output, access(op.input(1), "K", "CB", "CI"), "W", is_exact=False
-    )
-    op.nest(loops, output, {"I": data}, unit=MAC_ARRAY, layer=layer, further=[packed])
+    packed = access(op.input(1), "K", "CB", "CI")
+    further = [IndexMap((*rows, ("CB", blocks), ("CI", block_bytes)), output, packed, "W", is_exact=is_exact)]
+    further += [IndexMap((*rows, ("CB", blocks)), output, other) for other in beside if other is not None]
+    op.nest(loops, output, {"I": data}, unit=MAC_ARRAY, layer=layer, further=further)
 
 
 def _block_values(op: Lowering, index: int, blocks: int, columns: int) -> TensorAccess | None:

@@ -3,13 +3,15 @@ integer types and dequantisers of the file say.
 """
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
 
 from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.element_types import NARROW_TYPES, QUANTISED_BITS
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution.checks import size_problem
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS
@@ -60,28 +62,23 @@ def tensor_type(element_type: int, shape: tuple[int | None, ...]) -> onnx.TypePr
     return onnx.helper.make_tensor_type_proto(element_type, shape)
 
 
-_INTEGER_BITS = {
-    name: bits
-    for names, bits in (("INT2 UINT2", 2), ("INT4 UINT4", 4), ("INT8 UINT8", 8), ("INT16 UINT16", 16), ("INT32", 32))
-    for name in names.split()
-}
-ELEMENT_BITS: Mapping[int, int] = {
-    number: _INTEGER_BITS[name] for name, number in onnx.TensorProto.DataType.items() if name in _INTEGER_BITS
-}
-"""Element type -> bits, of the integers that stand for real numbers."""
-_NARROW = frozenset(number for number, bits in ELEMENT_BITS.items() if bits < 8)
-_FLOAT8 = frozenset(number for name, number in onnx.TensorProto.DataType.items() if name.startswith("FLOAT8"))
 _MOVES_TEXT = """
-    Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad Reshape Slice SpaceToDepth Split
-    Squeeze Tile Transpose Unsqueeze
+    CenterCropPad Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad Reshape
+    ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze
 """
 _MOVES = frozenset(_MOVES_TEXT.split())
+_KEEP_STORED_TEXT = """
+    Abs Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Clip Div Mod Mul Neg Sub Where
+"""
+_KEEP_STORED = frozenset(_KEEP_STORED_TEXT.split())
+"""What a constant is computed by, element by element, from numbers that are stored in fewer bits."""
+_WIDEST_STORED = 16
 _MOST_BITS = 64
 
 
 def element_bits(element_type: int) -> int | None:
-    """Bits that an element type alone says are quantised: integers narrower than a byte."""
-    return ELEMENT_BITS[element_type] if element_type in _NARROW else None
+    """Bits that an element type alone says are quantised: formats narrower than a byte."""
+    return QUANTISED_BITS[element_type] if element_type in NARROW_TYPES else None
 
 
 def quantised_bits(
@@ -89,8 +86,8 @@ def quantised_bits(
 ) -> int | None:
     """Bits of the outputs of `node`, None where nothing says so.
 
-    A dequantised tensor has the bits of the integer behind it. Operators that only move data keep what their (joined)
-    inputs have; a constant that is scaled or shifted keeps the bits that are stored.
+    A dequantised tensor has the bits of the number behind it. Operators that only move data keep what their (joined)
+    inputs have; a constant that is computed element by element keeps the bits that are stored.
     """
     first = inputs[0] if inputs else None
     if node.domain in QUANTISER_DOMAINS:
@@ -98,7 +95,7 @@ def quantised_bits(
     if node.domain not in STANDARD_DOMAINS and node.domain != CONTRIB_DOMAIN:
         return None
     if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
-        return 8 if output_type in _FLOAT8 else ELEMENT_BITS.get(output_type)
+        return QUANTISED_BITS.get(output_type)
     if first is None:
         return element_bits(output_type)
     if node.op_type == "DequantizeLinear":
@@ -106,26 +103,59 @@ def quantised_bits(
     if node.op_type == "Concat":
         every = {facts.quantised_bits if facts is not None else None for facts in inputs}
         return every.pop() if len(every) == 1 else None
+    if is_constant and node.op_type == "Gather" and first.quantised_bits is None:
+        return _code_bits(first, inputs[1] if len(inputs) > 1 else None)
     if node.op_type in _MOVES:
         return first.quantised_bits
-    if is_constant and node.op_type == "Cast":
-        return _stored_bits(first) if ELEMENT_BITS.get(first.element_type, 32) <= 16 else first.quantised_bits
-    if is_constant and node.op_type in ("Mul", "Div", "Sub", "Add"):
-        return _scaled_bits(inputs)
-    return element_bits(output_type)
+    narrow = element_bits(output_type)
+    if not is_constant or node.op_type not in _KEEP_STORED:
+        return narrow
+    stored = _unpacked_bits(node, inputs) or _scaled_bits(inputs)
+    widest = QUANTISED_BITS.get(output_type) if stored is not None else narrow
+    return min((bits for bits in (stored, widest) if bits is not None), default=None)
 
 
 def _stored_bits(facts: TensorFacts) -> int | None:
-    if facts.element_type in _FLOAT8:
-        return 8
-    return facts.quantised_bits or ELEMENT_BITS.get(facts.element_type)
+    return facts.quantised_bits or QUANTISED_BITS.get(facts.element_type)
 
 
 def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Those of the larger operand: the other one is the scale or the zero point."""
+    """Those of the largest operand: the others are the scale or the zero point.
+
+    Integers of 32 bits count only as what they were computed from: they are sizes and places, too.
+    """
     known = [facts for facts in inputs if facts is not None]
-    largest = max(known, key=lambda facts: int(np.prod(facts.shape, dtype=object)), default=None)
-    return largest.quantised_bits if largest is not None else None
+    counts = [math.prod(facts.shape) for facts in known]
+    largest = [facts for facts, count in zip(known, counts, strict=True) if count == max(counts)]
+    stored = [bits for facts in largest if (bits := _stored_bits(facts)) is not None]
+    return max((bits for bits in stored if bits <= _WIDEST_STORED), default=None)
+
+
+def _unpacked_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -> int | None:
+    """Bits of numbers that are taken out of wider ones by a mask or a shift whose value is known."""
+    values = [facts.values if facts is not None else None for facts in inputs]
+    alone = [int(value.reshape(-1)[0]) for value in values if value is not None and value.size and _is_one(value)]
+    if len(inputs) != 2 or len(alone) != 1 or alone[0] < 0:
+        return None
+    if node.op_type == "BitwiseAnd":
+        return alone[0].bit_length() or None
+    stored = _stored_bits(inputs[0]) if inputs[0] is not None else None
+    if node.op_type != "BitShift" or stored is None or (values[0] is not None and _is_one(values[0])):
+        return None
+    is_right = any(item.name == "direction" and item.s == b"RIGHT" for item in node.attribute)
+    return max(stored - alone[0], 1) if is_right else stored + alone[0]
+
+
+def _is_one(values: Values) -> bool:
+    """Whether all elements are the same whole number."""
+    return values.dtype.kind in "iu" and bool((values == values.reshape(-1)[:1]).all())
+
+
+def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
+    """Bits of numbers that codes pick from a table of a few: those of the codes, where they are stored so."""
+    if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
+        return table.quantised_bits
+    return codes.quantised_bits
 
 
 def _declared_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -> int | None:

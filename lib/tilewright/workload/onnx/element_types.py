@@ -1,0 +1,44 @@
+"""Bits of the element types of ONNX, from their names: a type that a newer onnx adds is known with it.
+
+Types of whole bytes, and narrower ones, count as the standard packs them: two of four bits in a byte, four of two bits,
+four of six bits in three bytes. A boolean takes a byte.
+"""
+
+import re
+from collections.abc import Mapping
+
+import onnx
+
+_REAL_BITS = {"FLOAT": 32, "DOUBLE": 64, "FLOAT16": 16, "BFLOAT16": 16, "COMPLEX64": 64, "COMPLEX128": 128}
+"""Numbers that are no quantised format: they count as assumed, or as stored in the file."""
+_BOOL_BITS = 8
+_NAMED_BITS = re.compile(r"(?:U?INT|FLOAT)(\d+)(?:E\d+M\d+\w*)?")
+_WIDEST_QUANTISED = 32
+"""Bits of the widest integers that stand for real numbers."""
+
+
+def _bits_of(name: str) -> int | None:
+    if name in _REAL_BITS:
+        return _REAL_BITS[name]
+    named = _NAMED_BITS.fullmatch(name)
+    return int(named[1]) if named else _BOOL_BITS if name == "BOOL" else None
+
+
+ELEMENT_BITS: Mapping[int, int] = {
+    number: bits for name, number in onnx.TensorProto.DataType.items() if (bits := _bits_of(name)) is not None
+}
+"""Number of each element type of a fixed width -> its bits; texts have none."""
+REAL_TYPES: frozenset[int] = frozenset(
+    number for name, number in onnx.TensorProto.DataType.items() if name in _REAL_BITS
+)
+"""Element types of real (and complex) numbers that are no quantised format."""
+QUANTISED_BITS: Mapping[int, int] = {
+    number: bits
+    for number, bits in ELEMENT_BITS.items()
+    if number not in REAL_TYPES
+    and bits <= _WIDEST_QUANTISED
+    and number not in (onnx.TensorProto.BOOL, onnx.TensorProto.UINT32)
+}
+"""Element type -> bits, of the integers and the narrow floats that stand for real numbers."""
+NARROW_TYPES: frozenset[int] = frozenset(number for number, bits in QUANTISED_BITS.items() if bits < 8)
+"""Element types narrower than a byte, which nobody uses but for quantised numbers."""
