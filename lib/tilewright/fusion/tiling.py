@@ -387,7 +387,9 @@ def _mapped_layer_tiling(
     """The tiling of a layer by its entry, and remarks."""
     assert node.layer is not None
     names = dimension_names(node.layer, entry)
-    between, remarks = _tiles(node.layer, names, entry, entry.inter_core_tiling, problems)
+    split, left_out = loops_over_cores(node.layer, entry)
+    between, remarks = _tiles(node.layer, names, entry, split, problems)
+    remarks += left_out
     within, more = _tiles(node.layer, names, entry, entry.intra_core_tiling, problems)
     if not within:
         within = _default_tiles(node.layer)
@@ -395,6 +397,26 @@ def _mapped_layer_tiling(
     loops, others = counted_loops(node.layer, counts)
     in_group = [place < len(between) for place in range(len(counts))]
     return layer_tiling(node.node_id, loops, in_group), [*remarks, *more, *others]
+
+
+def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[TilingEntry, ...], list[str]]:
+    """What an entry splits over cores, without the reductions of a layer that it does not name, and remarks.
+
+    An entry for many layers speaks of most of them: a maximum over K, say, is found by one core all the same.
+    """
+    if entry.name == layer.name:
+        return entry.inter_core_tiling, []
+    names = dimension_names(layer, entry)
+    relations = {relation.data_dimension: [name for name, _ in relation.terms] for relation in layer.relations}
+    written = {loop for name in dict(layer.operand_dimensions)[OUTPUT] for loop in relations.get(name, [name])}
+    kept = tuple(loop for loop in entry.inter_core_tiling if names.get(loop.dimension, "") in ("", *written))
+    remarks = [
+        f"{layer.name}: {loop.dimension}, {loop.tiles} of entry {entry.name} is left out: a reduction is not split over"
+        " cores"
+        for loop in entry.inter_core_tiling
+        if loop not in kept
+    ]
+    return kept, remarks
 
 
 def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.fusion.tiling import loops_over_cores
 from tilewright.fusion.weights import network_input_operands, weight_bits, weight_capacity_bits
 from tilewright.fusion_search.plan import LayerTiles, Loops, Plan, layers_of
 from tilewright.hardware.core import Core
@@ -269,7 +270,7 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
         bits,
         room,
         tuple(_unit(layer, entry, core, name) for name in channels[:1] for core in runs_on),
-        *_fixed_loops(entry, cores),
+        *_fixed_loops(layer, entry),
     )
 
 
@@ -288,10 +289,10 @@ def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -
     return max((size for _, size in core.operational_array.dimensions), default=1)
 
 
-def _fixed_loops(entry: MappingConstraints, cores: int) -> tuple[Loops | None, Loops | None]:
+def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None, Loops | None]:
     """The parts and the tiles that an entry fixes. Cores that are fixed one for each part fix the parts."""
     is_fixed = entry.core_allocation_is_fixed and len(entry.core_allocation) > 1
-    between = entry.inter_core_tiling if entry.inter_core_tiling or is_fixed else None
+    between = loops_over_cores(layer, entry)[0] if entry.inter_core_tiling or is_fixed else None
     return between, entry.intra_core_tiling or None
 
 

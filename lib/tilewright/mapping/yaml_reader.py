@@ -29,6 +29,10 @@ from tilewright.yamlfile import YamlDocument, document_of, items, load_yaml, tab
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
 """Keys of mapping files of Stream after 2025, which have another form."""
+_NOT_READ = (
+    "mapping files of stream-dse 2.x (layers, fused_groups, kernel) are not read: write a list of entries, each with a "
+    "`name`, one of them `default`"
+)
 
 
 def refuse_multi_core(data: Any, problems: Problems) -> bool:
@@ -37,7 +41,7 @@ def refuse_multi_core(data: Any, problems: Problems) -> bool:
     for path, entry in entries:
         for key in table(entry):
             if key in _NEWEST_DIALECT:
-                problems.at((*path, key), "this form of mapping files (layers, fused_groups, kernel) is not supported")
+                problems.at((*path, key), _NOT_READ)
     return bool(problems.found)
 
 
@@ -233,6 +237,8 @@ def readable_mapping(document: YamlDocument) -> Mapping:
     Items of lists keep their places. An entry `default` is put at the end if there is none. Whether cores are fixed is
     left out of an entry whose cores or tiles are broken: numbers of groups would not match for that reason alone.
     """
+    if not isinstance(document.data, list):  # another form of mapping files, or another kind of file
+        return Mapping((MappingConstraints(DEFAULT),))
     mapping = _mapping(validate(MappingFile, document.data, Problems()) or [], document)
     if any(entry.name == DEFAULT for entry in mapping.entries):
         return mapping

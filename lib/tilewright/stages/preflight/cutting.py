@@ -38,8 +38,8 @@ from tilewright.workload.graph import Workload, WorkloadNode
 def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> None:
     """Record tilings larger than every layer of their entry, and those for dimensions that none of them has.
 
-    The latter are noted where the entry is for kinds of layers, in a file that may serve other networks too; an entry
-    with the name of a layer means that layer.
+    The latter are unused, as in Stream, where the entry is for kinds of layers or another layer of the network has the
+    dimension; else an entry with the name of a layer means that layer.
     """
     layers = layers_of_entries(workload, mapping)
     for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
@@ -49,7 +49,7 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Non
                 path = (index, key, position)
                 # What no usual layer has is told as a problem.
                 if nodes and not sizes and is_usual_loop(loop.dimension):
-                    _tell_missing_dimension(problems, path, entry, nodes, loop)
+                    _tell_missing_dimension(problems, path, entry, nodes, loop, workload)
                 elif sizes and isinstance(loop.tiles, int) and loop.tiles > max(sizes):
                     message = _too_many(loop.dimension, sizes)
                     value, allowed = f"{loop.dimension}, {loop.tiles}", f"1 to {max(sizes)}, or {ALL_TILES}"
@@ -62,10 +62,12 @@ def _tell_missing_dimension(
     entry: MappingConstraints,
     nodes: Sequence[WorkloadNode],
     loop: TilingEntry,
+    workload: Workload,
 ) -> None:
     message = f"no layer that this entry is for has {loop.dimension}"
     layers = [node.layer for node in nodes if node.layer is not None]
-    if any(layer.name == entry.name for layer in layers):
+    is_elsewhere = any(loop.dimension in size_of for size_of in _sizes_of(workload.layers_in_order))
+    if any(layer.name == entry.name for layer in layers) and not is_elsewhere:
         known = dict.fromkeys(name for layer in layers for name in dimension_names(layer, entry))
         problems.at(path, message, f"{loop.dimension}, {loop.tiles}", ", ".join(known))
     else:
