@@ -110,6 +110,8 @@ def generated_models() -> list[onnx.ModelProto]:
         _resizes(),
         _recurrent(),
         _quantised(),
+        _defined_by_onnx(),
+        _narrow(),
     ]
 
 
@@ -133,6 +135,39 @@ def _model(
         graph.initializer.add(name=name, data_type=TensorProto.FLOAT, dims=shape)
     options.setdefault("opset_imports", [helper.make_opsetid("", 18)])
     return helper.make_model(graph, ir_version=9, **options)
+
+
+def _defined_by_onnx() -> onnx.ModelProto:
+    """Operators of the newest sets, which are written out by their definitions."""
+    heads = {"q_num_heads": 2, "kv_num_heads": 2}
+    nodes = [
+        node("CausalConvWithState", ["x", "w", "", "state"], ["c", "next"], activation="silu"),
+        node("Transpose", ["c"], ["v"], perm=[0, 2, 1]),
+        node(
+            "LinearAttention", ["v", "v", "v", "past"], ["l", "p"], q_num_heads=2, kv_num_heads=2, update_rule="linear"
+        ),
+        node("Unsqueeze", ["l", "axis"], ["h"]),
+        node("FlexAttention", ["h", "h", "h"], ["f"], domain="ai.onnx.preview"),
+        node("SwiGLU", ["f", "f"], ["y"]),
+    ]
+    inputs: dict[str, list[int | str]] = {"x": [1, 8, 3], "state": [1, 8, 2], "past": [1, 2, 4, 4]}
+    sets = [helper.make_opsetid("", 28), helper.make_opsetid("ai.onnx.preview", 1)]
+    return _model(nodes, inputs, "y", {"axis": [1]}, {"w": [8, 1, 3]}, opset_imports=sets)
+
+
+def _narrow() -> onnx.ModelProto:
+    """Weights of narrow formats behind what exporters write around them."""
+    nodes = [
+        node("BitwiseAnd", ["packed", "mask"], ["low"]),
+        node("BitShift", ["packed", "four"], ["high"], direction="RIGHT"),
+        node("Concat", ["low", "high"], ["both"], axis=0),
+        node("Cast", ["both"], ["c"], to=TensorProto.FLOAT4E2M1),
+        node("DequantizeLinear", ["c", "scale"], ["f"], axis=0, block_size=2),
+        node("MatMul", ["x", "f"], ["y"]),
+    ]
+    packed = np.arange(8, dtype=np.uint8).reshape(2, 4)
+    constants = {"packed": packed, "mask": np.uint8(15), "four": np.uint8(4), "scale": np.ones((2, 4), np.float32)}
+    return _model(nodes, {"x": [2, 4]}, "y", constants, opset_imports=[helper.make_opsetid("", 25)])
 
 
 def _convolutions() -> onnx.ModelProto:
