@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.objectives import OBJECTIVES
 
 from tests.workflow.conftest import Project
 from tests.workflow.killing import kill_tree, running, wait_for_verb
@@ -47,6 +48,11 @@ def test_a_run_follows_the_plan_that_was_searched(
     assert summary["settings"] == plan["settings"] == payload(results / COMPANION / "summary.json")["settings"]
     assert payload(results / RUN / "checks.json")["passed"]
     assert plan["search"]["stopped_by"] == "count"
+    (alone,) = (row for row in summary["baselines"] if row["name"] == "layer_by_layer")
+    known = [plan["layer_by_layer"], payload(results / COMPANION / "summary.json")]
+    value = OBJECTIVES[plan["objective"]].value
+    least = min(value(one["energy_pj"], one["latency_cycles"]) for one in known)
+    assert value(alone["energy_pj"], alone["latency_cycles"]) == least, "the best baseline that is known"
     follows = project.would_run()
     assert not [job for job in follows if job.startswith(("fuse", "cns", "cost", "allocate", "schedule"))]
 

@@ -1,12 +1,14 @@
 """Advice: changes of one number, their exact gains, and what they are called."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.exploration.advice import Advice
-from tilewright.exploration.advice_text import _assumed
+from tilewright.exploration.advice import Advice, Advices, together
+from tilewright.exploration.advice_text import _assumed, advice_text
 from tilewright.exploration.changes import Change, possible_changes, scaled
 from tilewright.exploration.held_mappings import Outcome
 from tilewright.hardware.dotted_paths import key_path
@@ -112,3 +114,66 @@ def test_older_files_have_one_width_for_all_ports(tmp_path: Path) -> None:
         (("memories", "m", "w_bw"), "4 B/cycle"),
         (("memories", "m", "min_w_granularity"), "4 B/cycle"),
     )
+
+
+def change(more: bool) -> Change:
+    """A change of the size of a memory."""
+    return Change("size", ("memories", "rf", "size"), "memories.rf.size", "h.yaml", 3, 16, 32 if more else 8, more)
+
+
+def test_a_luckier_search_takes_nothing_away() -> None:
+    """Half a register file is not for nothing where the hardware as it is could have had the mappings that were found;
+    what they save is told as a gain of the search, and no change is credited with it."""
+    now, known = Outcome(100.0, 1000.0), Outcome(90.0, 800.0)
+    smaller = Advice(
+        change(more=False), Outcome(reason="does not fit"), Outcome(95.0, 850.0), held=Outcome(95.0, 850.0)
+    )
+    larger = Advice(change(more=True), now, Outcome(90.0, 790.0), held=known)
+    made = Advices.of("latency", now, [smaller, larger], searched=True, known=known)
+    assert made.spare == ()
+    assert made.search_gain == pytest.approx(0.2)
+    ((_, one),) = made.helpful
+    assert made.hardware_gain(one) == pytest.approx(0.01)
+    told = advice_text(made)
+    assert "for nothing" not in told
+    assert "change latency by -20.0% on the hardware as it is: that is of the search" in told
+    free = Advice(change(more=False), now, Outcome(90.0, 800.0))
+    ((_, one),) = Advices.of("latency", now, [free], searched=True, known=known).spare
+    assert one is free, "with the mappings of the run"
+
+
+def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
+    """Two changes that do not help, but do so together."""
+    now = Outcome(100.0, 1000.0)
+    changes = [replace(change(more=True), key=f"key{place}") for place in range(4)]
+
+    def on_changed(chosen: Sequence[Change]) -> Outcome:
+        keys = {one.key for one in chosen}
+        return Outcome(100.0, 530.0 if {"key1", "key3"} <= keys else 1000.0)
+
+    made = Advices.of("latency", now, [Advice(one, on_changed([one]), None) for one in changes], searched=False)
+    made = replace(made, together=together(made, changes, on_changed))
+    assert made.together is not None
+    assert [one.key for one in made.together.changes] == ["key1", "key3"]
+    assert "No single change saves 0.1% of latency." in advice_text(made)
+    assert "Together they do, same mappings: key1 (16 -> 32) and key3 (16 -> 32): -47.0% of latency." in advice_text(
+        made
+    )
+
+
+def test_a_port_of_an_older_file_has_one_width(tmp_path: Path) -> None:
+    """`r_bw` and `w_bw` of a port that reads and writes change together, and the core can be read."""
+    text = "memories: {m: {size: 8, r_bw: 64, w_bw: 64, rw_port: 1, min_r_granularity: 64, r_cost: 1}}\n"
+    found = {
+        (one.key, one.more): one.settings
+        for one in possible_changes(parse_yaml(text, "old.yaml"), Fraction(2))
+        if one.kind == "bandwidth"
+    }
+    assert found == {
+        ("memories.m.r_bw", True): ((("memories", "m", "r_bw"), 128), (("memories", "m", "w_bw"), 128)),
+        ("memories.m.r_bw", False): (
+            (("memories", "m", "r_bw"), 32),
+            (("memories", "m", "w_bw"), 32),
+            (("memories", "m", "min_r_granularity"), 32),
+        ),
+    }
