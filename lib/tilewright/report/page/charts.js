@@ -82,13 +82,26 @@ function stack(values, most, words, unit) {
   return shape("svg", { class: "stack", role: "img", "aria-label": told }, shape("title", {}, told), rects);
 }
 
-// Round numbers between two ends, at most about `count` of them.
+// Round numbers between two ends, at most about `count` of them, and two at least where the ends are apart.
 function ticks(low, high, count) {
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw);
-  const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(Number((i * step).toPrecision(12)));
+  const steps = [0.2, 0.5, 1, 2, 5, 10].map((one) => one * power);
+  let found = [];
+  for (let place = steps.findIndex((one) => one >= raw); place >= 0 && found.length < 2; place--) {
+    const step = steps[place];
+    found = [];
+    for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(Number((i * step).toPrecision(12)));
+  }
   return found;
+}
+
+// The texts of ticks, with as many digits as tell them apart.
+function tickTexts(values) {
+  for (let digits = 3; digits < 16; digits++) {
+    const texts = values.map((value) => numberText(value, digits));
+    if (new Set(texts).size === values.length) return texts;
+  }
+  return values.map(String);
 }
 
 function logTicks(low, high, count) {
@@ -104,7 +117,8 @@ function logTicks(low, high, count) {
     if (found.length <= count) break;
   }
   while (found.length > count) found.splice(0, found.length, ...found.filter((_, place) => place % 2 === 0));
-  return found.length > 2 ? found : ticks(low, high, Math.min(count, 6)).filter((value) => value > 0);
+  if (found.length > 2 || (found.length === 2 && high / low >= 100)) return found;
+  return ticks(low, high, Math.min(count, 6)).filter((value) => value > 0);
 }
 
 // An axis that fits its values: a place between 0 and 1 for each.
@@ -151,14 +165,15 @@ class Scatter {
     const font = `font-size:${Math.round(12 * big)}px`;
     const clip = `clip-${Scatter.count++}`;
     // On a logarithmic axis round numbers may lie close together: those that would touch the one before have no name.
-    const wide = (value) => numberText(value, 3).length * 7.5 * big;
+    const names = new Map([x.ticks, y.ticks].flatMap((values) => { const texts = tickTexts(values); return values.map((value, i) => [value, texts[i]]); }));
+    const wide = (value) => names.get(value).length * 7.5 * big;
     const apart = (values, place, room) => values.filter((value, i) => i === 0 || Math.abs(place(value) - place(values[i - 1])) > room(value));
     const across = apart(x.ticks, px, wide), up = apart(y.ticks, py, () => 16 * big);
     const grid = [
       ...across.flatMap((value) => [shape("path", { d: `M${px(value)} ${box.top}V${box.bottom}`, stroke: "var(--grid)" }),
-        shape("text", { x: px(value), y: box.bottom + 16 * big, "text-anchor": "middle", style: font, class: "tick" }, numberText(value, 3))]),
+        shape("text", { x: px(value), y: box.bottom + 16 * big, "text-anchor": "middle", style: font, class: "tick" }, names.get(value))]),
       ...up.flatMap((value) => [shape("path", { d: `M${box.left} ${py(value)}H${box.right}`, stroke: "var(--grid)" }),
-        shape("text", { x: box.left - 6, y: py(value) + 4 * big, "text-anchor": "end", style: font, class: "tick" }, numberText(value, 3))]),
+        shape("text", { x: box.left - 6, y: py(value) + 4 * big, "text-anchor": "end", style: font, class: "tick" }, names.get(value))]),
       shape("path", { d: `M${box.left} ${box.top}V${box.bottom}H${box.right}`, stroke: "var(--faint)", fill: "none" }),
       shape("text", { x: (box.left + box.right) / 2, y: height - 8, "text-anchor": "middle", style: font, class: "faint" }, this.across.words),
       shape("text", { x: 0, y: 0, transform: `translate(${12 * big} ${(box.top + box.bottom) / 2}) rotate(-90)`, "text-anchor": "middle", style: font, class: "faint" }, this.up.words),
