@@ -6,7 +6,7 @@ from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.search.options import CnSearchOptions
 from tilewright.sources import parse_accelerator, parse_mapping
 from tilewright.stages.base import Control
-from tilewright.token_costs.doubled import LINKS, SIZE, WIDTH, Doubled, doubled_parts
+from tilewright.token_costs.doubled import LINKS, SIZE, WIDTH, Doubled, combined, doubled_parts
 from tilewright.token_costs.layer_networks import layer_network
 from tilewright.token_costs.layer_schedules import LayerSchedules
 from tilewright.token_costs.strategies import TENSOR
@@ -43,6 +43,20 @@ def test_files_with_twice_the_number_say_the_same() -> None:
     assert parts[WIDTH, "core sram_2MB"].accelerator == parsed(ports)
     assert (WIDTH, LINKS) not in parts  # there are none
     assert len(parts) == 1 + 2 * 3
+
+
+def test_parts_that_are_doubled_together_are_those_of_one_file() -> None:
+    """With twice the number at each place, in any order."""
+    system, both = parsed(one_core_system()), one_core_system()
+    parts = parts_of(one_core_system())
+    chosen = [parts[WIDTH, "dram"], parts[WIDTH, "core sram_2MB"]]
+    for core, memory in (("off", "dram"), ("core", "sram_2MB")):
+        for port in both["core_files"][core]["memories"][memory]["ports"]:
+            port["bandwidth_max"] *= 2
+    for order in (chosen, chosen[::-1]):
+        assert combined(system, order).accelerator == parsed(both)
+    assert combined(system, chosen).name == "dram and core sram_2MB"
+    assert combined(system, chosen).core_files == chosen[0].core_files | chosen[1].core_files
 
 
 def test_links_between_cores_are_one_part() -> None:
