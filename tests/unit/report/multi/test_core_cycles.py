@@ -1,5 +1,6 @@
 """What cores do with the latency: held against a plain look at every single cycle, and against schedules by hand."""
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 
@@ -23,7 +24,16 @@ from tilewright.report.multi.core_cycles import (
     TURN,
     core_cycles,
 )
-from tilewright.report.multi.cores_report import CORE, LINK, ROOM, WORD, options_of, schedule_limits
+from tilewright.report.multi.cores_report import (
+    CORE,
+    LINK,
+    ROOM,
+    WORD,
+    _doubled,
+    limit_lines,
+    options_of,
+    schedule_limits,
+)
 from tilewright.report.multi.start_causes import (
     DATA,
     StartCauses,
@@ -36,7 +46,7 @@ from tilewright.report.multi.start_causes import (
     MEMORY as MEMORY_CAUSE,
 )
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.simulate import simulate
+from tilewright.scheduling.simulate import Scheduler, simulate
 
 from tests.unit.report.multi.schedule_cases import every_category, pipeline, random_view, within_a_core
 from tests.unit.scheduling.tiny_systems import INPUT
@@ -273,6 +283,25 @@ def test_what_is_doubled_is_played_again(view: ScheduleView) -> None:
         wider = replace(problem, system=replace(problem.system, link_bits_per_cycle=widths))
         latency = simulate(wider, view.schedule.allocation).latency_cycles
         assert [one.latency_cycles for one in links] == [latency] * bool(view.schedule.link_bits[:, number].sum())
+
+
+def test_where_no_part_helps_alone_the_fewest_that_do_are_named() -> None:
+    """The core and the link are equally slow there; no other pair saves more, by playing all of them."""
+    view = random_view(43)
+    found = schedule_limits(view)
+    assert found.helpful == ()
+    assert [part.kind for part in found.together] == [CORE, LINK]
+    artifact, options = view.artifact, options_of(view.artifact, None)
+    assert options is not None
+    changes = {(kind, name): change for kind, name, change in _doubled(view)}
+    saved = {}
+    for one, other in itertools.combinations(changes, 2):
+        played = Scheduler(changes[other](changes[one](artifact.problem)), options)(artifact.schedule.allocation)
+        saved[one, other] = found.latency_cycles - played.latency_cycles
+    pair = tuple((part.kind, part.name) for part in found.together)
+    assert saved[pair] == max(saved.values()) == found.gain_cycles(found.together[0]) > 0  # type: ignore[index]
+    assert found.verdict.winner == (found.together_words, max(saved.values()))
+    assert limit_lines(found)[1] == f"limited by: {found.together_words} together saves 14 cycles, 50.0%"
 
 
 def test_a_schedule_whose_options_are_wrong_is_not_played() -> None:
