@@ -1,6 +1,7 @@
 """Work in several processes: results come in the order of the work, and do not depend on the number of processes."""
 
 import collections
+import concurrent.futures
 import contextlib
 import multiprocessing
 import os
@@ -18,12 +19,16 @@ _work: Callable[[Any], Any] | None = None
 
 @contextlib.contextmanager
 def in_processes(
-    make: Callable[[], Callable[[Task], Result]], most: int, jobs: int
+    make: Callable[[], Callable[[Task], Result]],
+    most: int,
+    jobs: int,
+    seconds_left: Callable[[], float | None] = lambda: None,
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
     """A function that does work, in this process or in `jobs` others; `most` tasks at a time are to be expected.
 
     `make` makes what does the work; each process calls it once, so that it has to be a function of a module, or a
-    partial one.
+    partial one. In other processes, results that are not there after `seconds_left` are not waited for, and what is
+    still being done in the end is given up.
     """
     if min(jobs, most) <= 1:
         work = make()
@@ -32,20 +37,30 @@ def in_processes(
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(jobs, most), context, _start_worker, (make,))
     try:
-        yield lambda tasks: _in_order(pool, tasks, 2 * jobs)
+        yield lambda tasks: _in_order(pool, tasks, 2 * jobs, seconds_left)
     finally:
+        workers = list((getattr(pool, "_processes", None) or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:  # else the end of this process waits for what they do
+            worker.terminate()
 
 
-def _in_order(pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int) -> Iterator[Any]:
-    """The results; only so many tasks ahead are asked for that an interruption ends soon."""
+def _in_order(
+    pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int, seconds_left: Callable[[], float | None]
+) -> Iterator[Any]:
+    """The results, fewer where the time is over; only so many tasks ahead are asked for that an interruption ends
+    soon."""
     waiting: collections.deque[Future[Any]] = collections.deque()
-    for task in tasks:
-        waiting.append(pool.submit(_do, task))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    for future in waiting:
-        yield future.result()
+    try:
+        for task in tasks:
+            waiting.append(pool.submit(_do, task))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result(seconds_left())
+        while waiting:
+            yield waiting.popleft().result(seconds_left())
+    except concurrent.futures.TimeoutError:
+        for future in waiting:
+            future.cancel()
 
 
 def _start_worker(make: Callable[[], Callable[[Any], Any]]) -> None:

@@ -1,6 +1,7 @@
 """`tilewright fuse`: stacks, tiles, parts between cores, cores and the rules of the schedule, found together."""
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
 """The mapping file that fixes nothing: any core that can run a layer may run it."""
+TOLERATED_S = 2.0
+"""Seconds over the time budget that nothing is said of."""
 _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 
 
@@ -73,7 +76,11 @@ def command(
     from tilewright.stages.descriptions import Descriptions
 
     given = Descriptions(hardware, workload, BLANK if mapping is None else mapping, network_options)
+    start_s = time.monotonic()
     found = _fused(given, options, output, run, echo_notices, show_progress=not as_json)
+    over = _over_budget(found, time.monotonic() - start_s)
+    if over:
+        click.echo(over, err=True)
     if as_json:
         echo_json(found.document)
     else:
@@ -122,6 +129,7 @@ def _fused(
     from tilewright.fusion_search.answer import fused
     from tilewright.stages.preflight.network import read_checked
 
+    start_s = time.monotonic()
     told = Problems()
     chosen = told.attempt(options)
     # Of options that are wrong, the others still say what is wrong with files.
@@ -137,10 +145,22 @@ def _fused(
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     with _progress(problem, chosen, show_progress) as progress:
-        found = fused(problem, chosen, stacks or None, progress)
+        found = fused(problem, chosen, stacks or None, progress, start_s=start_s)
     if output:
         _write(output, given, found, run)
     return found
+
+
+def _over_budget(found: "Fusion", seconds: float) -> str:
+    """Why the call took longer than its time budget, '' where it did not."""
+    budget = found.options.fusion_time_budget_s
+    if budget is None or seconds <= budget + TOLERATED_S:
+        return ""
+    with_schedule = [one for one in found.found.tried if one.figures is not None]
+    why = "the first plan with a schedule, its bounds, check and files take that long"
+    if len(with_schedule) > 1:
+        why = "bounds, check and files of the plan that was found take longer than those of the first plan"
+    return f"note: the call took {seconds:.0f} s of a time budget of {budget:g} s: {why}"
 
 
 def _cutting(options: FusionOptions) -> TilingOptions:

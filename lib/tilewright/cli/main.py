@@ -57,7 +57,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "validation": ("tilewright.comparison.validation", "Compare with chips: published cases, both models."),
     "court": ("tilewright.comparison.court.verb", "Predictions beside measurements that others made."),
     "completion": ("tilewright.cli.completion", "Completion of verbs, options and files in bash, zsh or fish."),
-    "warm-up": ("tilewright.cli.warm_up", "Compile the cost model now instead of in the first run."),
+    "warm-up": ("tilewright.cli.warm_up", "Compile all kernels now instead of in the first runs."),
 }
 """Verb -> (module with a click command called `command`, one line of help)."""
 

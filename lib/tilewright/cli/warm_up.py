@@ -1,4 +1,4 @@
-"""`tilewright warm-up`: compile the cost model and the scheduler during set-up."""
+"""`tilewright warm-up`: compile every kernel of every verb and engine during set-up."""
 
 from typing import TYPE_CHECKING
 
@@ -7,6 +7,11 @@ import click
 from tilewright.cli.options import common_options, echo_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from tilewright.compiled import Kernel
     from tilewright.hardware.system import MultiCoreAccelerator
 
 TINY_HARDWARE = {
@@ -64,7 +69,7 @@ TINY_MAPPING = {"name": "default", "memory_operand_links": {"O": "O", "W": "I2",
 @click.command()
 @common_options
 def command(verbose: bool, as_json: bool) -> None:
-    """Map one tiny layer on one core and on two, which compiles everything and keeps it for later runs.
+    """Compile the kernels of all searches and of schedules, and keep them for later runs.
 
     Example: tilewright warm-up
     """
@@ -76,12 +81,45 @@ def command(verbose: bool, as_json: bool) -> None:
 
 
 def warm_up() -> None:
-    """Map one tiny layer on one core and on two, which compiles everything and keeps it for later runs."""
+    """Compile every kernel, and map one tiny layer on one core and on two, so that all is kept for later runs."""
     from tilewright.api import run_multi_core
     from tilewright.cli.map import map_workload
+    from tilewright.compiled import native_function
 
     map_workload([TINY_LAYER], TINY_HARDWARE, [TINY_MAPPING])
     run_multi_core([TINY_LAYER], _two_cores(), [TINY_MAPPING])
+    for entry, records in entry_points():
+        native_function(entry, records)
+
+
+def entry_points() -> "Iterator[tuple[Kernel, tuple[np.dtype, ...]]]":
+    """Every function that is compiled to be called from Python, with the records that it is given."""
+    from tilewright.mapping.spatial_kernel import COMBINATIONS, fill_best_combinations
+    from tilewright.peers.defines import tile_costs
+    from tilewright.peers.defines.accesses_kernel import find_least_energy
+    from tilewright.scheduling import simulate
+    from tilewright.scheduling.bounds import paths
+    from tilewright.scheduling.bounds.paths_kernel import cns_around, longest_paths
+    from tilewright.scheduling.simulation_kernel import run
+    from tilewright.search import best_order, blocks, loma, priced_orders, salsa
+    from tilewright.search.best_order_kernel import find_best
+    from tilewright.search.exact import rounds
+    from tilewright.search.figures_kernel import price_orders
+    from tilewright.search.loma_kernel import cost_block, fill_block
+    from tilewright.search.moved_data_kernel import forget
+    from tilewright.search.salsa_kernel import anneal
+
+    yield fill_best_combinations, (COMBINATIONS,)
+    yield fill_block, loma.RECORDS
+    yield cost_block, blocks.RECORDS
+    yield anneal, salsa.RECORDS
+    yield from ((entry, rounds.ENTRY_RECORDS) for entry in rounds.ENTRIES)
+    yield find_best, best_order.RECORDS
+    yield forget, priced_orders.FORGET_RECORDS
+    yield price_orders, priced_orders.RECORDS
+    yield find_least_energy, tile_costs.RECORDS
+    yield from ((entry, paths.RECORDS) for entry in (cns_around, longest_paths))
+    yield run, simulate.RECORDS
 
 
 def _two_cores() -> "MultiCoreAccelerator":

@@ -43,7 +43,9 @@ class FusionOptions(FusionFixed, PlanCount, CnSearchOptions):
     """How a search of plans goes, and how computation nodes are mapped on cores for it."""
 
     fusion_time_budget_s: PositiveNumber | None = 120.0
-    """Seconds after which no further plan is looked at; null: no limit, so that the result depends on the seed only."""
+    """Seconds for the whole call, from reading files to the last one written: a search keeps back what the end takes.
+    Until one plan has a schedule, time ends nothing, and the call says so. null: no limit, so that the result depends
+    on the seed only."""
     share_divisor: PositiveCount = 4
     """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
     stack_order: StackOrder = "priority"

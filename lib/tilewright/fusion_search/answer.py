@@ -1,6 +1,7 @@
 """The answer of a search of plans: the schedule that was found, the file and the options that make it again, why its
 stacks end where they do, and what was tried."""
 
+import math
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -242,10 +243,12 @@ def fused(
     stacks: tuple[tuple[int, ...], ...] | None = None,
     progress: Progress | None = None,
     clock: Callable[[], float] = time.monotonic,
+    start_s: float | None = None,
 ) -> Fusion:
     """The best plan that is found for a network on a system, with `stacks` where the run fixes them.
 
-    The time budget is by `clock`, in seconds.
+    The time budget is by `clock`, in seconds from `start_s`, which is when the call began. It ends no search that has
+    no plan with a schedule yet.
     Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before one has.
     """
     search_options = options.part(CnSearchOptions)
@@ -265,14 +268,24 @@ def fused(
     )
     space = plan_space(problem, fixed)
     work = PlanWork(problem, search_options, settings, options.objective, clock)
-    search = FusionSearch(work, space, options, progress or (lambda done, planned, best, elapsed: None), clock)
-    found = search.run()
-    cuts = () if stacks is not None or found.stopped_by == INTERRUPTED else _cuts(work, space, found.best)
+
+    def finishing_s(found: FusionResult) -> float:
+        start = clock()
+        Fusion(problem, options, settings, space, found, ()).document  # noqa: B018  its time is what counts
+        return clock() - start
+
+    begin = clock() if start_s is None else start_s
+    show = progress or (lambda done, planned, best, elapsed: None)
+    search = FusionSearch(work, space, options, show, clock, begin, finishing_s)
+    found, budget = search.run(), options.fusion_time_budget_s
+    until = math.inf if budget is None else begin + budget - (search.reserve_s or 0.0)
+    without = stacks is not None or found.stopped_by == INTERRUPTED
+    cuts = () if without else _cuts(work, space, found.best, lambda: clock() < until)
     return Fusion(problem, options, settings, space, found, cuts)
 
 
-def _cuts(work: PlanWork, space: PlanSpace, best: Outcome) -> tuple[CutWorth, ...]:
-    """What ends of stacks are worth, those between the largest stacks if there are many."""
+def _cuts(work: PlanWork, space: PlanSpace, best: Outcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
+    """What ends of stacks are worth, those between the largest stacks if there are many, as far as the time goes."""
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
     ends = space.ends_of(best.plan)
     bounds = dict(zip(ends, zip((-1, *ends[:-1]), (*ends[1:], ends[-1]), strict=True), strict=True))
@@ -281,6 +294,8 @@ def _cuts(work: PlanWork, space: PlanSpace, best: Outcome) -> tuple[CutWorth, ..
     names = [one.node.name for one in space.layers]
     found = []
     for end in sorted(chosen):
+        if not in_time():
+            break
         merged = Plan(
             best.plan.tiles,
             space.stacks([other for other in ends if other != end]),

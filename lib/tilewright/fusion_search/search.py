@@ -33,6 +33,10 @@ BEST_SHARE = 0.7
 """Of the steps, those from the best plan."""
 SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 """Of time and plans, what parts of the network take at most."""
+FINISHES, FILES_S = 2.0, 1.0
+"""What the end of a call takes: so many times bounds and check of the first plan, and seconds for files."""
+CUTS_TIME_SHARE = 0.1
+"""Of the time budget, what is kept back to say what cuts are worth."""
 SEGMENT_RULES = 3
 """Rules for parts that are tried for parts of the network: those that did best where all is cut alike."""
 COMPOSED = 3
@@ -88,6 +92,12 @@ class FusionSearch:
     options: FusionOptions
     progress: Progress = lambda done, planned, best, elapsed: None
     clock: Callable[[], float] = time.monotonic
+    start_s: float | None = None
+    """When the call began, by `clock`: the time budget counts from there; None: when the search does."""
+    finishing_s: Callable[[FusionResult], float] = lambda found: 0.0
+    """Seconds that bounds, check and files of a plan take, tried on the first plan that has a schedule."""
+    reserve_s: float | None = None
+    """What the end of the call needs, without worths of cuts; None while that is not known."""
     best: Outcome | None = None
     lbl: Outcome | None = None
     tried: list[Tried] = field(default_factory=list)
@@ -97,12 +107,13 @@ class FusionSearch:
 
     def run(self) -> FusionResult:
         """The best plan. Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before."""
-        self._start = self.clock()
+        self._start = self.clock() if self.start_s is None else self.start_s
         self._elite: dict[Plan, Outcome] = {}
         self._reasons: dict[str, None] = {}
         self._ends = blocks(self.space)
         try:
-            with in_processes(partial(make_worker, self.work), BATCH, self.options.job_count) as work:
+            make = partial(make_worker, self.work)
+            with in_processes(make, BATCH, self.options.job_count, self._seconds_left) as work:
                 self._work = work
                 self._search()
         except KeyboardInterrupt:
@@ -111,9 +122,11 @@ class FusionSearch:
             self.stopped_by = INTERRUPTED
         if self.best is None:
             raise MappingError(f"none of {len(self.tried)} plans has a schedule: {'; '.join(list(self._reasons)[:3])}")
-        return FusionResult(
-            self.best, self.lbl, tuple(self.tried), self.segments, self.evaluations, self.stopped_by or COUNT
-        )
+        return self._found(self.best)
+
+    def _found(self, best: Outcome) -> FusionResult:
+        tried, stopped_by = tuple(self.tried), self.stopped_by or COUNT
+        return FusionResult(best, self.lbl, tried, self.segments, self.evaluations, stopped_by)
 
     def _search(self) -> None:
         self._look_at(self._layer_by_layer(), LAYER_BY_LAYER)
@@ -126,10 +139,21 @@ class FusionSearch:
 
     def _is_over(self) -> bool:
         """Whether no further plan is looked at; until one has a schedule, time ends nothing."""
-        budget = self.options.fusion_time_budget_s
-        if self.best is not None and budget is not None and self._elapsed() >= budget:
+        left = self._seconds_left()
+        if left is not None and left <= 0:
             self.stopped_by = self.stopped_by or TIME_BUDGET
         return bool(self.stopped_by)
+
+    def _seconds_left(self) -> float | None:
+        """Time left for plans, without what the end of the call takes; None where it is not limited."""
+        budget = self.options.fusion_time_budget_s
+        if budget is None or self.best is None:
+            return None
+        if self.reserve_s is None:
+            start = self.clock()
+            self.reserve_s = FINISHES * self.finishing_s(self._found(self.best)) + FILES_S
+            self.reserve_s = min(self.reserve_s, budget - (start - self._start))
+        return max(0.0, (1 - CUTS_TIME_SHARE) * budget - self.reserve_s - self._elapsed())
 
     def _elapsed(self) -> float:
         return self.clock() - self._start
@@ -208,7 +232,7 @@ class FusionSearch:
         wanted = wanted[: max(0, int(SEGMENT_COUNT_SHARE * self._left))]
         until = None
         if self.options.fusion_time_budget_s is not None:
-            until = self._elapsed() + SEGMENT_TIME_SHARE * self.options.fusion_time_budget_s
+            until = self._elapsed() + SEGMENT_TIME_SHARE * (self._seconds_left() or 0.0)
         for members, found in zip(groups, self._work(wanted), strict=False):
             self.segments += 1
             self.evaluations += found.evaluations
@@ -268,7 +292,8 @@ class FusionSearch:
         origins: Iterator[str] = iter([origin] * len(tasks) if isinstance(origin, str) else origin)
         budget = self.options.fusion_time_budget_s
         if budget is not None:
-            left = max(0.0, budget - self._elapsed())
+            known = self._seconds_left()
+            left = max(0.0, budget - self._elapsed()) if known is None else known
             tasks = [replace(task, time_left_s=left) for task in tasks]
         for outcome in self._work(tasks):
             outcomes.append(outcome)

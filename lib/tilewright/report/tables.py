@@ -52,11 +52,11 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if "certificate" not in summary:
         return
     proof = summary["certificate"]
-    said = (
-        f"optimum proven for {proof['proven']} of {proof['of']} distinct layers, largest gap {proof['largest_gap']:.2%}"
-    )
+    counts = f"{proof['proven']} of {proof['of']} distinct layers"
     covers = covered_texts(proof)
-    yield f"{said}, over {covers[0]}" if len(covers) == 1 else f"{said}, each over what it covers"
+    scope = "over orders of the spatial mappings that were tried" if not covers else f"over {covers[0]}"
+    scope = "each over what it covers" if len(covers) > 1 else scope
+    yield f"optimum proven for {counts}, largest gap {proof['largest_gap']:.2%}, {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"
 

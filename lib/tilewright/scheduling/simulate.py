@@ -49,6 +49,9 @@ from tilewright.scheduling.state_record import (
 
 Array = np.ndarray[Any, Any]
 
+RECORDS = (INPUTS, STATE)
+"""What the compiled scheduler works on."""
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -238,7 +241,7 @@ class Scheduler:
         by_rank = self.options.scheduler_candidate_selection == "memory"
         self._rank = memory_rank(problem) if by_rank else None
         self._barriers = stack_barriers(problem) if self.options.has_barriers else None
-        self._run = native_function(run, (INPUTS, STATE))
+        self._run = native_function(run, RECORDS)
         graph = problem.graph
         self._kept_bits = int(graph.piece_bits[(graph.piece_producer < 0) | graph.piece_is_output].sum())
 

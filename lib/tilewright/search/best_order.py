@@ -75,7 +75,7 @@ class OrderSet:
         powers = OBJECTIVES[self.objective]
         search["candidates"] = self._address
         search["energy_power"], search["latency_power"] = powers.energy, powers.latency
-        native_function(find_best, _RECORDS)(search, tables, workspace, len(self.batches))
+        native_function(find_best, RECORDS)(search, tables, workspace, len(self.batches))
         place = int(search["best_candidate"])
         if place < 0:
             return None
@@ -154,7 +154,7 @@ class _Buffers:
         return found[1], known
 
 
-_RECORDS = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
+RECORDS = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
 _CAPACITIES = ("memory_bits", "force_double_buffering", "holds_everything")
 """Fields of a problem on which it depends where the allocator puts loops, besides those that do not change."""
 _WIDTHS = ("bandwidth_max_bits", "bandwidth_min_bits")
@@ -175,7 +175,7 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
 def _scratch() -> tuple[np.void, np.void, np.void]:
     """What a search writes to, of this thread: fields of plain records are read ten times as fast by name."""
     if not hasattr(_of_thread, "scratch"):
-        _of_thread.scratch = tuple([np.zeros(1, dtype)[0] for dtype in _RECORDS])
+        _of_thread.scratch = tuple([np.zeros(1, dtype)[0] for dtype in RECORDS])
     found: tuple[np.void, np.void, np.void] = _of_thread.scratch
     return found
 

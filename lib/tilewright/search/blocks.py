@@ -11,6 +11,8 @@ from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.errors import MappingError
 from tilewright.search.loma_kernel import BLOCK_DTYPE, BOUNDARIES, cost_block
 
+RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE)
+"""What the compiled cost of a block of orders works on."""
 _of_thread = threading.local()
 
 
@@ -60,4 +62,4 @@ def write_block(
 
 def cost_rows(problem: Problem, workspace: Workspace, block: np.record, count: int) -> None:
     """Cost the first `count` orders; `workspace` then holds the breakdown of the last one."""
-    native_function(cost_block, (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE))(problem, workspace, block, count)
+    native_function(cost_block, RECORDS)(problem, workspace, block, count)

@@ -25,6 +25,8 @@ from tilewright.search.blocks import check_length, thread_block
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYPE, fill_block
 
+RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
+"""What the compiled maker of orders works on."""
 FEW_ORDERS = 1000
 """So many orders are listed once for all layers that have the same loops."""
 VISITS_PER_ROW = 64
@@ -87,7 +89,7 @@ def _streamed(
     """The orders that match, a batch at a time, each with how many were looked at."""
     pattern = order_pattern(entries, dimensions)
     stream = _new_stream(multiset, pattern, dimensions)
-    fill = native_function(fill_block, (STREAM_DTYPE, BLOCK_DTYPE))
+    fill = native_function(fill_block, RECORDS)
     left = multiset.order_count
     while left > 0:
         if stop is not None and stop.is_set():

@@ -24,7 +24,8 @@ from tilewright.search.figures_kernel import FIGURES_DTYPE, price_orders
 from tilewright.search.loma_kernel import BLOCK_DTYPE
 from tilewright.search.moved_data_kernel import MAX_ALLOCATIONS, MOVED_DATA_DTYPE, forget
 
-_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, MOVED_DATA_DTYPE, FIGURES_DTYPE)
+FORGET_RECORDS = (MOVED_DATA_DTYPE,)
+RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, MOVED_DATA_DTYPE, FIGURES_DTYPE)
 _of_thread = threading.local()
 
 
@@ -93,7 +94,7 @@ class OrderPricer:
         dimensions = [self.prepared.dimensions.index(dimension) for dimension, _ in batch.loops]
         sizes = [size for _, size in batch.loops]
         write_block(thread_block(), dimensions, sizes, batch.orders, batch.boundaries)
-        native_function(forget, (MOVED_DATA_DTYPE,))(_records()[0], len(batch.orders))
+        native_function(forget, FORGET_RECORDS)(_records()[0], len(batch.orders))
 
     def price(self, core: Core, variants: CoreVariants, count: int, first: int, best: BestOrders) -> None:
         """Compare the first `count` orders with the best of each variant of a core; `first` is the number of the first
@@ -117,7 +118,7 @@ class OrderPricer:
         figures.term_pj_a_cycle[:number, : fixed.shape[1]] = a_cycle[variants.array_of]
         figures.best_energy_pj[:number], figures.best_latency_cycles[:number] = best.energy_pj, best.latency_cycles
         figures.best_order[:number] = best.number
-        native_function(price_orders, _RECORDS)(problem, workspace, thread_block(), moved, figures, count)
+        native_function(price_orders, RECORDS)(problem, workspace, thread_block(), moved, figures, count)
         best.energy_pj[:], best.latency_cycles[:] = (
             figures.best_energy_pj[:number],
             figures.best_latency_cycles[:number],

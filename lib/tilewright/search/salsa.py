@@ -147,6 +147,8 @@ def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
     return Start(split, float(costed.energy_pj[0]), float(costed.latency_cycles[0]))
 
 
+RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, CHAIN_DTYPE)
+"""What the compiled chain works on."""
 COOLING = 0.995
 """Factor on the temperature for each iteration, as in the reference."""
 REFERENCE_ITERATIONS = 1000
@@ -247,7 +249,7 @@ class _Salsa:
         """The best order of one chain, as indexes of loops, and the number of neighbours that were costed."""
         problem, workspace = self.space.prepared.arrays, new_workspace()
         chain = self._new_chain(start, restart)
-        run = native_function(anneal, (PROBLEM_DTYPE, WORKSPACE_DTYPE, CHAIN_DTYPE))
+        run = native_function(anneal, RECORDS)
         left = self.iterations
         while left > 0:
             self._look_at_stop()

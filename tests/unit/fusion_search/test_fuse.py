@@ -5,6 +5,7 @@ import json
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,25 @@ def test_time_ends_the_search(network: Path) -> None:
     assert found.found.stopped_by == "time_budget"
     assert [one.origin for one in found.found.tried] == ["layer by layer"]
     assert all(len(stack) == 1 for stack in found.plan.stacks)
+
+
+def test_the_time_budget_counts_from_the_start_of_the_call(network: Path) -> None:
+    """What was read before the search, and what bounds and files take after it, are part of it."""
+    begun = time.monotonic() - 2000
+    found = fused_plan(system_problem(network), options(nb_plans=4000, fusion_time_budget_s=1000), start_s=begun)
+    assert found.found.stopped_by == "time_budget"
+    assert len(found.found.tried) == 1
+    assert found.cuts == ()
+
+
+def test_a_call_that_takes_longer_than_its_budget_says_why(
+    network: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the budget is too small for one plan, the first one is the answer, and the call says so."""
+    monkeypatch.setattr("tilewright.cli.fuse.TOLERATED_S", 0.0)
+    few = ["--nb-plans", "4", "--fusion-time-budget-s", "0.001", "--jobs", "1", "--lpf-limit", "4"]
+    assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *few]) == 0
+    assert "s of a time budget of 0.001 s: the first plan with a schedule" in capsys.readouterr().err
 
 
 def test_an_interrupted_command_writes_the_best(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ from tilewright.search.blocks import thread_block, write_block
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import BLOCK_DTYPE
 
+RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, FOUND_DTYPE)
+"""What the compiled search works on."""
 MODEL = "zigzag-3.9.1+round_up_spatial_factors"
 """The model profile whose tiles, periods and counts these are."""
 
@@ -35,7 +37,7 @@ class DefinesCost:
 def least_energy(batches: Iterable[OrderBatch]) -> DefinesCost | None:
     """The order of least energy; None where none fits."""
     best: DefinesCost | None = None
-    run = native_function(find_least_energy, (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, FOUND_DTYPE))
+    run = native_function(find_least_energy, RECORDS)
     for batch in batches:
         problem = batch.problem
         found = new_record(FOUND_DTYPE)

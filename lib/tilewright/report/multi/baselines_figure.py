@@ -81,8 +81,10 @@ def write_baselines_figure(summary: Summary, path_stem: Path) -> tuple[Path, Pat
 
 
 def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
-    gap = f", gap of this run {100 * run.gap:.1f} % of its latency" if run.gap is not None else ""
-    return f"dashed: lower bound over {covered_by(bound)}{gap}" if bound else ""
+    if not bound:
+        return ""
+    gap = f", this run {100 * run.gap:.1f} % above it in latency" if run.gap is not None else ""
+    return f"dashed: lower bound over {covered_by(bound)}{gap}"
 
 
 def _worse(rows: Sequence[BaselineRow]) -> str:

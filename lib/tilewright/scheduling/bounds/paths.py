@@ -16,6 +16,9 @@ from tilewright.scheduling.bounds.work import ROUNDS, PossibleMoves, TrafficLoad
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
 from tilewright.scheduling.state_record import GRAPH
 
+RECORDS = (GRAPH,)
+"""What the compiled paths work on."""
+
 
 @dataclass(frozen=True, eq=False)
 class LongestPaths:
@@ -38,7 +41,7 @@ class LongestPaths:
 
     def around(self, cn: int) -> tuple[Booleans, Booleans]:
         """([cn] ends before a CN starts, [cn] starts after it ends), whatever the schedule."""
-        native_function(cns_around, (GRAPH,))(self._record, cn)
+        native_function(cns_around, RECORDS)(self._record, cn)
         mark = self._arrays["mark"]
         return mark == 1, mark == 2
 
@@ -63,7 +66,7 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
     record["node_count"] = len(runtime)
     for name, array in arrays.items():
         record[name] = pointer_to(array)
-    native_function(longest_paths, (GRAPH,))(record, 0)
+    native_function(longest_paths, RECORDS)(record, 0)
     if record["finished"] < len(runtime):
         raise InputError([Problem("CNs wait for each other in a circle", path="graph")])
     latency = int(record["latency"])

@@ -34,6 +34,10 @@ from tilewright.workload.layer import Layer
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
 """Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
+ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
+"""Functions of the search that are compiled."""
+ENTRY_RECORDS = TABLE_RECORDS
+"""What they work on."""
 CHUNK_LABELS = 128
 """Labels expanded between two looks at the clock and at requests to stop."""
 
@@ -79,7 +83,7 @@ class Watch:
 
 def compile_kernels() -> None:
     """Compile what rounds run, where that is still to be done: it is not part of a search."""
-    for entry in (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation):
+    for entry in ENTRIES:
         native_function(entry, TABLE_RECORDS)
 
 

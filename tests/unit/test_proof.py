@@ -1,0 +1,93 @@
+"""Words of proofs: every sentence of a verb, page or figure that tells a bound, a gap or an optimum says over what."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tilewright
+from tilewright.proof import (
+    ALLOWED_ALLOCATIONS,
+    ORDERS,
+    Schedules,
+    SpatialMappings,
+    TilePlans,
+    covered_by,
+    covered_text,
+    optimum_line,
+)
+
+PACKAGE = Path(tilewright.__file__).parent
+TELLS = re.compile(
+    r"lower bounds? |\bgap (of|to)\b|optimum proven|proven to be|no \w+ is better|could be better|above (its|the) bound"
+    r"|bound of (any|all)"
+)
+SAYS = re.compile(r"\bover\b|of its tiles|covers|scope|ALLOWED_ALLOCATIONS|covered_by")
+ROOMS = (
+    "cli",
+    "report",
+    "attention",
+    "depth_first",
+    "fusion_search",
+    "allocation",
+    "token_costs",
+    "search",
+)
+NOT_A_CLAIM = (
+    "no lower bound: ",  # a schedule model without bounds
+    "the lower bound, ",  # of a certificate that contradicts itself
+    "lower bound {",
+    "the bound of the latency is the largest of: ",  # the terms of the line above it
+)
+
+
+def sentences() -> Iterator[tuple[str, str]]:
+    """(place, source of the text) of each text in the rooms that print, docstrings apart."""
+    for path in sorted([PACKAGE / "proof.py", *(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))]):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+        docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        inside = {id(part) for node in joined for part in ast.walk(node) if part is not node}
+        for node in nodes:
+            is_plain = isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if (is_plain or isinstance(node, ast.JoinedStr)) and id(node) not in docstrings | inside:
+                yield f"{path.relative_to(PACKAGE)}:{node.lineno}", ast.unparse(node)  # type: ignore[attr-defined]
+
+
+def test_every_sentence_says_over_what_it_holds() -> None:
+    """Texts that tell a bound, a gap or an optimum name what was searched in the same text; the walk finds several."""
+    told = [(place, text) for place, text in sentences() if TELLS.search(text)]
+    claims = [(place, text) for place, text in told if not any(words in text for words in NOT_A_CLAIM)]
+    assert len(claims) >= 10, told
+    assert [(place, text) for place, text in claims if not SAYS.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "words"),
+    [
+        (Schedules(), "all allocations to cores"),
+        (Schedules(21, 0), "all allocations to cores"),
+        (Schedules(21, 12), "all allowed allocations to cores (12 of 21 parts have only one core)"),
+        (Schedules(21, 21), "the one allocation to cores that is allowed"),
+    ],
+)
+def test_schedules_say_which_allocations_are_allowed(scope: Schedules, words: str) -> None:
+    """A bound of cores that a mapping file fixes is never said to be one of all allocations, nor of other tiles."""
+    assert scope.text == f"{words} and all schedules of these tiles, not of others"
+
+
+def test_scopes_of_mappings_and_tiles() -> None:
+    """Each says what was searched, and what was not."""
+    assert SpatialMappings().text == "the spatial mapping of the mapping file"
+    assert "by divisors of its size or of the largest factor" in SpatialMappings("open").text
+    assert "spatial_mapping_hint" in SpatialMappings("open", hinted=True).text
+    assert SpatialMappings("open", 2).text.startswith("the first 2 ")
+    assert "memories that exist once" in TilePlans("attention", 6).text
+    assert "loma with lpf_limit 6 only" in TilePlans("attention", 6).text
+    assert "no lpf_limit" in TilePlans("depth-first").text
+    assert covered_text("A", "free") == f"A, and for each {ORDERS['free']}"
+    assert covered_by({}) == f"{ALLOWED_ALLOCATIONS}, not of others"
+    assert optimum_line("energy", True, 0.0, "plans", "X", "3 plans") == "energy: no plan is better over X (3 plans)"
+    late = optimum_line("energy", False, 0.25, "plans", "X", "3 plans")
+    assert late == "energy: the best could be better by 25.00% at most over X (3 plans)"
