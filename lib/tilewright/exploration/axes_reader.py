@@ -351,6 +351,8 @@ class AxesReader:
                 allowed, nearest = ", ".join(choices), nearest_name(str(value), list(choices))
                 told = Problem("no such choice", sheet.file, line, name, shown(value), allowed, nearest)
                 self.problems.found.append(told)
+        for choice in (choice for choice in choices if choice not in set(map(str, values))):
+            self.problems.unused(("axes", name, "choices", choice), f"no design of {sheet.file} has this choice")
         return tuple(choices.get(str(value), ()) for value in values)
 
     def _is_path(self, column: str, axes: Sequence[str], sheet: Sheet) -> bool:

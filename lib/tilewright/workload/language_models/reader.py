@@ -161,7 +161,7 @@ def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
     file = model_file(document.data, Path(document.file))
     if file is None:
         return None
-    found = problems.attempt(_configuration, file)
+    found = problems.attempt(_configuration, file, problems.notices)
     if found is None:
         return None
     own = Problems(found)
@@ -171,9 +171,9 @@ def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
     return model
 
 
-def _configuration(file: Path) -> YamlDocument:
+def _configuration(file: Path, notices: list[str]) -> YamlDocument:
     """The document of a configuration. Raises InputError where there is none; JSON is read as the YAML that it is."""
-    document = load_yaml(existing_file(file, "configuration"))
+    document = load_yaml(existing_file(file, "configuration"), notices)
     if not isinstance(document.data, dict):
         raise InputError([Problem("a table of fields is needed", document.file, 1)])
     return document
