@@ -139,7 +139,6 @@ def _model(
 
 def _defined_by_onnx() -> onnx.ModelProto:
     """Operators of the newest sets, which are written out by their definitions."""
-    heads = {"q_num_heads": 2, "kv_num_heads": 2}
     nodes = [
         node("CausalConvWithState", ["x", "w", "", "state"], ["c", "next"], activation="silu"),
         node("Transpose", ["c"], ["v"], perm=[0, 2, 1]),
