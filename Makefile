@@ -70,7 +70,7 @@ $(READY): lib/requirements.lock
 	  || { echo 'tilewright needs Python 3.11 or later: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
 	@echo 'Setting up .venv (once; a minute or two)'
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
-	@python -m pip install --quiet --disable-pip-version-check --no-cache-dir -r lib/requirements.lock
+	@python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r lib/requirements.lock
 	@python -c 'import site; print(site.getsitepackages()[0])' | { read -r place && echo "$(CURDIR)/lib" > "$$place/tilewright.pth"; }
 	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/python" -m tilewright "$$@"\n' > .venv/bin/tilewright && chmod +x .venv/bin/tilewright
 	@python -m compileall -q -j 0 .venv/lib > /dev/null || true
@@ -80,5 +80,5 @@ $(READY): lib/requirements.lock
 	@touch $@
 
 $(READY_FOR_DOCS): lib/requirements-docs.lock $(READY)
-	@python -m pip install --quiet --disable-pip-version-check --no-cache-dir -r lib/requirements-docs.lock
+	@python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r lib/requirements-docs.lock
 	@touch $@

@@ -5,6 +5,40 @@ set -uo pipefail
 config=$1
 shift
 
+# Ctrl-C ends all of it soon: what runs in the foreground would be waited for, so what takes long does not run there.
+child=
+started_by() {
+  local one
+  for one in $(ps -o pid= --ppid "$1" 2>/dev/null || pgrep -P "$1" 2>/dev/null); do
+    started_by "$one"
+    echo "$one"
+  done
+}
+interrupted() {
+  trap '' INT TERM
+  if [[ -n $child ]]; then
+    kill -INT "$child" 2>/dev/null
+    for _ in {1..12}; do
+      kill -0 "$child" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -KILL $(started_by "$child") "$child" 2>/dev/null
+    wait "$child" 2>/dev/null
+  fi
+  echo "interrupted: what was finished is kept; the same command goes on from there" >&2
+  exit 130
+}
+trap interrupted INT TERM
+interruptible() {
+  # A shell has what runs in its background ignore Ctrl-C.
+  python -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])' "$@" &
+  child=$!
+  wait "$child"
+  local code=$?
+  child=
+  return $code
+}
+
 # A wrong configuration is told in its own words, once, before anything else happens.
 places=$(python -m tilewright results "$config") || exit
 results=${places%%$'\n'*}
@@ -45,11 +79,26 @@ if command -v flock >/dev/null; then
   trap ': >"$logs/.running"' EXIT
 fi
 
+# The lock of the results lies with them: other checkouts and machines may have the same folder.
+TILEWRIGHT_LOCK=$(python -m tilewright store lock "$results" --process $$) || exit
+export TILEWRIGHT_LOCK
+# What the run starts keeps it open, too: where the run is killed, the lock is not free before all of that has ended.
+if command -v flock >/dev/null; then
+  exec 8<"$results/.tilewright-lock"
+  flock --shared 8
+fi
+unlock() {
+  : >"$logs/.running"
+  if grep -qs "$TILEWRIGHT_LOCK" "$results/.tilewright-lock"; then rm -f "$results/.tilewright-lock"; fi
+}
+trap unlock EXIT
+
 python -m tilewright results "$config" --claim >/dev/null || exit
 python -m tilewright store verify "$results" --remove-damaged || exit
 
 rm -f "$unfinished" "$ending"
-TILEWRIGHT_ENDING=$ending snakemake --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} "$@"
+export TILEWRIGHT_ENDING=$ending
+interruptible snakemake --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} "$@"
 status=$?
 
 # Each job writes to a log of its own; the message that a person needs is there.

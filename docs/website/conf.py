@@ -21,7 +21,7 @@ version = release = __version__
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 root_doc = "docs/index"
-include_patterns = ["docs/**", "config/**.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+include_patterns = ["docs/**", "config/**.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 exclude_patterns = [
     ".*",
     "benchmarks",
@@ -72,7 +72,7 @@ NAVIGATION = {
         "differences",
     ],
     "Explanation: measurements": ["validation", "court"],
-    "Developers": ["architecture", "/CONTRIBUTING", "adr/README", "/CHANGELOG"],
+    "Developers": ["architecture", "/CONTRIBUTING", "/SECURITY", "adr/README", "/CHANGELOG"],
 }
 BELOW = {
     "docs/index": NAVIGATION,

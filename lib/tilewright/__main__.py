@@ -1,6 +1,14 @@
 """`python -m tilewright`: the command line."""
 
 import gc
+import signal
+
+from tilewright.cli import interruption
+
+if __name__ == "__main__":
+    interruption.begin()
+else:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a worker process, whose parent says when it ends
 
 # A command makes many small objects that live to its end: looking for cycles among them is a tenth of its start.
 gc.set_threshold(50_000)

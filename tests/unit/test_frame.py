@@ -14,8 +14,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def locked(name: str = "requirements.lock") -> dict[str, str]:
     """Package -> version of a lock file."""
-    lines = (PROJECT / "lib" / name).read_text().split()
-    return dict(line.split("==") for line in lines)
+    text = (PROJECT / "lib" / name).read_text()
+    return dict(re.findall(r"^([\w.-]+)==(\S+)(?: \\)?$", text, re.MULTILINE))
 
 
 def direct() -> list[str]:
@@ -40,6 +40,20 @@ def test_lock_of_the_site_pins_what_it_adds() -> None:
     lock = locked("requirements-docs.lock")
     assert set(names(project["optional-dependencies"]["docs"])) <= set(lock)
     assert set(lock) & set(locked()) == set()
+
+
+def test_locks_have_hashes_and_no_places() -> None:
+    """Every package has hashes, several where there are wheels of several platforms, and nothing else stands there."""
+    line = r"(?:[\w.-]+==[\w.+!-]+ \\|    --hash=sha256:[0-9a-f]{64}(?: \\)?)"
+    for name in ("requirements.lock", "requirements-docs.lock"):
+        text = (PROJECT / "lib" / name).read_text()
+        assert re.fullmatch(rf"(?:{line}\n)+", text)
+        assert all("--hash" in part for part in re.split(r"^(?=\w)", text, flags=re.MULTILINE)[1:])
+    hashes = re.search(r"^numpy==.*\n((?: .*\n)+)", (PROJECT / "lib/requirements.lock").read_text(), re.MULTILINE)
+    assert hashes is not None
+    assert hashes[1].count("--hash") > 20
+    makefile = (PROJECT / "Makefile").read_text()
+    assert makefile.count("--require-hashes -r lib/requirements") == 2
 
 
 def test_conda_environment_equals_the_lock() -> None:

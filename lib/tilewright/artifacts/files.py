@@ -1,5 +1,6 @@
 """Files at the paths that people name: found or told with the nearest name, and written whole or not at all."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,17 +44,18 @@ def make_folder(path: Path | str) -> None:
         Path(path).mkdir(parents=True, exist_ok=True)
 
 
-def write_atomically(path: Path | str, content: str | bytes) -> None:
+def write_atomically(path: Path | str, content: str | bytes, *, is_cache: bool = False) -> None:
     """Write a file under a temporary name beside it, then rename: a reader sees the old file or the new one.
 
+    File and folder are on the disk when this returns, but for one of a cache, which may be lost with the power.
     Raises InputError if it cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
     with writing(path):
-        _write(Path(path), data)
+        _write(Path(path), data, is_cache)
 
 
-def _write(target: Path, data: bytes) -> None:
+def _write(target: Path, data: bytes, is_cache: bool) -> None:
     import tempfile  # here, because commands that write nothing start faster without
 
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -61,11 +63,28 @@ def _write(target: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
+            stream.flush()
+            if not is_cache:
+                os.fsync(stream.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    if not is_cache:
+        _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk: else a renamed file can be lost with the power."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
+            raise
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

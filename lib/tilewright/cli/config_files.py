@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.artifacts.digests import input_digest, said_digest
+from tilewright.artifacts.files import write_atomically
 from tilewright.errors import InputError, nearest_name
 from tilewright.hardware.core_paths import (
     contained_cores,
@@ -185,7 +186,7 @@ def logs_folder(results: Path) -> Path:
 def claim(results: Path, files: Sequence[str]) -> None:
     """Make the folder of results, and note whose it is."""
     results.mkdir(parents=True, exist_ok=True)
-    (results / MARK).write_text("".join(f"{_name(file)}\n" for file in files))
+    write_atomically(results / MARK, "".join(f"{_name(file)}\n" for file in files))
 
 
 def _default_folder(files: Sequence[str]) -> Path:

@@ -1,11 +1,13 @@
 """`tilewright explore`: what all designs of a space cost, and which of them are worth it."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.artifacts.folder_lock import holding
 from tilewright.cli.described_run import OF_DESIGN
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -141,11 +143,26 @@ def _explored(
     show_progress: bool = False,
 ) -> "Answer | None":
     """The answer, which is also written into a folder; None where only a shard is made."""
+    _check_shard(space, output, shard, gather)
+    # Shards are jobs of their own, which run beside each other in one folder.
+    with holding(output) if output is not None and shard is None else nullcontext():
+        return _answered(source, space, output, jobs, shard, gather, sharing, show_progress)
+
+
+def _answered(
+    source: "Path | dict[str, Any]",
+    space: "Space",
+    output: Path | None,
+    jobs: int,
+    shard: int | None,
+    gather: bool,
+    sharing: "Sharing",
+    show_progress: bool,
+) -> "Answer | None":
     from tilewright.exploration import explore as engine
     from tilewright.exploration.answer import answer_of
     from tilewright.exploration.parts import shards_of
 
-    _check_shard(space, output, shard, gather)
     with _progress(space, shard, show_progress and not gather) as advance:
         if output is None:
             return answer_of(engine.explored(source, space, jobs, advance, sharing))

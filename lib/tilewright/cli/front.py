@@ -1,12 +1,14 @@
 """`tilewright front`: the complete Pareto fronts of a space, without a search for every design."""
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.artifacts.folder_lock import holding
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
 from tilewright.errors import InputError, Problem
@@ -44,10 +46,11 @@ def command(space: Path, output: Path, jobs: int, part: int | None, gather: bool
     from tilewright.exploration.tables import answer_text
 
     read = read_space(space)
-    found = _found(space, read, output, jobs, part, gather, show_progress=not as_json)
-    if found is None:
-        return
-    answer = _written(found, space, output)
+    with _lock(output, part):
+        found = _found(space, read, output, jobs, part, gather, show_progress=not as_json)
+        if found is None:
+            return
+        answer = _written(found, space, output)
     if as_json:
         rows = answer.overall.members.to_dict("records")
         echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
@@ -73,8 +76,14 @@ def front(
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import front_table
 
-    found = _found(Path(space), read_space(Path(space)), Path(output), jobs, part, gather)
-    return pandas.DataFrame() if found is None else front_table(_written(found, Path(space), Path(output)))
+    with _lock(Path(output), part):
+        found = _found(Path(space), read_space(Path(space)), Path(output), jobs, part, gather)
+        return pandas.DataFrame() if found is None else front_table(_written(found, Path(space), Path(output)))
+
+
+def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
+    """The lock of the folder; parts are jobs of their own, which run beside each other."""
+    return holding(output) if part is None else nullcontext()
 
 
 def _found(

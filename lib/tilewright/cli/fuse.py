@@ -11,6 +11,7 @@ import click
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.artifacts.folder_lock import holding
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -144,10 +145,11 @@ def _fused(
     tell(problem.notices)
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    with _progress(problem, chosen, show_progress) as progress:
-        found = fused(problem, chosen, stacks or None, progress, start_s=start_s)
-    if output:
-        _write(output, given, found, run)
+    with holding(output) if output else contextlib.nullcontext():
+        with _progress(problem, chosen, show_progress) as progress:
+            found = fused(problem, chosen, stacks or None, progress, start_s=start_s)
+        if output:
+            _write(output, given, found, run)
     return found
 
 

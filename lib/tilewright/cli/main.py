@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright import __version__
+from tilewright.cli import interruption
 from tilewright.errors import TilewrightError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, 130
+USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
 PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
 """The command, and the variable by which shells ask it what could come next; click derives the one from the other."""
 VERBS: dict[str, tuple[str, str]] = {
@@ -110,6 +111,7 @@ def cli() -> None:
 
 def run(arguments: list[str] | None = None) -> None:
     """The entry point: runs a verb and exits."""
+    interruption.interrupt_verb()
     sys.exit(main(arguments))
 
 
@@ -129,10 +131,10 @@ def main(arguments: list[str] | None = None) -> int:
         _say_user_error(error, verbose)
         return USER_ERROR
     except InterruptedRunError as error:
-        click.echo(f"interrupted: {error}", err=True)
+        interruption.tell(f"interrupted: {error}")
         return INTERRUPTED
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted: files written before are kept, nothing is half-written", err=True)
+        interruption.tell(interruption.KEPT)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,7 @@
 """`tilewright map`: the best mapping of every layer of a network on one core."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
+from tilewright.artifacts.folder_lock import holding
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -168,11 +170,12 @@ def _mapped(
     problem.check_layers()
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    mapped = engine.map_problem(problem, stages, replace(control, exports=exports or Path(EXPORTS)))
-    # Lines of files behind artifacts are not kept: a comment there changes them, and nothing that is made of them.
-    mapped = replace(mapped, summary=with_unused(mapped.summary, notices, with_lines=not written))
-    if output:
-        write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
+    with holding(output) if output else nullcontext():
+        mapped = engine.map_problem(problem, stages, replace(control, exports=exports or Path(EXPORTS)))
+        # Lines of files behind artifacts are not kept: a comment there changes them, and nothing that is made of them.
+        mapped = replace(mapped, summary=with_unused(mapped.summary, notices, with_lines=not written))
+        if output:
+            write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
     return mapped
 
 

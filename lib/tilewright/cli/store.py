@@ -1,5 +1,6 @@
 """`tilewright store`: looking after stored results and artifacts."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import click
 
 from tilewright.artifacts.files import FilePath, writing
+from tilewright.artifacts.folder_lock import take, take_away
 from tilewright.artifacts.seals import REMEDY
 from tilewright.artifacts.verification import verify_folder
 from tilewright.cli.options import CACHES, DEFAULT_STORE, FILE, common_options, echo_json
@@ -109,6 +111,39 @@ def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
     return {"artifacts": len(verified.files) + len(cache_files(CACHES)), "damaged": damaged}, problems
 
 
+@command.command()
+@click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
+@click.option("--process", type=int, help="Process that holds the lock; by default the one that started this command.")
+@common_options
+def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> None:
+    """Take the lock of FOLDER for a process of this machine, and say its token, as `make run` does.
+
+    Processes with the token as TILEWRIGHT_LOCK in their environment may write there. The lock ends with the process.
+
+    Example: tilewright store lock results --process $$
+    """
+    token = take(folder, os.getppid() if process is None else process, "make run")
+    if as_json:
+        echo_json({"token": token})
+    else:
+        click.echo(token)
+
+
+@command.command()
+@click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
+@common_options
+def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
+    """Take the lock of FOLDER away from a run that has ended, which cannot be seen from this machine.
+
+    Example: tilewright store unlock results
+    """
+    holder = take_away(folder)
+    if as_json:
+        echo_json({"holder": None if holder is None else str(holder)})
+    else:
+        click.echo(f"{folder}: was not locked" if holder is None else f"{folder}: no longer held by {holder}")
+
+
 def _removed(files: Sequence[str]) -> Iterator[str]:
     """The files, each once it is deleted."""
     for file in files:
@@ -118,18 +153,25 @@ def _removed(files: Sequence[str]) -> Iterator[str]:
 
 
 def store(action: str, folder: FilePath | None = None, *, remove_damaged: bool = False) -> dict[str, Any]:
-    """Look after stored results, as the verb does: "gc" deletes a store, "verify" reads every artifact of a folder.
+    """Look after stored results, as the verb does: "gc" deletes a store, "verify" reads every artifact of a folder,
+    "lock" takes its lock for this process, and "unlock" takes that away from a run that has ended.
 
-    What was deleted, as `files` and `bytes`; or how many `artifacts` there are, and which are `damaged`. By default the
-    folder is that of the verb. Raises InputError for another action or a wrong folder, and ArtifactError for damaged
-    artifacts unless `remove_damaged` deletes them.
+    What was deleted, as `files` and `bytes`; or how many `artifacts` there are, and which are `damaged`; or the `token`
+    of the lock; or who was its `holder`. By default the folder is that of the verb. Raises InputError for another
+    action or a wrong folder, and ArtifactError for damaged artifacts unless `remove_damaged` deletes them.
     """
     if action not in command.commands:
         allowed = ", ".join(command.commands)
         raise InputError([Problem("no such action", path="action", value=repr(action), allowed=allowed)])
     if action == "gc":
         return _collect(DEFAULT_STORE if folder is None else Path(folder))
-    found, problems = _verified(DEFAULT_RESULTS if folder is None else Path(folder))
+    results = DEFAULT_RESULTS if folder is None else Path(folder)
+    if action == "lock":
+        return {"token": take(results, os.getpid(), "a process")}
+    if action == "unlock":
+        holder = take_away(results)
+        return {"holder": None if holder is None else str(holder)}
+    found, problems = _verified(results)
     if problems and not remove_damaged:
         raise ArtifactError(problems)
     list(_removed(found["damaged"]))

@@ -2,6 +2,7 @@
 can hold them, and files with stable bytes.
 """
 
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 from matplotlib.text import Text
 
+from tilewright.artifacts.files import write_atomically
 from tilewright.report.number_axes import number_all
 from tilewright.report.words import short_names
 
@@ -293,6 +295,10 @@ def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DO
     svg, png = (path_stem.with_name(path_stem.name + suffix) for suffix in (".svg", ".png"))
     make_printable(figure)
     with figure_style():
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "tilewright"})
-        figure.savefig(png, format="png", dpi=png_dots_per_inch, metadata={"Software": None})
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": "tilewright"})
+        write_atomically(svg, drawn.getvalue())
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=png_dots_per_inch, metadata={"Software": None})
+        write_atomically(png, drawn.getvalue())
     return svg, png

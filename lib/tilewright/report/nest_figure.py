@@ -5,6 +5,7 @@ high as the loops whose data it keeps, the same loop at the same height in all; 
 memories that they spread or collect data between. The array is at the bottom.
 """
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from tilewright.artifacts.files import make_folder
+from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, operand_colour, save_figure, size_text
@@ -155,11 +156,13 @@ def write_nest_pages(records: Sequence[LayerRecord], summary: Summary | None, pa
     make_folder(path.parent)
     order = dict.fromkeys(layer.record_index for layer in layers_in_order(records, summary))
     metadata = {"CreationDate": None, "Creator": "tilewright", "Producer": None}
-    with figure_style(), PdfPages(path, metadata=metadata) as pages:
+    drawn = io.BytesIO()
+    with figure_style(), PdfPages(drawn, metadata=metadata) as pages:
         for index in order:
             pages.savefig(nest_figure(records[index]))
         if not order:
             pages.savefig(Figure(figsize=(4, 1)))
+    write_atomically(path, drawn.getvalue())
 
 
 def write_layer_nests(

@@ -6,6 +6,7 @@ ordered by the mean place of neighbours (barycentre heuristic), then every node 
 neighbours as order and widths allow.
 """
 
+import io
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,7 @@ import networkx as nx
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from tilewright.artifacts.files import write_atomically
 from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, make_printable
 from tilewright.report.words import short_layer_name
@@ -153,7 +155,9 @@ def write_network_figure(workload: Workload, path: Path) -> None:
     with figure_style(), rc_context({"svg.fonttype": "none"}):
         figure = network_figure(workload)
         make_printable(figure)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "tilewright"})
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": "tilewright"})
+    write_atomically(path, drawn.getvalue())
 
 
 def _draw_edge(canvas: Canvas, bends: list[tuple[float, float]]) -> None:

@@ -82,7 +82,7 @@ class Store:
         rows = [record_row(record) for record in records]
         entry = {"key": key, "digest": content_digest(rows), "records": rows}
         with contextlib.suppress(OSError, InputError):
-            write_atomically(self.path_of(key), sealed_line(canonical_text(entry) + "\n"))
+            write_atomically(self.path_of(key), sealed_line(canonical_text(entry) + "\n"), is_cache=True)
 
     def is_intact(self, path: Path) -> bool:
         """Whether an entry file is what was written, for the problem that it is named after."""

@@ -1,0 +1,93 @@
+"""Ctrl-C ends a command within two seconds, with one line, whenever it comes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SLOW = "import sys, time; sys.argv = ['tilewright']; from tilewright.cli import interruption; interruption.begin(); {}"
+KEPT = "interrupted: files written before are kept, nothing is half-written\n"
+
+
+def interrupted(code: str, times: int = 1) -> tuple[int, str, float]:
+    """Exit code, what was said and the seconds after Ctrl-C of a process that runs `code` once it has said "ready"."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW.format(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    start = time.monotonic()
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+    said = process.communicate(timeout=20)[1]
+    return process.returncode, said.removeprefix("\n"), time.monotonic() - start  # after ^C on a terminal
+
+
+def test_while_a_command_is_imported() -> None:
+    """At once, and without a traceback."""
+    assert interrupted("print('ready', flush=True); time.sleep(30)")[:2] == (130, KEPT)
+
+
+VERB = """
+from tilewright.cli import main as dispatch
+import click
+def wait():
+    print('ready', flush=True)
+    time.sleep(30)
+@click.command()
+def slow():
+    {}
+dispatch._LazyGroup.get_command = lambda self, context, name: slow
+dispatch.run(['map'])
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("wait()", KEPT),
+        ("\n    try: wait()\n    finally: time.sleep(30)", KEPT),
+        ("\n    while True:\n        try: wait()\n        except BaseException: pass", KEPT),
+        (
+            "\n    try: wait()\n    except KeyboardInterrupt as error:"
+            " raise dispatch.InterruptedRunError('shards are kept') from error",
+            "interrupted: shards are kept\n",
+        ),
+        (
+            "\n    import atexit, threading\n    atexit.register(time.sleep, 30)\n"
+            "    threading.Thread(target=time.sleep, args=(30,)).start()\n    wait()",
+            KEPT,
+        ),
+    ],
+)
+def test_in_a_verb(body: str, said: str) -> None:
+    """Also one that holds on to it, and where threads or what runs at the end would go on; two seconds, and the load of
+    the machine."""
+    code, told, seconds = interrupted(f"exec({VERB.format(body)!r})")
+    assert (code, told) == (130, said)
+    assert seconds < 2 + 8 * os.getloadavg()[0] / (os.cpu_count() or 1)
+
+
+def test_asked_twice_it_ends_at_once() -> None:
+    """Without waiting for what a verb does at its end."""
+    body = "\n    try: wait()\n    finally: time.sleep(30)"
+    assert interrupted(f"exec({VERB.format(body)!r})", times=2)[:2] == (130, KEPT)
+
+
+def test_the_command_itself(tmp_path: Path) -> None:
+    """`python -m tilewright`, at moments from its first import on: one line at most, and never a traceback of ours."""
+    command = [sys.executable, "-m", "tilewright", "map", "--hardware", "config/hardware/tpu_like.yaml", "--workload"]
+    command += ["config/workload/resnet18.onnx", "--mapping", "config/mapping/tpu_like.yaml", "-o", str(tmp_path)]
+    for delay_s in (0.25, 0.5):
+        process = subprocess.Popen([*command, "--no-store"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(delay_s)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=30)[1]
+        if process.returncode != -signal.SIGINT:  # Python itself had not begun
+            assert (process.returncode, said.splitlines()[-1:]) in [(130, [KEPT.strip()]), (0, said.splitlines()[-1:])]
+            assert "tilewright/cli" not in said
