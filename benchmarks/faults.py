@@ -143,7 +143,7 @@ def try_flips(results: Path, caches: Path, count: int, seed: int) -> Flips:
         bit = draw.randrange(8 * age.st_size)
         before = flip(path, bit)
         try:
-            damaged = {*verify_folder(results).problems} if path.is_relative_to(results) else {*damaged_caches(caches)}
+            damaged = _damaged(path, results, caches)
         finally:
             restore(path, before, age)
         name = path.relative_to(results if path.is_relative_to(results) else caches).as_posix()
@@ -154,6 +154,14 @@ def try_flips(results: Path, caches: Path, count: int, seed: int) -> Flips:
         else:
             found.missed.append(f"{name} bit {bit}")
     return found
+
+
+def _damaged(path: Path, results: Path, caches: Path) -> set[Path]:
+    """What is noticed where nothing but one file has changed."""
+    if not path.is_relative_to(results):
+        return {*damaged_caches(caches)}
+    beside = [other for other in path.parent.glob("*.json") if other != path]
+    return {*verify_folder(results, [path, *beside]).problems}
 
 
 def _kind(path: Path) -> str:

@@ -5,7 +5,7 @@ Files of the names that the pipeline gives to artifacts must have a seal, others
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -47,11 +47,11 @@ class Verified:
     """Damaged file -> what is wrong with it."""
 
 
-def verify_folder(folder: Path) -> Verified:
-    """Read every file in a folder that has a digest, and compare."""
+def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified:
+    """Read every file in a folder that has a digest, or those of `paths`, and compare."""
     files: list[Path] = []
     problems: dict[Path, Problem] = {}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.rglob("*") if paths is None else paths):
         if path.suffix not in IS_SEALED or not path.is_file() or path.name.startswith("."):
             continue
         name = path.relative_to(folder).as_posix()
