@@ -1,24 +1,28 @@
-"""Faults of files, and what becomes of results: flipped bits.
+"""Faults of files, and what becomes of results: flipped bits, and writes that fail.
 
 `faults.py flips` makes a project of tiny runs, flips one random bit at a time in its results and in a copy of the
 caches, and asks `tilewright store verify` what it notices; then it damages all files at once, runs the project again,
-and compares all bytes.
+and compares all bytes. `faults.py writes` runs `map`, `explore` and `fuse` again and again: each time another one of
+their calls that write fails (full disk, error of the disk, kill), and the run after that has to leave the same bytes.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(PROJECT), str(PROJECT / "lib")]
@@ -85,7 +89,7 @@ def make_run(root: Path) -> str:
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     """Every file of results, but for the report of Snakemake, which has times, and what belongs to the machine."""
-    left_out = ("report.html", "*.due", ".tilewright-lock*", "*.tmp")
+    left_out = ("report.html", "*.due", "*.tilewright-lock*", "*.tmp")
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {name: path.read_bytes() for name, path in files.items() if not _fits(name, left_out)}
 
@@ -212,6 +216,136 @@ def _note_copies(caches: Path) -> None:
         NotedFolder(folder, NUMBA_FILES).note()
 
 
+class FailingCalls:
+    """Stands for the module `os` where files are written: the call with a number fails, as it is said to."""
+
+    NAMES = ("fdopen", "fsync", "chmod", "replace")
+    """What makes, fills, keeps and names a file; of a stream, its writes."""
+
+    def __init__(self, number: int, fault: str) -> None:
+        self.number, self.fault, self.count = number, fault, 0
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(os, name)
+        if name not in self.NAMES:
+            return found
+
+        def call(*given: Any, **named: Any) -> Any:
+            self.step()
+            made = found(*given, **named)
+            return FailingStream(made, self) if name == "fdopen" else made
+
+        return call
+
+    def step(self) -> None:
+        """Count a call, and fail if it is the one."""
+        self.count += 1
+        if self.count == self.number:
+            if self.fault == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            code = getattr(errno, self.fault)
+            raise OSError(code, os.strerror(code))
+
+
+class FailingStream:
+    """A file that is being written: half of what a failing call should write is there."""
+
+    def __init__(self, stream: Any, calls: FailingCalls) -> None:
+        self.stream, self.calls = stream, calls
+
+    def __enter__(self) -> FailingStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, data: bytes) -> None:
+        """Half of the data, then all, with a call that may fail between."""
+        self.stream.write(data[: len(data) // 2])
+        self.stream.flush()
+        self.calls.step()
+        self.stream.write(data[len(data) // 2 :])
+
+
+def works_of(project: Path, folder: Path) -> dict[str, Callable[[], object]]:
+    """Verb -> a tiny run of it into a folder."""
+    import tilewright
+
+    config = project / "config"
+    tiny = {"workload": config / "workload/two_layers.yaml", "hardware": config / "hardware/wide.yaml"}
+    duo = {"workload": config / "workload/net.onnx", "hardware": config / "hardware/duo.yaml"}
+    return {
+        "map": lambda: tilewright.map(
+            **tiny, mapping=config / "mapping/free.yaml", output=folder / "map", store=folder / "store", lpf_limit=3
+        ),
+        "explore": lambda: tilewright.explore(config / "space/lanes.yaml", folder / "explore"),
+        "fuse": lambda: tilewright.fuse(**duo, output=folder / "fuse", nb_plans=4, lpf_limit=3),
+    }
+
+
+def in_child(work: Callable[[], object], calls: FailingCalls) -> tuple[int, int]:
+    """How a process ends that does the work with failing calls, and how many calls it made."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        from tilewright.artifacts import files
+        from tilewright.errors import InputError
+
+        files.os = calls  # type: ignore[attr-defined]
+        code = 0
+        try:
+            work()
+        except InputError:
+            code = 2
+        except BaseException:
+            code = 1
+        os.write(writer, str(calls.count).encode())
+        os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as told:
+        count = int(told.read() or b"0")
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), count
+
+
+def try_writes(verb: str, project: Path, folder: Path, faults: Sequence[str], every: int) -> list[str]:
+    """What is wrong after one call of a verb has failed, for every call, or every so many."""
+    wrong: list[str] = []
+    shutil.rmtree(folder, ignore_errors=True)
+    work = works_of(project, folder)[verb]
+    work()
+    expected = bytes_of(folder)
+    shutil.rmtree(folder)
+    calls = in_child(work, FailingCalls(0, ""))[1]
+    tried = 0
+    for fault in faults:
+        for number in range(1, calls + 1, every):
+            shutil.rmtree(folder, ignore_errors=True)
+            tried += 1
+            code, _ = in_child(work, FailingCalls(number, fault))
+            left = bytes_of(folder)
+            what = f"{verb}, call {number} of {calls}, {fault}"
+            if code == 1:
+                wrong.append(f"{what}: an internal error")
+            torn = [name for name, content in left.items() if content != expected.get(name)]
+            wrong += [f"{what}: {name} is torn" for name in torn]
+            work()
+            if bytes_of(folder) != expected:
+                wrong.append(f"{what}: the next run leaves other bytes")
+    print(f"{verb}: {tried} faults in {calls} calls, {len(wrong)} wrong", flush=True)
+    return wrong
+
+
+def writes(verbs: Sequence[str], faults: Sequence[str], every: int, folder: Path) -> int:
+    """The sub-command: how many faults there were."""
+    project = make_project(folder / "project")
+    wrong = [line for verb in verbs for line in try_writes(verb, project, folder / "results", faults, every)]
+    print("\n".join(wrong[:20]))
+    return len(wrong)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; 1 if there was a fault."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -221,9 +355,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked.add_argument("--rounds", type=int, default=3, help="runs of the project after a flip in every file")
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--folder", type=Path, help="an empty folder to work in, which is kept")
+    failing = verbs.add_parser("writes", help="let calls that write fail, one at a time")
+    failing.add_argument("--verbs", nargs="+", default=["map", "explore", "fuse"])
+    failing.add_argument("--faults", nargs="+", default=["ENOSPC", "EIO", "kill"])
+    failing.add_argument("--every", type=int, default=1, help="let only every so many calls fail")
+    failing.add_argument("--folder", type=Path, help="an empty folder to work in, which is kept")
     given = parser.parse_args(arguments)
     folder = given.folder or Path(tempfile.mkdtemp(prefix="tilewright-faults-"))
     try:
+        if given.verb == "writes":
+            return int(writes(given.verbs, given.faults, given.every, folder) > 0)
         return int(flips(given.count, given.seed, given.rounds, folder) > 0)
     finally:
         if given.folder is None:
