@@ -31,11 +31,9 @@ def interrupt_verb() -> None:
 
 
 def tell(line: str) -> None:
-    """Say that the command was interrupted, once."""
-    if not _is_told.is_set():
-        _is_told.set()
-        sys.stdout.flush()
-        os.write(2, f"{line}\n".encode())
+    """Say that the command was interrupted, and what is kept."""
+    _is_told.set()
+    print(line, file=sys.stderr, flush=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
