@@ -27,16 +27,21 @@ class NotedFolder:
     pattern: str
 
     def damaged(self) -> list[Path]:
-        """Files whose content nobody noted, and the note if a line of it is of no file; sorted."""
+        """Files that are not as noted, and the note if a line of it is of no file; sorted.
+
+        What was never noted, as by a process that still runs, is not damaged.
+        """
         noted, files = self._noted(), self._files()
-        found = [path for path in files if self._line(path) not in noted]
-        names = {path.relative_to(self.folder).as_posix() for path in files}
-        is_note_damaged = any(line[2 * _DIGEST_BYTES + 1 :] not in names for line in noted)
+        lines = {path: self._line(path) for path in files}
+        named = {_name(line) for line in noted}
+        found = [path for path, line in lines.items() if line not in noted and _name(line) in named]
+        is_note_damaged = not named <= {_name(line) for line in lines.values()}
         return sorted(found + [self.folder / NOTE] * is_note_damaged)
 
-    def delete_damaged(self) -> None:
+    def delete_untrusted(self) -> None:
         """Delete what is not as noted: a killed process left it, or it has changed."""
-        for path in self.damaged():
+        noted = self._noted()
+        for path in [path for path in self._files() if self._line(path) not in noted]:
             with contextlib.suppress(OSError):  # another process has deleted it, or the folder is read-only
                 path.unlink()
 
@@ -63,6 +68,11 @@ class NotedFolder:
             content = b""
         digest = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
         return f"{digest} {path.relative_to(self.folder).as_posix()}"
+
+
+def _name(line: str) -> str:
+    """The file that a line of a note is of."""
+    return line[2 * _DIGEST_BYTES + 1 :]
 
 
 def damaged_caches(caches: Path) -> list[Path]:
@@ -101,7 +111,7 @@ def after_digest_line(path: Path) -> bytes | None:
 def trust_as_noted(folder: Path, pattern: str) -> None:
     """Delete what is not as noted, and note what is there when the process ends."""
     noted = NotedFolder(folder, pattern)
-    noted.delete_damaged()
+    noted.delete_untrusted()
     atexit.register(noted.note)
 
 

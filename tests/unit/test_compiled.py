@@ -101,7 +101,7 @@ def test_damaged_files_of_numba_are_not_read(tmp_path: Path) -> None:
     assert damaged_caches(tmp_path) == []
     changed.write_bytes(b"Code of f.nbi")
     unknown.with_name("h.1.nbc").write_bytes(b"more")
-    assert damaged_caches(tmp_path) == [changed, unknown.with_name("h.1.nbc")]
+    assert damaged_caches(tmp_path) == [changed]
     note = numba / "digests.txt"
     note.write_text(note.read_text("utf-8").replace("a/f.1.nbc", "a/f.0.nbc"), "utf-8")
     assert note in damaged_caches(tmp_path)

@@ -13,7 +13,7 @@ from tilewright.artifacts.seals import REMEDY
 from tilewright.artifacts.verification import verify_folder
 from tilewright.cli.options import CACHES, DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.errors import ArtifactError, InputError, Problem
-from tilewright.noted_files import cache_files, damaged_caches
+from tilewright.noted_files import damaged_caches
 
 DEFAULT_RESULTS = Path("results")
 
@@ -108,7 +108,7 @@ def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
     caches = damaged_caches(CACHES)
     damaged = [*map(str, verified.problems), *map(str, caches)]
     problems = [*verified.problems.values(), *(Problem(f"cache is damaged; {REMEDY}", str(path)) for path in caches)]
-    return {"artifacts": len(verified.files) + len(cache_files(CACHES)), "damaged": damaged}, problems
+    return {"artifacts": len(verified.files), "damaged": damaged}, problems
 
 
 @command.command()
@@ -152,9 +152,11 @@ def _removed(files: Sequence[str]) -> Iterator[str]:
         yield file
 
 
-def store(action: str, folder: FilePath | None = None, *, remove_damaged: bool = False) -> dict[str, Any]:
+def store(
+    action: str, folder: FilePath | None = None, *, remove_damaged: bool = False, process: int | None = None
+) -> dict[str, Any]:
     """Look after stored results, as the verb does: "gc" deletes a store, "verify" reads every artifact of a folder,
-    "lock" takes its lock for this process, and "unlock" takes that away from a run that has ended.
+    "lock" takes its lock for a `process`, by default this one, and "unlock" takes that away from a run that has ended.
 
     What was deleted, as `files` and `bytes`; or how many `artifacts` there are, and which are `damaged`; or the `token`
     of the lock; or who was its `holder`. By default the folder is that of the verb. Raises InputError for another
@@ -167,7 +169,7 @@ def store(action: str, folder: FilePath | None = None, *, remove_damaged: bool =
         return _collect(DEFAULT_STORE if folder is None else Path(folder))
     results = DEFAULT_RESULTS if folder is None else Path(folder)
     if action == "lock":
-        return {"token": take(results, os.getpid(), "a process")}
+        return {"token": take(results, os.getpid() if process is None else process, "a process")}
     if action == "unlock":
         holder = take_away(results)
         return {"holder": None if holder is None else str(holder)}

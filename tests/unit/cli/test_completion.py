@@ -118,4 +118,7 @@ def test_verbs_are_listed_without_importing_them() -> None:
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True)
     listed, _, modules = done.stdout.partition("modules ")
     assert re.findall(r"plain,(\S+)", listed) == list(VERBS)
-    assert {name for name in modules.split() if name.startswith("tilewright.cli.")} == {"tilewright.cli.main"}
+    assert {name for name in modules.split() if name.startswith("tilewright.cli.")} == {
+        "tilewright.cli.main",
+        "tilewright.cli.interruption",
+    }
