@@ -51,6 +51,8 @@ OBJECTIVES: dict[str, Powers] = {
     "EDP": Powers(energy=1, latency=1),
 }
 """Objectives by name, in the order in which they are listed."""
+REDUCTION_OF = {objective: f"Minimal{objective[0].upper()}{objective[1:]}" for objective in OBJECTIVES}
+"""Objective -> the stage that keeps the best."""
 
 
 def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[Number, ...]:

@@ -231,10 +231,16 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )
-    from tilewright.report.run_text import coverage_lines, locality_lines, power_lines, range_lines
+    from tilewright.report.run_text import (
+        alternative_lines,
+        coverage_lines,
+        locality_lines,
+        power_lines,
+        range_lines,
+    )
     from tilewright.report.tables import proof_lines
 
-    told = (proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
+    told = (alternative_lines, proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
     for line in (line for lines in told for line in lines(summary)):
         click.echo(line)
     if verbose or not output:

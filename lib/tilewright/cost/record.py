@@ -209,6 +209,8 @@ class LayerRecord:
     """Mappings that were evaluated; None where none was searched."""
     search: dict[str, Any] = field(default_factory=dict, metadata=LEFT_OUT)
     """What the search engine says of itself."""
+    alternatives: int = field(default=0, metadata=LEFT_OUT)
+    """Further mappings that the stages gave back for the layer, of which this one counts."""
     core_is_changed: bool = field(default=False, metadata=LEFT_OUT)
     """True where a stage of the user's made another core of it."""
     memory_reach: MemoryReachRecord | None = field(default=None, metadata=LEFT_OUT)

@@ -4,7 +4,9 @@ and, in tables of many, which runs have none."""
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tilewright.errors import count_of
 from tilewright.hardware.system import lacks_unit
+from tilewright.objectives import REDUCTION_OF
 from tilewright.units import energy_text
 
 SHOWN_ROWS = 6
@@ -37,6 +39,18 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
 
 _WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}
 """Reason in a summary -> the same in words."""
+
+
+def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """How many mappings came back beside those that count, and which reduction would have kept one."""
+    if found := summary.get("alternatives"):
+        objective = summary["objective"]
+        reduction = REDUCTION_OF.get(objective, objective)
+        others, layers = count_of(found["mappings"], "further mapping"), count_of(found["distinct_layers"], "layer")
+        yield (
+            f"{others} of {layers} came back to Workload and {'is' if found['mappings'] == 1 else 'are'} not counted:"
+            f" of each layer the best by {objective} is; {reduction} right below Workload would keep that one alone"
+        )
 
 
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:

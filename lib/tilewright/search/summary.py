@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from tilewright.cost.energy_terms import energy_term_names
@@ -28,7 +29,7 @@ def summarize(
     coverage: dict[str, Any] | None = None,
     data_locality: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The summary of a mapped network; sums run in execution order, over all records that a layer has.
+    """The summary of a mapped network; sums run in execution order, over the record of each layer (`one_a_layer`).
 
     `coverage` says what of the work is costed (`mapping.runnable`); by default all that the workload has layers for.
     `data_locality` says what becomes of the data between layers.
@@ -49,6 +50,7 @@ def summarize(
         _certificate(records)
         | (data_locality or {})
         | ({"cost_ranges": ranges} if ranges else {})
+        | _alternatives(records)
         | {
             "workload": workload.name,
             "core": core.name,
@@ -85,6 +87,28 @@ def summarize(
             "layer_index": [[name, i] if count == 1 else [name, i, count] for name, i, count in placed],
         }
     )
+
+
+def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
+    """The first record of each layer, with the others among its alternatives: a network runs each layer once."""
+    kept: dict[int, LayerRecord] = {}
+    place_of: dict[str, int] = {}
+    for record in records:
+        names = tuple(name for name in record.names if name not in place_of)
+        for place in {place_of[name] for name in record.names if name in place_of}:
+            kept[place] = replace(kept[place], alternatives=kept[place].alternatives + 1)
+        if names:
+            place_of.update(dict.fromkeys(names, len(kept)))
+            layer = record.layer if record.layer.name in names else record.layer._replace(name=names[0])
+            same = names == record.names
+            kept[len(kept)] = record if same else replace(record, layer=layer, layer_names=names)
+    return tuple(kept.values())
+
+
+def _alternatives(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
+    """How many further mappings came back, of how many distinct layers; {} where each layer had one."""
+    counts = [record.alternatives for record in records if record.alternatives]
+    return {"alternatives": {"mappings": sum(counts), "distinct_layers": len(counts)}} if counts else {}
 
 
 def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:

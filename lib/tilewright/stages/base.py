@@ -115,6 +115,8 @@ class Stage(ABC):
     """Type of the results that it yields."""
     needs: ClassVar[tuple[str, ...]] = ()
     """Names of stages of which one must stand before it."""
+    takes_unmapped: ClassVar[bool] = False
+    """True if a layer that it is given must not have a spatial mapping yet."""
     observes: ClassVar[bool] = False
     """True if it only looks at the results that pass. Such a stage also sees results that come from the store."""
     exports: ClassVar[bool] = False
@@ -138,6 +140,14 @@ class Stage(ABC):
     def order_total(self, item: Any) -> int | None:
         """How many loop orders a temporal mapper will look at for `item`, for progress; None if nobody knows."""
         return None
+
+
+class Writer(Stage):
+    """A stage that writes files whose names are known from where it stands."""
+
+    @abstractmethod
+    def written(self, above_workload: bool, above_sum: bool) -> str:
+        """The files below the folder of exports, as a pattern."""
 
 
 class Change(Stage):

@@ -78,6 +78,7 @@ class RemoveUnusedMemory(Change):
 
     takes = LayerProblem
     gives = LayerProblem
+    takes_unmapped = True
     needs = ("SearchUnusedMemory",)
     stands_for = "RemoveUnusedMemoryStage, later ExploitInterLayerDataLocalityStage"
 

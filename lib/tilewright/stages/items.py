@@ -187,6 +187,8 @@ class TemporalProblem(PreparedProblem):
     """Position of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """The level boundaries that the mapping file gives for a complete ordering; () if it leaves them open."""
+    names: tuple[str, ...] = ()
+    """All layers of the network that have this problem."""
 
     @classmethod
     def of(
@@ -195,10 +197,11 @@ class TemporalProblem(PreparedProblem):
         ordering: tuple[TemporalOrderingEntry, ...] = (),
         candidate: int = 0,
         given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = (),
+        names: tuple[str, ...] = (),
     ) -> "TemporalProblem":
         """A prepared problem with what the search of its loop orders has to know."""
         own = {field.name: getattr(prepared, field.name) for field in fields(PreparedProblem)}
-        return cls(**own, ordering=ordering, candidate=candidate, given_boundaries=given_boundaries)
+        return cls(**own, ordering=ordering, candidate=candidate, given_boundaries=given_boundaries, names=names)
 
 
 @dataclass(frozen=True, eq=False)

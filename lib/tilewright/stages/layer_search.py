@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
+from tilewright.artifacts.digests import content_digest
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.search.progress import search_progress
 from tilewright.search.store import Store
 from tilewright.stages.base import Control, Rest
 from tilewright.stages.items import LayerProblem
-from tilewright.stages.layers import order_total, search_layer, sum_if_known
+from tilewright.stages.layers import order_total, search_alternatives, sum_if_known
 from tilewright.stages.user_stages import is_identified
 
 
@@ -39,6 +40,10 @@ class LayerSearch:
     """Key -> records of the mappings."""
     failures: dict[str, MappingError] = field(default_factory=dict)
     """Key -> why nothing fits."""
+    objective: str = "latency"
+    """What decides between several mappings of a problem where no stage does; the one that counts comes first."""
+    all_of_them: bool = True
+    """Whether the others are wanted as well; False: only how many there are."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -69,7 +74,7 @@ class LayerSearch:
     def _search_all(self, missing: list[LayerTask], search: Rest) -> None:
         if self.control.threads <= 1 or len(missing) <= 1:
             for task in missing:
-                self._finish(task, _attempt(search, task))
+                self._finish(task, self._attempt(search, task))
         else:
             self._search_in_threads(missing, search)
 
@@ -77,7 +82,7 @@ class LayerSearch:
         """The kernel releases the interpreter lock, so threads are enough."""
         with ThreadPoolExecutor(self.control.threads) as pool:
             pending: dict[Future[list[LayerRecord] | MappingError], LayerTask] = {
-                pool.submit(_attempt, search, task): task for task in missing
+                pool.submit(self._attempt, search, task): task for task in missing
             }
             try:
                 while pending:
@@ -90,9 +95,20 @@ class LayerSearch:
                     future.cancel()
                 raise
 
+    def _attempt(self, search: Rest, task: LayerTask) -> list[LayerRecord] | MappingError:
+        """The records of a layer, or why nothing fits."""
+        try:
+            return search_alternatives(search, task.problem, self.objective, all_of_them=self.all_of_them)
+        except MappingError as error:
+            return error
+
     def _take_from_store(self, task: LayerTask) -> bool:
         """Use an earlier result of this problem if there is one."""
-        stored = self.store.get(task.key) if self.store is not None else None
+        if self.store is None:
+            return False
+        stored = self.store.get(task.key)
+        if stored is not None and self.all_of_them and stored[0].alternatives:
+            stored = self.store.get(_key_of_all(task.key))
         if stored is not None:
             self.found[task.key] = stored
         return stored is not None
@@ -103,17 +119,17 @@ class LayerSearch:
             return
         self.found[task.key] = result
         if self.store is not None:
-            self.store.put(task.key, [_nameless(record) for record in result])
+            kept = [_nameless(record) for record in result]
+            self.store.put(task.key, kept[:1])
+            if len(kept) > 1:
+                self.store.put(_key_of_all(task.key), kept)
         if self.on_found is not None:
             self.on_found(task, result)
 
 
-def _attempt(search: Rest, task: LayerTask) -> list[LayerRecord] | MappingError:
-    """The records of a layer, or why nothing fits."""
-    try:
-        return search_layer(search, task.problem)
-    except MappingError as error:
-        return error
+def _key_of_all(key: str) -> str:
+    """Where all mappings of a problem are stored; under the key itself is the one that counts."""
+    return content_digest([key, "all"])
 
 
 def _nameless(record: LayerRecord) -> LayerRecord:

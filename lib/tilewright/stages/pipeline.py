@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tilewright import steps
 from tilewright.errors import InputError, KeyPath, Problem, Unused, nearest_name
-from tilewright.objectives import OBJECTIVES
+from tilewright.objectives import OBJECTIVES, REDUCTION_OF
 from tilewright.search.options import CoreSearchOptions, SearchEngine, SearchOptions
-from tilewright.stages.base import Control, Same, Stage, Types, run_stages, type_name
+from tilewright.stages.base import Control, Same, Stage, Types, Writer, run_stages, type_name
 from tilewright.stages.catalogue import CATALOGUES
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.stages.entries import Entry, Flow, hands_on, read_entries
-from tilewright.stages.items import OrderBatch, SpatialCandidate, TemporalProblem
+from tilewright.stages.items import LayerProblem, MappedWorkload, OrderBatch, SpatialCandidate, TemporalProblem
 from tilewright.stages.parameters import make_stage
 from tilewright.stages.places import moved, placed, problem_at
 from tilewright.unused import unused_option
@@ -41,7 +41,9 @@ class Placed:
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
     """What is wrong with the order of stages; one kind of fault at a time, since others often only follow from it."""
     return (
-        _items_that_do_not_fit(placed, flow) or _results_that_do_not_fit(placed, flow) or _missing_predecessors(placed)
+        _items_that_do_not_fit(placed, flow)
+        or _results_that_do_not_fit(placed, flow)
+        or [*_missing_predecessors(placed), *_files_written_twice(placed)]
     )
 
 
@@ -58,6 +60,10 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
             remedy = _remedy(kind.takes, index, placed, giver, flow)
             message = f"{kind.name()} takes {type_name(kind.takes)}, but gets {type_name(current)} from {giver}{remedy}"
             return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
+        if kind.takes_unmapped and issubclass(current, SpatialCandidate):
+            message = f"{kind.name()} takes layers without a spatial mapping, but {giver} has chosen one before"
+            remedy = "leave one of them out" if hands_on(kind, SpatialCandidate) else f"it belongs before {giver}"
+            return [problem_at(item.entry.place or _nearest_place(placed, index), f"{message}; {remedy}")]
         if kind.exports and current is OrderBatch:
             message = f"{kind.name()} would write a file for every batch of loop orders; put it before {giver}"
             return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
@@ -125,14 +131,30 @@ def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
     return found
 
 
+def _files_written_twice(placed: list[Placed]) -> list[Problem]:
+    """Stages that would write over the files of another one."""
+    sums = [index for index, item in enumerate(placed) if _is_one_of(item.kind.returns, MappedWorkload)]
+    networks = [index for index, item in enumerate(placed) if item.kind.gives is LayerProblem]
+    writers: dict[str, str] = {}
+    found = []
+    for index, item in enumerate(placed):
+        if not isinstance(item.stage, Writer):
+            continue
+        files = item.stage.written(any(index < other for other in networks), any(index < other for other in sums))
+        if files in writers:
+            message = f"{item.kind.name()} would write the same files as {writers[files]} before it, {files}"
+            remedy = "; give one of them a `folder` of its own"
+            found.append(problem_at(item.entry.place or _nearest_place(placed, index), message + remedy))
+        writers.setdefault(files, item.kind.name())
+    return found
+
+
 def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
     """Where a problem of a default stage is told: at the nearest entry that a person wrote."""
     others = sorted(range(len(placed)), key=lambda other: abs(other - index))
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
 
 
-REDUCTION_OF = {objective: f"Minimal{objective[0].upper()}{objective[1:]}" for objective in OBJECTIVES}
-"""Objective -> the stage that keeps the best."""
 MAPPER_OF = {engine: engine.capitalize() for engine in get_args(SearchEngine)}
 """Search engine -> the stage that hands on loop orders."""
 
@@ -326,6 +348,14 @@ def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any
     return {"objective": known[-1], **given} if known else given
 
 
+def _parsers_first(placed: list[Placed]) -> list[Placed]:
+    """Stages that take anything and stand among parsers behind them: parsers pass on all results, and run before."""
+    last = max((i for i, item in enumerate(placed) if item.kind.takes is Descriptions), default=-1)
+    looking = [item for item in placed[:last] if item.kind.takes is object and item.kind.gives is Same]
+    others = [item for item in placed[: last + 1] if item not in looking]
+    return [*others, *looking, *placed[last + 1 :]]
+
+
 def _with_what_goes_without_saying(
     placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
@@ -345,6 +375,7 @@ def _with_what_goes_without_saying(
             placed = [*parsers, *placed]
         elif not any(item.kind.takes is Descriptions and item.kind.gives is flow.problem for item in placed):
             placed = [*placed[: last + 1], parsers[-1], *placed[last + 1 :]]
+        placed = _parsers_first(placed)
     generators = [i for i, item in enumerate(placed) if hands_on(item.kind, SpatialCandidate)]
     if generators and not any(hands_on(item.kind, TemporalProblem) for item in placed):
         after = generators[-1] + 1

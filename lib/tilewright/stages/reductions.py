@@ -1,15 +1,16 @@
 """Stages that keep less than they get: the best mapping, the sum over a network, everything as one list."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tilewright.errors import InputError, Problem, count_of, some_of
 from tilewright.objectives import ranking
 from tilewright.search.batch import CostedBatch, first_of_the_best
-from tilewright.search.summary import summarize
+from tilewright.search.summary import one_a_layer, summarize
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.data_locality import locality_summary
 from tilewright.stages.descriptions import NetworkProblem
@@ -121,7 +122,7 @@ class MinimalEDP(OfObjective):
 class Sum(Stage):
     """Adds up the layers of a network, which run one after another, into its summary.
 
-    Where a layer has several records, all of them count.
+    A layer counts once: where stages in between yield several records of one, the first.
 
     Example: {drop: Sum}
     """
@@ -133,11 +134,22 @@ class Sum(Stage):
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
         """One result: all records with the totals."""
-        records = tuple(rest(item))
-        objective, model = what_is_minimised(rest.stages), model_of(rest.stages)
-        locality = locality_summary(item, records, model)
-        summary = summarize(item.workload, item.core, objective, model, records, item.coverage, locality)
-        yield MappedWorkload(records, summary)
+        yield summed(item, rest(item), rest.stages)
+
+
+def summed(item: NetworkProblem, found: Iterable[LayerRecord], stages: tuple[Stage, ...]) -> MappedWorkload:
+    """The network with its totals, from what `stages` have found. Raises InputError where layers are missing."""
+    records = one_a_layer(found)
+    known = {name for record in records for name in record.names}
+    wanted = [node.layer.name for node in item.workload.layers_in_order if node.layer is not None]
+    if missing := [name for name in wanted if name not in known]:
+        told = f"the pipeline passes on no record of {count_of(len(missing), 'layer')}, so there is no total"
+        raise InputError([Problem(f"{told}: {some_of(missing)}", path=item.workload.name)])
+    reduced = next((record.objective for record in records if record.alternatives), "")
+    objective, model = what_is_minimised(stages) or reduced, model_of(stages)
+    locality = locality_summary(item, records, model)
+    summary = summarize(item.workload, item.core, objective, model, records, item.coverage, locality)
+    return MappedWorkload(records, summary)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,12 @@ from tilewright.mapping.memory_reach import core_for
 from tilewright.search.evaluate import with_reach
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
-from tilewright.search.summary import summarize
 from tilewright.stages.base import Control, Rest, Stage
-from tilewright.stages.data_locality import locality_summary
 from tilewright.stages.descriptions import Descriptions, NetworkProblem, of_core
 from tilewright.stages.items import LayerProblem, LayerRecord, MappedWorkload
-from tilewright.stages.layers import model_of, search_layer, what_is_minimised
+from tilewright.stages.layers import search_layer
 from tilewright.stages.pipeline import Pipeline
+from tilewright.stages.reductions import summed
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.source import LAYERS, kind_of_source
@@ -60,7 +59,7 @@ def map_layer(
     stages = below_workload(default_pipeline(options).stages)
     control = Control(stop=stop) if progress is None else Control(advance=progress, stop=stop)
     own = core_for(layer, core, constraints)
-    record = search_layer(Rest(stages, control), LayerProblem(layer, own, constraints))[0]
+    record = search_layer(Rest(stages, control), LayerProblem(layer, own, constraints), options.objective)
     if constraints.memory_reach is None:
         return record
     return with_reach(record, core, own, layer, constraints.memory_operand_links)
@@ -103,11 +102,7 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
     networks = [result for result in results if isinstance(result, MappedWorkload)]
     if networks:
         return networks[0]
-    records = tuple(result for result in results if isinstance(result, LayerRecord))
-    objective, model = what_is_minimised(search.stages), model_of(search.stages)
-    locality = locality_summary(problem, records, model)
-    summary = summarize(problem.workload, problem.core, objective, model, records, problem.coverage, locality)
-    return MappedWorkload(records, summary)
+    return summed(problem, (result for result in results if isinstance(result, LayerRecord)), search.stages)
 
 
 def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:

@@ -154,6 +154,7 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
 
     takes = LayerProblem
     gives = SpatialCandidate
+    takes_unmapped = True
     stands_for = "SpatialMappingGeneratorStage"
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
@@ -226,7 +227,7 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
             self.part(BoundaryParameters, temporal_mapping_type=even),
             same_data_is_no_access=self.access_same_data_considered_as_no_access if same_data is None else same_data,
         )
-        return TemporalProblem.of(prepared, given.temporal_ordering, item.index, given.level_boundaries)
+        return TemporalProblem.of(prepared, given.temporal_ordering, item.index, given.level_boundaries, item.names)
 
     def _given(self, item: LayerProblem) -> Unrolling:
         """The spatial mapping of the mapping file, cut to what array and layer have room for."""
@@ -255,6 +256,7 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
 
     takes = LayerProblem
     gives = SpatialCandidate
+    takes_unmapped = True
     stands_for = "nothing; CustomSpatialMappingGeneratorStage in Stream"
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:

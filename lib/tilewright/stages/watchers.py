@@ -5,10 +5,11 @@ Most write for programs that read the output of zigzag-dse.
 The files go into the folder of exports, `results/single/<run>/exports/` in the pipeline. Nothing ever reads them back.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,33 +18,36 @@ from tilewright.artifacts.files import make_folder, write_atomically, writing
 from tilewright.cost.record import LayerRecord, record_row
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
-from tilewright.peers.zigzag.exports.files import (
-    write_complete_layer,
-    write_complete_network,
-    write_pickle,
-    write_simple,
+from tilewright.peers.zigzag.exports.files import write_complete_network, write_pickle, write_simple
+from tilewright.peers.zigzag.exports.results import (
+    COMPLETE,
+    SIMPLE,
+    complete_layer,
+    export_file_name,
+    json_text,
+    simple_result,
 )
-from tilewright.peers.zigzag.exports.results import SIMPLE, complete_layer, export_file_name, json_text
 from tilewright.report.records import OVERALL, layers_in_order
-from tilewright.search.batch import OrderBatch
-from tilewright.stages.base import Rest, Stage
+from tilewright.stages.base import Rest, Stage, Writer
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.items import Evaluations, LayerProblem, MappedWorkload, TemporalProblem
 from tilewright.stages.layers import records_of
+from tilewright.stages.reductions import Sum
+from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a pipeline something passes: for a whole network, or for one layer."""
+    """Where in a pipeline something passes: for a whole network, for a layer, or for a spatial mapping of one."""
 
-    name: str
-    """Of the layer, with the number of the spatial mapping where there are several; OVERALL for a network."""
     core: Core | None
     layers: dict[str, Layer]
     """By name."""
     names: tuple[str, ...] = ()
-    """The layers that share the problem of this layer."""
+    """The layers that share the problem of this layer; () for a network."""
+    candidate: int | None = None
+    """Position of the spatial mapping among those of the layer; None above the stages that choose one."""
     node_ids: dict[str, int] | None = None
 
     @classmethod
@@ -52,25 +56,43 @@ class Place:
         if isinstance(item, NetworkProblem):
             nodes = [node for node in item.workload.layers_in_order if node.layer is not None]
             layers = {node.layer.name: node.layer for node in nodes if node.layer is not None}
-            return cls(OVERALL, item.core, layers, (), {name: n.node_id for name, n in zip(layers, nodes, strict=True)})
-        if isinstance(item, OrderBatch):
-            item = item.problem
+            ids = {name: node.node_id for name, node in zip(layers, nodes, strict=True)}
+            return cls(item.core, layers, node_ids=ids)
         if not isinstance(item, LayerProblem | TemporalProblem):
-            return cls(OVERALL, None, {})
-        layer, candidate = item.layer, getattr(item, "index", getattr(item, "candidate", 0))
-        names = getattr(item, "names", ()) or (layer.name,)
-        return cls(
-            f"{layer.name}-{candidate}" if candidate else layer.name, item.core, dict.fromkeys(names, layer), names
-        )
+            return cls(None, {})
+        candidate = item.candidate if isinstance(item, TemporalProblem) else getattr(item, "index", None)
+        names = item.names or (item.layer.name,)
+        return cls(item.core, dict.fromkeys(names, item.layer), names, candidate)
 
-    @property
-    def is_network(self) -> bool:
-        """True for a whole network."""
-        return self.name == OVERALL and not self.names
+    def stem(self, layer: str, number: int = 1) -> str:
+        """How names of files begin for a mapping of a layer, `number`: the how manieth of those that pass here.
 
-    def file_name(self, file_name: str) -> str:
-        """The name of a file of this place: as it is for a network, after the layer's name for a layer."""
-        return file_name if self.is_network else f"{self.name.replace('/', '_')}_{file_name}"
+        The first is the layer's own: `conv`, `conv-2`, ... of a layer, `conv`, `conv-1`, `conv-2`, ... of its spatial
+        mappings, with `conv-1.2` for the second mapping of one.
+        """
+        name = file_name_of(layer)
+        if self.candidate is None:
+            return name if number == 1 else f"{name}-{number}"
+        if number > 1:
+            return f"{name}-{self.candidate}.{number}"
+        return f"{name}-{self.candidate}" if self.candidate else name
+
+    def file_names(self, file_name: str) -> list[str]:
+        """A file of this place: as it is named for a network, else for each layer after its name."""
+        return [f"{self.stem(name)}_{file_name}" for name in self.names] or [file_name]
+
+
+def file_name_of(layer: str) -> str:
+    """The name of a layer in names of files."""
+    return layer.replace("/", "_")
+
+
+class Named(NamedTuple):
+    """A mapping of a layer that passed, and how names of its files begin."""
+
+    layer: str
+    stem: str
+    record: LayerRecord
 
 
 class Passed:
@@ -101,11 +123,8 @@ class Passed:
         elif isinstance(result, LayerRecord):
             self.layers.append(result)
 
-    def named_records(self) -> list[tuple[str, LayerRecord]]:
-        """(layer, record) of everything that passed, layers of networks in execution order.
-
-        Further mappings of a layer have a number after its name.
-        """
+    def named_records(self) -> list[Named]:
+        """Everything that passed, layers of networks in execution order; no two stems are equal."""
         found = [
             (placed.name, placed.record)
             for network in self.networks
@@ -114,34 +133,84 @@ class Passed:
         found += [(name, record) for record in self.layers for name in record.layer_names]
         for record in records_of(self.evaluations, self.stages):
             found += [(name, record) for name in self.place.names]
-        return numbered(found)
+        counts: Counter[str] = Counter()
+        result = []
+        for name, record in found:
+            counts[name] += 1
+            result.append(Named(name, self.place.stem(name, counts[name]), record))
+        return result
 
 
-def numbered(found: list[tuple[str, LayerRecord]]) -> list[tuple[str, LayerRecord]]:
-    """The same, with `-2`, `-3`, ... after names that stood before."""
-    counts: dict[str, int] = {}
-    result = []
-    for name, record in found:
-        counts[name] = counts.get(name, 0) + 1
-        result.append((name if counts[name] == 1 else f"{name}-{counts[name]}", record))
-    return result
+def check_file_names(workload: Workload, numbered: bool) -> None:
+    """Raise InputError where files of two layers would be one; `numbered`: where several mappings of a layer may have
+    files, which have a number behind its name."""
+    names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
+    counts = Counter(map(file_name_of, names))
+    problems = []
+    for name in names:
+        stem, _, number = file_name_of(name).rpartition("-")
+        if counts[file_name_of(name)] > 1 or name == OVERALL:
+            what = "the whole network" if name == OVERALL else "another layer"
+            problems.append(Problem(f"{what} would be written to the same files", path=workload.name, value=name))
+        elif numbered and stem in counts and number.replace(".", "").isdigit():
+            message = f"mapping {number} of layer '{stem}' could be written to the same files"
+            problems.append(Problem(message, path=workload.name, value=name))
+    if problems:
+        raise InputError(problems)
+
+
+def _wrong_name(parameter: str, name: str) -> list[Problem]:
+    """What is wrong with the name of a file or a folder."""
+    if name and "/" not in name and not name.startswith("."):
+        return []
+    allowed = "a name without folders that does not begin with a dot"
+    return [Problem(f"not a {parameter.replace('_', ' ')}", path=parameter, value=repr(name), allowed=allowed)]
 
 
 @dataclass(frozen=True)
-class _Save(Stage):
+class _Save(Writer):
+    folder: str = field(default="", kw_only=True)
+    """Folder below that of the exports; a second stage that writes the same files needs one of its own."""
+
     observes = True
     exports = True
 
+    def __post_init__(self) -> None:
+        of_folder = _wrong_name("folder", self.folder) if self.folder else []
+        if problems := [*of_folder, *self.wrong_names()]:
+            raise InputError(problems)
+
+    def wrong_names(self) -> list[Problem]:
+        """What is wrong with further names of files."""
+        return []
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """The files that the stage writes, by where it stands."""
+        raise NotImplementedError
+
+    def written(self, above_workload: bool, above_sum: bool) -> str:
+        """The same with the folder."""
+        files = self.files(above_workload, above_sum)
+        return f"{self.folder}/{files}" if self.folder else files
+
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
         """Everything that comes back; files are written when all of it has."""
+        if isinstance(item, NetworkProblem):
+            above_sum = any(isinstance(stage, Sum) for stage in rest.stages)
+            if LAYER in self.files(True, above_sum):
+                check_file_names(item.workload, numbered=False)
         passed = Passed(item, rest)
         yield from passed.watch(rest(item))
-        make_folder(rest.control.exports)
-        self.write(passed, rest.control.exports)
+        folder = rest.control.exports / self.folder
+        make_folder(folder)
+        self.write(passed, folder)
 
     def write(self, passed: Passed, folder: Path) -> None:
         """Write the files."""
         raise NotImplementedError
+
+
+LAYER = "<layer>"
 
 
 @dataclass(frozen=True)
@@ -154,17 +223,25 @@ class SimpleSave(_Save):
 
     stands_for = "SimpleSaveStage"
 
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """One for the network, or one for each layer."""
+        return export_file_name(OVERALL if above_sum else LAYER, SIMPLE)
+
     def write(self, passed: Passed, folder: Path) -> None:
         """One file for the network, or one for each layer."""
         for network in passed.networks:
             write_simple(folder, network.summary)
+        of_layer: dict[str, list[Any]] = {}
         for record in passed.layers:
             for name in record.layer_names:
-                write_simple(folder, record, name)
-        pairs = [pair for found in passed.evaluations for pair in _pairs(found)]
+                of_layer.setdefault(name, []).append(simple_result(record))
         if passed.evaluations:
-            content: Any = pairs[0] if len(pairs) == 1 else pairs
-            write_atomically(folder / export_file_name(passed.place.name, SIMPLE), json_text(content))
+            pairs = [pair for found in passed.evaluations for pair in _pairs(found)]
+            for name in passed.place.names:
+                of_layer[name] = pairs
+        for name, pairs in of_layer.items():
+            content = pairs[0] if len(pairs) == 1 else pairs
+            write_atomically(folder / export_file_name(passed.place.stem(name), SIMPLE), json_text(content))
 
 
 def _pairs(found: Evaluations) -> list[dict[str, float]]:
@@ -181,10 +258,16 @@ class CompleteSave(_Save):
     """Saves the inputs and outputs of the cost model as JSON: below Sum of each layer (`<layer>_complete.json`), above
     it the sums over the network (`overall_complete.json`).
 
+    Where several mappings of a layer pass, each has a file (`<layer>-2_complete.json`).
+
     Example: {insert: CompleteSave, after: Workload}
     """
 
     stands_for = "CompleteSaveStage"
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """One for the network, or one for each layer."""
+        return export_file_name(OVERALL if above_sum else LAYER, COMPLETE)
 
     def write(self, passed: Passed, folder: Path) -> None:
         """One file for the network, or one for each layer."""
@@ -194,25 +277,30 @@ class CompleteSave(_Save):
         for network in passed.networks:
             write_complete_network(folder, network.records, network.summary, place.core, place.node_ids)
         if not passed.networks:
-            for name, record in passed.named_records():
-                write_complete_layer(folder, record, place.core, place.layers.get(name), name)
+            for name, stem, record in passed.named_records():
+                value = complete_layer(record, place.core, place.layers.get(name), name)
+                write_atomically(folder / export_file_name(stem, COMPLETE), json_text(value))
 
 
 @dataclass(frozen=True)
 class _Pickle(_Save):
     file_name: str = ""
 
-    def __post_init__(self) -> None:
-        if not self.file_name or "/" in self.file_name or self.file_name.startswith("."):
-            name, allowed = repr(self.file_name), "a name without folders that does not begin with a dot"
-            raise InputError([Problem("not a file name", path="file_name", value=name, allowed=allowed)])
+    def wrong_names(self) -> list[Problem]:
+        """What is wrong with the name of the file."""
+        return _wrong_name("file_name", self.file_name)
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """One for the network, or one for each layer."""
+        return self.file_name if above_workload else f"{LAYER}_{self.file_name}"
 
     def write(self, passed: Passed, folder: Path) -> None:
         """One pickle of plain dicts; those of single layers have the layer's name in front."""
-        write_pickle(folder / passed.place.file_name(self.file_name), self.values(passed))
+        for name, file_name in zip(passed.place.names or ("",), passed.place.file_names(self.file_name), strict=True):
+            write_pickle(folder / file_name, self.values(passed, name))
 
-    def values(self, passed: Passed) -> list[dict[str, Any]]:
-        """What is pickled."""
+    def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
+        """What is pickled of a layer, of all with ''."""
         raise NotImplementedError
 
 
@@ -228,13 +316,15 @@ class PickleSave(_Pickle):
 
     stands_for = "PickleSaveStage"
 
-    def values(self, passed: Passed) -> list[dict[str, Any]]:
-        """The complete object of every layer."""
+    def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
+        """The complete object of every mapping."""
         place = passed.place
         if place.core is None:
             return []
         return [
-            complete_layer(record, place.core, place.layers.get(name), name) for name, record in passed.named_records()
+            complete_layer(record, place.core, place.layers.get(name), name)
+            for name, _, record in passed.named_records()
+            if layer in ("", name)
         ]
 
 
@@ -251,7 +341,7 @@ class Dump(_Pickle):
 
     stands_for = "DumpStage"
 
-    def values(self, passed: Passed) -> list[dict[str, Any]]:
+    def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
         """Networks, then records, then evaluations."""
         networks = [
             {"summary": one.summary, "records": [record_row(r) for r in one.records]} for one in passed.networks
@@ -274,34 +364,35 @@ def _evaluations(found: Evaluations) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class PlotTemporalMappings(Stage):
+class PlotTemporalMappings(_Save):
     """Draws each mapping that passes: its loop nest over the memory levels of each operand
     (`<layer>_loop_nest.svg`, `.png`), and energy and latency of all as bars (`breakdown.svg`, `.png`).
 
-    Above Workload the bars are those of the whole network, below it of one layer.
+    Above Workload the bars are those of the whole network, below it of one layer. Where several mappings of a layer
+    pass, each has a figure (`<layer>-2_loop_nest.svg`).
 
     Example: {insert: PlotTemporalMappings, before: Workload}
     """
 
-    observes = True
-    exports = True
     stands_for = "PlotTemporalMappingsStage and VisualizationStage"
 
-    def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Everything that comes back; figures are drawn when all of it has."""
-        passed = Passed(item, rest)
-        yield from passed.watch(rest(item))
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """A figure of each layer."""
+        return f"{LAYER}_loop_nest.svg"
+
+    def write(self, passed: Passed, folder: Path) -> None:
+        """The figures of everything that came back."""
         from tilewright.report.figures import write_breakdown
         from tilewright.report.nest_figure import write_nest_figure
 
-        folder = rest.control.exports
-        make_folder(folder)
-        named = passed.named_records()
+        named, place = passed.named_records(), passed.place
         with writing(folder):
-            for name, record in named:
-                write_nest_figure(record, folder / f"{name.replace('/', '_')}_loop_nest", name)
-            records = [_called(name, record) for name, record in named]
-            write_breakdown(records, None, folder / passed.place.file_name("breakdown"))
+            for name, stem, record in named:
+                write_nest_figure(record, folder / f"{stem}_loop_nest", name)
+            for name, file_name in zip(place.names or ("",), place.file_names("breakdown"), strict=True):
+                records = [_called(stem, record) for layer, stem, record in named if name in ("", layer)]
+                if records:
+                    write_breakdown(records, None, folder / file_name)
 
 
 def _called(name: str, record: LayerRecord) -> LayerRecord:

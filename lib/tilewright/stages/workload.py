@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.artifacts.digests import content_digest
 from tilewright.cost.rates import core_figures
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, cause_of, count_of, indented, some_of
 from tilewright.hardware.core import Core
 from tilewright.mapping.memory_reach import core_for
+from tilewright.objectives import Goal
 from tilewright.profile import profile_by_name
 from tilewright.search.evaluate import with_reach
 from tilewright.stages.base import Change, Rest, Same, Stage
@@ -19,7 +21,9 @@ from tilewright.stages.data_locality import RemoveUnusedMemory
 from tilewright.stages.descriptions import NetworkProblem
 from tilewright.stages.items import Evaluations, LayerProblem
 from tilewright.stages.layer_search import LayerSearch, LayerTask
+from tilewright.stages.layers import what_is_minimised
 from tilewright.stages.user_stages import SearchIdentity
+from tilewright.stages.watchers import check_file_names
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]
@@ -51,8 +55,12 @@ def _told(failures: Sequence[Failure], core: str) -> str:
 
 
 @dataclass(frozen=True)
-class Workload(Stage):
+class Workload(Goal, Stage):
     """Maps every layer of a network in execution order; layers that pose the same problem are mapped once.
+
+    A layer has one mapping. Where several come back from the stages below, that one counts which the outermost
+    reduction below keeps, or without one the best by `objective`; the record says how many others there were
+    (`alternatives`). Stages below Workload see all of them, stages above it what counts.
 
     Finished layers are kept in the store, and are not searched again unless the layer, the core, what the mapping file
     says, or the stages below with their parameters and code have changed. Layers for which nothing fits are named
@@ -68,28 +76,34 @@ class Workload(Stage):
     stands_for = "WorkloadStage"
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[LayerRecord]:
-        """The records of each distinct problem, in the order of first use."""
+        """The record of each distinct problem, in the order of first use."""
         _check_names(item.workload, any(stage.exports for stage in rest.stages))
         observers, search = _split(rest)
-        tasks = _distinct_problems(item, search)
-        layers = LayerSearch(f"{item.workload.name} on {item.core.name}", search, _telling(item, search))
+        wanted = any(stage.observes for stage in observers.stages)
+        tasks = _distinct_problems(item, search, "" if _is_reduced(search) else self.objective)
+        title, tell = f"{item.workload.name} on {item.core.name}", _telling(item, search)
+        layers = LayerSearch(title, search, tell, objective=self.objective, all_of_them=wanted)
         layers.run(tasks)
         if layers.failures:
             failed = [(task.problem.names, layers.failures[task.key]) for task in tasks if task.key in layers.failures]
             raise MappingError(told_by_cause(failed, item.core.name))
         for task in tasks:
             # What only looks at results also sees those from the store, one layer after another.
-            end = _giving([_named(record, task, item, search) for record in layers.found[task.key]])
-            yield from replace(observers, end=end)(task.problem)
+            records = [_named(record, task, item, search) for record in layers.found[task.key]]
+            yield from list(replace(observers, end=_giving(records))(task.problem))[:1]
+
+
+def _is_reduced(search: Rest) -> bool:
+    """True where a stage of the search says which of several mappings is the best."""
+    return bool(what_is_minimised(search.stages))
 
 
 def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[LayerRecord]], None]:
-    """Tells whoever listens the records of a problem that was searched."""
+    """Tells whoever listens the record of a problem that was searched."""
 
     def tell(task: LayerTask, records: list[LayerRecord]) -> None:
         if search.control.on_record is not None:
-            for record in records:
-                search.control.on_record(_named(record, task, item, search))
+            search.control.on_record(_named(records[0], task, item, search))
 
     return tell
 
@@ -117,14 +131,12 @@ def _check_names(workload: graph.Workload, files: bool) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise InputError([Problem("two layers have this name", path=workload.name, value=name) for name in repeated])
-    counts = Counter(name.replace("/", "_") for name in names)
-    shared = [name for name in names if counts[name.replace("/", "_")] > 1]
-    if files and shared:
-        told = "another layer would be written to the same files"
-        raise InputError([Problem(told, path=workload.name, value=name) for name in shared])
+    if files:
+        check_file_names(workload, numbered=True)
 
 
-def _distinct_problems(item: NetworkProblem, search: Rest) -> list[LayerTask]:
+def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> list[LayerTask]:
+    """The problems, each under the key of its search and of the `objective` that decides where no stage does."""
     identity = SearchIdentity(search.stages)
     by_key: dict[str, LayerProblem] = {}
     names: dict[str, list[str]] = {}
@@ -134,6 +146,7 @@ def _distinct_problems(item: NetworkProblem, search: Rest) -> list[LayerTask]:
         given = item.mapping.constraints_for(node.layer)
         problem = LayerProblem(node.layer, core_for(node.layer, item.core, given), given, reach)
         key = identity.key_of(_as_searched(problem, search.stages))
+        key = content_digest([key, objective]) if objective else key
         by_key.setdefault(key, problem)
         names.setdefault(key, []).append(node.layer.name)
     return [LayerTask(key, replace(problem, names=tuple(names[key]))) for key, problem in by_key.items()]

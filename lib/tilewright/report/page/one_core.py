@@ -32,7 +32,14 @@ from tilewright.report.records import (
     work_text,
 )
 from tilewright.report.run_ledger import ENERGY, LATENCY
-from tilewright.report.run_text import assumption, coverage_lines, locality_lines, power_lines, range_lines
+from tilewright.report.run_text import (
+    alternative_lines,
+    assumption,
+    coverage_lines,
+    locality_lines,
+    power_lines,
+    range_lines,
+)
 from tilewright.report.text_tables import spatial_text
 
 MICRO = 1e6
@@ -87,6 +94,7 @@ def network_parts(found: Bottlenecks) -> dict[str, Any]:
 def _notes(summary: Summary) -> list[str]:
     assumed = assumption([summary])
     lines = [f"assumed: {assumed}"] if assumed else []
+    lines += alternative_lines(summary)
     lines += [*coverage_lines(summary)] if "coverage" in summary else []
     return [*lines, *locality_lines(summary), *power_lines(summary), *range_lines(summary)]
 

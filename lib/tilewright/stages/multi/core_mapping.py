@@ -15,13 +15,14 @@ from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.dataflows import constraints_on_core, refusal
 from tilewright.mapping.runnable import core_choice
-from tilewright.objectives import ranking
+from tilewright.objectives import OBJECTIVES, ranking
 from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
 from tilewright.search.options import CoreSearchOptions
 from tilewright.search.store import Store
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.items import LayerProblem
 from tilewright.stages.layer_search import LayerSearch, LayerTask
+from tilewright.stages.layers import what_is_minimised
 from tilewright.stages.multi.cost_rows import (
     OTHER,
     MappedCn,
@@ -116,7 +117,9 @@ def map_core(
         wanted = [(classes.classes[at], needs[at], reason) for at, reason in zip(places, reasons, strict=True)]
         plans = _plans(graph, system, wanted, identity)
         told = None if on_found is None else lambda task, records: on_found(task)
-        layers = LayerSearch(f"{graph.network} on {system.core.name}", search, told)
+        goal = kept if (kept := what_is_minimised(chosen)) in OBJECTIVES else options.objective
+        title = f"{graph.network} on {system.core.name}"
+        layers = LayerSearch(title, search, told, objective=goal, all_of_them=False)
         layers.run(_tasks(plans, layers))
         plans = [
             _with_more_streams(plan, graph.shapes[plan.cost_class.shape], needs[at], system, identity)
@@ -125,7 +128,7 @@ def map_core(
             for plan, at in zip(plans, places, strict=True)
         ]
         layers.run(_tasks(plans, layers))
-        known.update({keys[at]: _row(at, plan, layers, options) for plan, at in zip(plans, places, strict=True)})
+        known.update({keys[at]: _row(at, plan, layers, goal) for plan, at in zip(plans, places, strict=True)})
     return tuple(
         described(known[key], number, cost_class, graph.shapes[cost_class.shape])
         for number, (key, cost_class) in enumerate(zip(keys, classes.classes, strict=True))
@@ -297,7 +300,7 @@ def _with_partial_results(layer: Layer) -> Layer:
     return replace(layer, precision_bits=bits)
 
 
-def _row(number: int, plan: _Plan, layers: LayerSearch, options: CoreSearchOptions) -> CoreCostRow:
+def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreCostRow:
     """The row of the best mapping that was found, or of the reason why there is none."""
     if plan.reason:
         return CoreCostRow(number, plan.reason)
@@ -307,7 +310,7 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, options: CoreSearchOptio
         first = [attempt for attempt in plan.attempts if attempt.streams == streams and attempt.is_whole]
         told = [_told(layers.failures[attempt.task.key]) for attempt in first]
         return CoreCostRow(number, "; ".join(dict.fromkeys(told)))
-    return cost_row(number, min(found, key=lambda mapped: _rank(mapped, options)))
+    return cost_row(number, min(found, key=lambda mapped: _rank(mapped, objective)))
 
 
 def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
@@ -325,7 +328,7 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
     ]
 
 
-def _rank(mapped: MappedCn, options: CoreSearchOptions) -> tuple[float, ...]:
+def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
     """By what the search minimises, the off-chip memory included, of the latency what schedules count of it; of equal
     ones the whole latency, then that which streams least.
 
@@ -335,7 +338,7 @@ def _rank(mapped: MappedCn, options: CoreSearchOptions) -> tuple[float, ...]:
     # Off-loading overlaps with the next CN, by default: a schedule counts the cycles up to it (total1).
     parts = record.latency_breakdown_cycles
     until_off_loading = record.latency_cycles - parts["offloading"] - parts["drain"]
-    best = ranking(options.objective, record.energy_pj, until_off_loading)
+    best = ranking(objective, record.energy_pj, until_off_loading)
     return (*(float(value) for value in best), record.latency_cycles, len(mapped.streams))
 
 

@@ -11,6 +11,7 @@ from tilewright.fusion.graph import CnGraph
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.spatial_generation import cuts_by_array, note_cut_lanes
 from tilewright.mapping.yaml_reader import document_behind
+from tilewright.objectives import REDUCTION_OF
 from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stage_table import CORE
@@ -24,7 +25,7 @@ from tilewright.stages.multi.core_mapping import map_core
 from tilewright.stages.multi.cost_rows import class_needs
 from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
 from tilewright.stages.multi.slices import Slice
-from tilewright.stages.pipeline import REDUCTION_OF, Pipeline, search_entries
+from tilewright.stages.pipeline import Pipeline, search_entries
 from tilewright.stages.reductions import Reduction
 from tilewright.workload.graph import WorkloadNode
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.artifacts.files import make_folder, write_atomically
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Problem
 from tilewright.fusion.layer_splitting import SplitNetwork, open_model, split_layers
 from tilewright.fusion.tiling_options import SplitOptions
 from tilewright.hardware.system import MultiCoreAccelerator
@@ -41,6 +41,9 @@ class LayerSplitting(SplitOptions, Change):
 
     def change(self, item: Descriptions) -> Descriptions:
         """The descriptions with the split network. Problems are told together with those of the descriptions."""
+        if item.network is None and not item.problems:
+            message = "LayerSplitting has no network to split: put the stage that reads it before LayerSplitting"
+            return replace(item, problems=(Problem(message, path="pipeline"),))
         if not isinstance(item.accelerator, MultiCoreAccelerator) or item.network is None:
             return item  # the stage that puts everything together says why
         try:
