@@ -325,3 +325,25 @@ def test_stages_are_made_of_their_parameters() -> None:
         assert isinstance(stage, Stage)
         assert stage == type(stage)()
         assert hash(stage) == hash(type(stage)())
+
+
+INNER = ["SpatialMappingGeneratorStage", "MinimalLatencyStage", "LomaStage", "CostModelStage"]
+
+
+def test_one_reduction_inside_of_intra_core_mapping_is_enough(network: Path) -> None:
+    """Of what comes back for a CN the best counts, as with a reduction over spatial mappings."""
+    of_energy = ["MinimalEnergy", *INNER[:1], "MinimalEnergy", *INNER[2:]]
+    both, once, energy = (
+        run(network, [{"set": "IntraCoreMapping", "parameters": {"pipeline": pipeline}}])
+        for pipeline in (["MinimalLatencyStage", *INNER], INNER, of_energy)
+    )
+    assert (once.latency_cycles, once.summary["energy_pj"]) == (both.latency_cycles, both.summary["energy_pj"])
+    assert energy.summary["energy_pj"] <= both.summary["energy_pj"]
+
+
+def test_splitting_before_there_is_a_network_is_refused(network: Path) -> None:
+    """A pipeline in which LayerSplitting would do nothing says where it belongs."""
+    order = ["AcceleratorParserStage", "LayerSplittingStage", "StreamONNXModelParserStage"]
+    order += ["GenerateCNWorkloadHybridStage", "IntraCoreMappingStage", "InterCoreMappingStage"]
+    with pytest.raises(InputError, match="put the stage that reads it before LayerSplitting"):
+        run(network, order)
