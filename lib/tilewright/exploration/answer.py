@@ -87,7 +87,10 @@ class Answer:
         missing = self.exploration.missing
         part = f"{missing:,} designs are not evaluated yet: this is the answer of the others."
         compared, table = self.overall.compared, self.exploration.table
-        further = (_differing_clocks(compared, table), _missing_leakage(compared, table))
+        of_front = "" if self.overall.is_whole else "Of the designs on a front: "
+        further = (
+            of_front + told if (told := say(compared, table)) else "" for say in (_differing_clocks, _missing_leakage)
+        )
         return (*([part] if missing else []), *self.exploration.assumptions, *filter(None, further))
 
     @property
@@ -133,11 +136,12 @@ def answer_of(exploration: Exploration) -> Answer:
     """The answer from the table of results."""
     even = replace(exploration, table=uniform(exploration.table, exploration.value_names))
     table = even.table
+    outcomes = even.outcomes
     evaluated = int(table["index"].nunique())
     return Answer(
         even,
         fronts(even),
-        tuple(_counts(name, table[table["network"] == name]) for name in even.networks),
+        tuple(_counts(name, outcomes[outcomes["network"] == name]) for name in even.networks),
         tuple(_causes(even)),
         evaluated + sum(even.excluded.values()) + even.missing + even.settled,
     )
@@ -149,6 +153,16 @@ def known_measures(front: Front) -> tuple[str, ...]:
     return tuple(key for key in MEASURES if not compared[key].isna().any())
 
 
+def _measures_of_best(front: Front) -> tuple[str, ...]:
+    """The measures in which the best of all compared designs is among the rows: where these are of the front alone,
+    those that it is over, and the product of energy and latency where it is over both."""
+    known = known_measures(front)
+    if front.is_whole:
+        return known
+    over = {*front.objectives, *(("edp_pj_cycles",) if {"energy_pj", "latency_cycles"} <= {*front.objectives} else ())}
+    return tuple(key for key in known if key in over)
+
+
 def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
     """For each measure that is known the row of the best design, the first of equal ones; () without designs."""
     compared = front.compared
@@ -156,7 +170,7 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
         return ()
     return tuple(
         (key, {str(name): value for name, value in compared.loc[compared[key].idxmin()].items()})
-        for key in known_measures(front)
+        for key in _measures_of_best(front)
     )
 
 
@@ -166,7 +180,10 @@ def best_probability(front: Front, measure: str) -> float:
 
 
 def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
-    """The effect of each axis that has more than one value among the compared designs."""
+    """The effect of each axis that has more than one value among the compared designs; () where only those on a front
+    have rows, which tell no effect."""
+    if not front.is_whole:
+        return ()
     return tuple(Effect(axis, _effect(front, axis)) for axis in axis_names if front.compared[axis].nunique() > 1)
 
 
@@ -200,7 +217,7 @@ def _counts(network: str, rows: pandas.DataFrame) -> Counts:
 
 
 def _causes(exploration: Exploration) -> Iterator[Cause]:
-    table = exploration.table
+    table = exploration.outcomes
     for text, designs in exploration.excluded.items():
         yield Cause(EXCLUDED, text, designs, ())
     for status in (INVALID, INFEASIBLE):

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.errors import InputError, KeyPath, Problem, Problems, nearest_name, shown
-from tilewright.exploration.laws import Value, name_problem
-from tilewright.exploration.space import ODDS, RESULTS, USES, Axis
+from tilewright.exploration.columns import DESIGN, is_column
+from tilewright.exploration.laws import Value, name_problem, value_word
+from tilewright.exploration.space import Axis
 from tilewright.exploration.space_schema import AxisEntry
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.steps import NAME_PATTERN
@@ -64,7 +65,7 @@ def _exact(number: float) -> Decimal:
     return Decimal(str(number))
 
 
-NAME_COLUMN = "design"
+NAME_COLUMN = DESIGN
 LARGEST_SHEET_BYTES = 256 * 2**20
 _TRUTHS = {"true": True, "false": False}
 
@@ -185,8 +186,6 @@ def _repetitions(
             yield Problem(message.format(line=first[thing]), file, line, column)
 
 
-RESERVED = (*RESULTS, *USES, *ODDS, NAME_COLUMN, "network")
-"""Names of columns beside those of a space."""
 _RANGE = ("from", "to", "factor", "step")
 
 
@@ -249,7 +248,7 @@ class AxesReader:
 
     def check_name(self, path: KeyPath, name: str) -> None:
         """Record why a name cannot be that of an axis or a law."""
-        message = "means something else in tables of designs" if name in RESERVED else name_problem(name)
+        message = "means something else in tables of designs" if is_column(name) else name_problem(name)
         if message:
             self.problems.at(path, message, name)
 
@@ -279,6 +278,7 @@ class AxesReader:
         if "values" in entry.model_fields_set:
             self._refuse(path, entry, _RANGE, "is of a range, not with `values`")
             self.problems.repeated((*path, "values"), entry.values or (), "stands in the list before")
+            self._check_words((*path, "values"), entry.values or ())
             return tuple(dict.fromkeys(whole(entry.values)))
         given = entry.model_fields_set & set(_RANGE)
         if not given:
@@ -288,6 +288,13 @@ class AxesReader:
         if len(given & {"factor", "step"}) != 1:
             self.problems.at(path, "a range needs one of `factor` and `step`")
         return self._range(path, entry)
+
+    def _check_words(self, path: KeyPath, values: Sequence[Value | None]) -> None:
+        """Record values that tables could not tell from others, as the text "2" from the number 2."""
+        first: dict[str, Value] = {}
+        for place, value in enumerate(values):
+            if value is not None and first.setdefault(value_word(value), value) != value:
+                self.problems.at((*path, place), "is written in tables as another value of the list is", value)
 
     def _range(self, path: KeyPath, entry: AxisEntry) -> tuple[Value, ...]:
         first, last = getattr(entry, "from"), entry.to

@@ -62,14 +62,20 @@ class Points:
         return {index: row for row, index in enumerate(self.index.tolist())}
 
     @cached_property
-    def is_unmet(self) -> np.ndarray:
-        """bool [row, network] its results do not meet a constraint."""
-        found = np.zeros_like(self.is_ok)
+    def unmet(self) -> np.ndarray:
+        """object [row, network] the constraint that its results do not meet, or ''."""
+        found = np.full(self.is_ok.shape, "", dtype=object)
         if self.space.constraints_after:
             for row in np.flatnonzero(self.is_ok.any(axis=1)).tolist():
-                values = self.space.design(int(self.index[row])).values
+                values = self.space.values(int(self.index[row]))
                 for number in np.flatnonzero(self.is_ok[row]).tolist():
-                    found[row, number] = bool(self.space.unmet(values, self.results(row, number)))
+                    found[row, number] = self.space.unmet(values, self.results(row, number))
+        return found
+
+    @property
+    def is_unmet(self) -> np.ndarray:
+        """bool [row, network] its results do not meet a constraint."""
+        found: np.ndarray = self.unmet != ""
         return found
 
     def results(self, row: int, network: int) -> dict[str, float]:

@@ -269,7 +269,7 @@ def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
         return found
     networks = [front] if front < len(space.networks) else range(len(space.networks))
     for place in places.tolist():
-        values = space.design(int(rows.index[place])).values
+        values = space.values(int(rows.index[place]))
         for network in networks:
             energy, latency = float(rows.energy_pj[place, network]), float(rows.latency_cycles[place, network])
             results = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": energy * latency}

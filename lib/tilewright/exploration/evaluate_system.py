@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.cost.rates import time_and_power
 from tilewright.errors import InputError, MappingError
+from tilewright.exploration.columns import USES
 from tilewright.exploration.design_cost import (
     GRAPHS,
     NO_MAPPING,
@@ -24,7 +25,7 @@ from tilewright.exploration.design_cost import (
     reason_of_misfit,
 )
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
-from tilewright.exploration.space import USES, SystemOptions
+from tilewright.exploration.space import SystemOptions
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
 from tilewright.fusion.tiling import Tiling

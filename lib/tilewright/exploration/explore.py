@@ -23,7 +23,7 @@ from tilewright.exploration.shard import Row, ShardContent, ShardMaker, content_
 from tilewright.exploration.space import Space, SystemOptions
 from tilewright.exploration.space_reader import read_space
 from tilewright.processes import in_processes
-from tilewright.search.options import CoreSearchOptions, SearchOptions
+from tilewright.search.options import CoreSearchOptions, SearchOptions, loops_of_loma
 from tilewright.search.progress import Advance
 from tilewright.search.store import Store
 
@@ -35,7 +35,8 @@ def assumptions(space: Space) -> tuple[str, ...]:
     mapping = "" if space.mapping is None else " with what the mapping file fixes"
     search = (
         f"mapping of least {options.objective} that {_how(options)}{mapping};"
-        f" {_spatial_count(options) or 'all'} spatial mappings are tried where they are open."
+        f" {f'at most {count}' if (count := _spatial_count(options)) else 'all'} spatial mappings are tried where they"
+        " are open."
     )
     if isinstance(options, SystemOptions):
         return model, f"For each computation node on each core the {search}", *_of_systems(options)
@@ -50,9 +51,7 @@ def assumptions(space: Space) -> tuple[str, ...]:
 def _how(options: CoreSearchOptions) -> str:
     engine = options.temporal_mapping_search_engine
     how = {
-        "loma": f"all orders of at most {options.lpf_limit} loops"
-        if options.lpf_limit
-        else "all orders of all loop prime factors",
+        "loma": f"all orders of {loops_of_loma(options.lpf_limit)}",
         "salsa": f"simulated annealing, {options.salsa_restarts} x {options.salsa_iteration_number} steps",
         "exact": f"the exact search, {options.allocation} allocation",
     }[engine]
@@ -231,13 +230,12 @@ def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
     if not space.constraints_after:
         yield from ("" for _ in range(len(table)))
         return
-    names = space.value_names
     for row in table.to_dict("records"):
         if row["status"] != OK:
             yield ""
             continue
         results = {key: row[key] for key in MEASURES if row[key] == row[key]}
-        yield space.unmet({name: row[name] for name in names}, results)
+        yield space.unmet(space.values(int(row["index"])), results)
 
 
 def _counted_designs(space: Space, store: Store | None) -> Callable[[range], Counted]:

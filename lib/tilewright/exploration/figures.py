@@ -12,7 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tilewright.exploration.answer import Answer, Effect, effects, known_measures, values_text
-from tilewright.exploration.front import ON_FRONT, Front, drawn_rows, order_of_sample, spread
+from tilewright.exploration.columns import ON_FRONT
+from tilewright.exploration.front import Front, drawn_rows, order_of_sample, spread
 from tilewright.exploration.results import MEASURES, measure_text, value_text
 from tilewright.exploration.tables import front_line
 from tilewright.report.figure_layout import GREY, Unit, figure_style, save_figure, unit_for

@@ -10,13 +10,10 @@ from functools import cached_property
 import numpy as np
 import pandas
 
+from tilewright.exploration.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, USES
 from tilewright.exploration.front_odds import summed_columns, with_odds
 from tilewright.exploration.results import ALL_NETWORKS, MEASURES, OK, Exploration, energy_parts, latency_parts
-from tilewright.exploration.space import USES
 from tilewright.report.uncertainty import first_dominators, on_front
-
-ON_FRONT, DOMINATED_BY = "pareto", "dominated_by"
-LARGEST_ENERGY, LARGEST_LATENCY = "largest_energy_term", "largest_latency_part"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +26,8 @@ class Front:
     """What the designs are compared by."""
     without_area: int
     """Designs that would be compared but have no area, for which reason none is compared by area."""
+    compared_count: int
+    """Designs that were compared: as many as `compared` has, or more where there are rows of those on a front alone."""
     rows: pandas.DataFrame
     """By index of the design: columns as the table of results, and `pareto` (whether none dominates it), `dominated_by`
     (the first design on the front that does; '' also where it is not compared as it does not meet a constraint),
@@ -43,6 +42,11 @@ class Front:
     def members(self) -> pandas.DataFrame:
         """The designs on the front, the best in the first objective first, equal ones by index."""
         return self.rows[self.rows[ON_FRONT]].sort_values([*self.objectives, "index"], kind="stable")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are rows of all designs that were compared."""
+        return self.compared_count == len(self.compared)
 
     @property
     def note(self) -> str:
@@ -82,6 +86,7 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
         network,
         objectives,
         unknown,
+        exploration.compared_count(network) if exploration.others is not None else int(is_compared.sum()),
         with_odds(rows, objectives, is_whole=not exploration.settled).assign(
             **{
                 ON_FRONT: is_on_front,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-from tilewright.exploration.space import ODDS
+from tilewright.exploration.columns import ODDS
 from tilewright.report.uncertainty import Quantity, Ranges, front_shares, least_share
 from tilewright.search.cost_ranges import CostPart
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas
 
 from tilewright.artifacts.files import make_folder
 from tilewright.errors import InputError, Problem
@@ -100,7 +101,25 @@ def front_of_folder(
             advance(len(rows))
             found += rows
     _check_rows(points, [row for rows, _ in found for row in rows])
-    return CompleteFront(_exploration(space, points, content_of(space, found), certificate), certificate)
+    exploration = _exploration(space, points, content_of(space, found), certificate)
+    return CompleteFront(replace(exploration, others=_outcomes(points, costs)), certificate)
+
+
+def _outcomes(points: Points, costs: FamilyCosts) -> pandas.DataFrame:
+    """What came of each design, for each network."""
+    parts = [
+        pandas.DataFrame(
+            {
+                "index": points.index,
+                "network": network.name,
+                "status": costs.table[f"status_{number}"].to_numpy(dtype=object),
+                "reason": costs.table[f"reason_{number}"].fillna("").to_numpy(dtype=object),
+                "unmet": points.unmet[:, number],
+            }
+        )
+        for number, network in enumerate(points.space.networks)
+    ]
+    return pandas.concat(parts, ignore_index=True).sort_values("index", kind="stable", ignore_index=True)
 
 
 def _is_member(space: Space, certificate: Certificate) -> np.ndarray:

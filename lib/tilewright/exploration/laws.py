@@ -20,6 +20,19 @@ from tilewright.errors import nearest_name
 Value = int | float | str
 """Of an axis, of a law; true and false are whole numbers too."""
 
+LARGEST_WHOLE = 2**63 - 1
+"""Of whole numbers that tables hold exactly."""
+
+
+def value_word(value: Value) -> str:
+    """A value as a file would have it, in full: true, 16 (also of 16.0), 0.1."""
+    if isinstance(value, str):
+        return value
+    if value is True or value is False:
+        return str(value).lower()
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "ceil": math.ceil,

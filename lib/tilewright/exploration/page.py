@@ -24,7 +24,8 @@ from tilewright.exploration.answer import (
     known_measures,
     values_text,
 )
-from tilewright.exploration.front import DOMINATED_BY, ON_FRONT, Front, drawn_rows, order_of_sample
+from tilewright.exploration.columns import DOMINATED_BY, ON_FRONT
+from tilewright.exploration.front import Front, drawn_rows, order_of_sample
 from tilewright.exploration.results import (
     ENERGY,
     LATENCY,
@@ -121,8 +122,8 @@ def _view(
         "objectives": list(front.objectives),
         "measures": list(known_measures(front)),
         "note": front.note,
-        "with_results": len(front.rows),
-        "compared": len(front.compared),
+        "with_results": front.compared_count + int((front.rows["unmet"] != "").sum()),
+        "compared": front.compared_count,
         "front": len(front.members),
         "names": names,
         "state": np.where(rows["unmet"] == "", met, UNMET_CODE).tolist(),

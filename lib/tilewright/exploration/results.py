@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas
 import pyarrow
 import pyarrow.parquet
@@ -20,7 +21,8 @@ from tilewright.artifacts.files import write_atomically
 from tilewright.artifacts.seals import read_sealed, sealed_parquet
 from tilewright.cost.ledger import ACCESSES, term_words
 from tilewright.errors import ArtifactError, InputError, Problem
-from tilewright.exploration.space import ODDS, RESULTS, USES
+from tilewright.exploration.columns import ODDS, RESULTS, USES
+from tilewright.exploration.laws import LARGEST_WHOLE, value_word
 from tilewright.units import PICOJOULES_A_MICROJOULE
 
 OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
@@ -88,6 +90,22 @@ class Exploration:
     """Designs that are not evaluated yet, or not as the space says now, and have no rows."""
     settled: int = 0
     """Designs that are on no front, as a certificate tells, and have no rows."""
+    others: pandas.DataFrame | None = None
+    """What came of all designs that were evaluated, where `table` has some of them alone: `index`, `network`, `status`,
+    `reason` and `unmet`, a row for each design and network."""
+
+    @property
+    def outcomes(self) -> pandas.DataFrame:
+        """What came of every design that was evaluated, for each network: columns as in `others`."""
+        return self.table if self.others is None else self.others
+
+    def compared_count(self, network: str) -> int:
+        """Designs that have results and meet all constraints, for a network or for every one of them."""
+        rows = self.outcomes
+        if network != ALL_NETWORKS:
+            rows = rows[rows["network"] == network]
+        is_compared = (rows["status"] == OK) & (rows["unmet"] == "")
+        return int(is_compared.groupby(rows["index"]).all().sum())
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -99,16 +117,33 @@ def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataF
     """The table with numbers in all columns of measures, and in columns of values either numbers or texts."""
     changed: dict[str, Any] = {key: pandas.to_numeric(table[key]).astype("float64") for key in MEASURES}
     for name in value_names:
-        changed[name] = _numbers_or_texts(table[name])
+        given = table[name].tolist()
+        changed[name] = numbers_or_words(given, given).to_numpy()
     changed |= {key: table[key].fillna("") for key in ("reason", "unmet")}
     return table.assign(**changed).reset_index(drop=True)
 
 
-def _numbers_or_texts(column: pandas.Series) -> pandas.Series:
-    """A column of values; those that an invalid design does not have are NaN or ''."""
-    if all(isinstance(value, int | float) for value in column[column.notna()].unique().tolist()):
-        return pandas.to_numeric(column)
-    return column.map(str, na_action="ignore").fillna("").astype(object)
+def numbers_or_words(given: Sequence[Any], kinds: Sequence[Any]) -> pandas.Series:
+    """Values as a column of numbers where all of `kinds` are numbers, else of words; true and false are words.
+
+    Those that an invalid design does not have, None or NaN, are NaN or ''. Whole numbers that are too large for a table
+    are floating-point numbers.
+    """
+    known = [value for value in kinds if not _is_nothing(value)]
+    if any(isinstance(value, str | bool | np.bool_) for value in known):
+        words = ["" if _is_nothing(value) else value_word(_plain(value)) for value in given]
+        return pandas.Series(words, dtype=object)
+    is_large = any(abs(value) > LARGEST_WHOLE for value in known)
+    numbers = [np.nan if _is_nothing(value) else float(value) if is_large else value for value in given]
+    return pandas.Series(numbers, dtype=None if numbers else float)
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def energy_parts(columns: Sequence[str]) -> dict[str, str]:
@@ -136,8 +171,8 @@ def measure_text(key: str, value: float) -> str:
 
 def value_text(value: Any) -> str:
     """A value of a design as text, whole numbers without a decimal point and none with separators."""
-    if isinstance(value, str):
-        return value
+    if isinstance(value, str | bool | np.bool_):
+        return value_word(_plain(value))
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 

@@ -14,7 +14,7 @@ from tilewright.errors import InputError, Problem
 from tilewright.exploration.design_cost import DesignCost, DesignEvaluator, Sharing, reason_of
 from tilewright.exploration.front_odds import part_columns
 from tilewright.exploration.parts import SHARD_SCHEMA
-from tilewright.exploration.results import INVALID, read_stamped, write_stamped
+from tilewright.exploration.results import INVALID, numbers_or_words, read_stamped, write_stamped
 from tilewright.exploration.space import Design, Network, Space, SystemOptions
 from tilewright.hardware.core import Accelerator
 from tilewright.hardware.source import parse_accelerator
@@ -40,7 +40,6 @@ class ShardMaker:
     def __init__(self, space: Space, sharing: Sharing | None = None) -> None:
         self.space = space
         self.sharing = sharing or Sharing()
-        self._texts = {axis.name for axis in space.axes if any(isinstance(value, str) for value in axis.values)}
 
     @cached_property
     def evaluators(self) -> dict[str, DesignEvaluator]:
@@ -102,8 +101,8 @@ class ShardMaker:
         return accelerator
 
     def _row(self, design: Design, network: str, cost: DesignCost) -> Row:
-        values = {name: str(value) if name in self._texts else value for name, value in design.values.items()}
-        row = {"index": design.index, "design": self.space.design_name(design.index), **values, "network": network}
+        row = {"index": design.index, "design": self.space.design_name(design.index)}
+        row |= {**design.values, "network": network}
         row |= {"status": cost.status, "reason": cost.reason}
         row |= {"energy_pj": cost.energy_pj, "latency_cycles": float(cost.latency_cycles)}
         row |= {"edp_pj_cycles": cost.energy_pj * cost.latency_cycles, "area_mm2": cost.area_mm2}
@@ -131,7 +130,11 @@ def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardCon
     leading = ["index", "design", *space.value_names, "network", "status", "reason"]
     leading += ["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
     further = dict.fromkeys(key for row in rows for key in row if key not in leading)
-    return ShardContent(pandas.DataFrame(rows, columns=[*leading, *further]), excluded)
+    table = pandas.DataFrame(rows, columns=[*leading, *further])
+    for name in space.value_names:
+        given = [row.get(name) for row in rows]
+        table[name] = numbers_or_words(given, space.known_values.get(name, given))
+    return ShardContent(table, excluded)
 
 
 def write_shard(path: Path, content: ShardContent, digest: str, made_of: Mapping[str, Any]) -> None:

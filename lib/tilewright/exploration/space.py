@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.allocation.options import AllocationParameters
 from tilewright.artifacts.codec import encode
 from tilewright.errors import KeyPath, Problem, count_of
+from tilewright.exploration.columns import ODDS, RESULTS, USES
 from tilewright.exploration.laws import Expression, ExpressionError, Value
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.dotted_paths import with_values
@@ -60,13 +61,6 @@ def stated_options(options: SpaceOptions) -> dict[str, Any]:
     return found
 
 
-RESULTS = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
-"""What is known of a design and a network after evaluation: constraints and objectives name them."""
-USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
-"""What is told besides of designs of several cores: bits in memories on the chip at most, all together, were it at
-once; how full the fullest is; how much of what it could carry the link carries that is used most."""
-ODDS = ("energy_low_pj", "energy_high_pj", "area_low_mm2", "area_high_mm2", "front_probability")
-"""Further columns where costs have ranges."""
 MOST_KEPT = 2**16
 """Values of a formula that are kept, rather than computed for each design."""
 _TRIED = 1000
@@ -201,6 +195,25 @@ class Space:
         outline = self._outline(positions, found)
         hardware = {} if outline.problem else with_values(self.base, outline.settings)
         return Design(index, values, hardware, outline.excluded_by, outline.problem)
+
+    def values(self, index: int) -> dict[str, Value]:
+        """The values of the design at an index, as constraints use them. Raises IndexError."""
+        positions = self.positions(index)
+        outcomes = ((law, self._outcome(law.formula, positions)) for law in self.laws if law.path is None)
+        named = {law.key: outcome.value for law, outcome in outcomes if not outcome.problem}
+        return self._axis_values(positions) | named
+
+    @cached_property
+    def known_values(self) -> dict[str, tuple[Value, ...]]:
+        """Column of `value_names` -> the values that designs can have there, whichever designs there are in a table;
+        without laws of which there are too many."""
+        found = {axis.name: axis.values for axis in self.axes}
+        for law in self.laws:
+            if law.path is None and law.formula.is_kept:
+                ranges = [range(size if axis in law.formula.axes else 1) for axis, size in enumerate(self._sizes)]
+                outcomes = [self._outcome(law.formula, positions) for positions in itertools.product(*ranges)]
+                found[law.key] = tuple(outcome.value for outcome in outcomes if not outcome.problem)
+        return found
 
     def outline(self, index: int) -> Outline:
         """What the design at an index sets in the base. Raises IndexError."""

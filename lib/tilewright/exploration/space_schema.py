@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, PlainValidator, Tag, create_model
 from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.configuration.schema import parameter_schema
-from tilewright.exploration.laws import Value
+from tilewright.exploration.laws import LARGEST_WHOLE, Value
 from tilewright.exploration.space import DEFAULTS, KINDS
 from tilewright.parameters import parameters_of
 from tilewright.steps import NAME_PATTERN
@@ -33,7 +33,14 @@ def check_value(value: Any) -> Value:
     """A value that one axis or law can have. Raises FieldError."""
     if not isinstance(value, int | float | str) or value == "":
         raise FieldError("must be a number, text, true or false")
-    if isinstance(value, float) and not math.isfinite(value):
+    return value if isinstance(value, str) else _usual_number(value)
+
+
+def _usual_number(value: int | float) -> int | float:
+    """A number that tables can hold. Raises FieldError."""
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        raise FieldError("a whole number that is too large", f"{-LARGEST_WHOLE} to {LARGEST_WHOLE}")
+    if not math.isfinite(value):
         raise FieldError("must be a finite number")
     return value
 
@@ -42,9 +49,7 @@ def check_number(value: Any) -> int | float:
     """A number, which is not true or false. Raises FieldError."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FieldError("must be a number")
-    if not math.isfinite(value):
-        raise FieldError("must be a finite number")
-    return value
+    return _usual_number(value)
 
 
 def parse_paths(value: Any) -> tuple[str, ...]:

@@ -9,17 +9,25 @@ from typing import Any
 
 import pandas
 
+from tilewright.errors import count_of
 from tilewright.exploration.answer import Answer, Cause, best_designs, best_probability, values_text
-from tilewright.exploration.front import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, Front, spread
+from tilewright.exploration.columns import (
+    ASSUMES,
+    COMPARED_BY,
+    DOMINATED_BY,
+    LARGEST_ENERGY,
+    LARGEST_LATENCY,
+    ODDS,
+    OF_ALL,
+    ON_FRONT,
+)
+from tilewright.exploration.front import Front, spread
 from tilewright.exploration.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_ENERGY
 from tilewright.exploration.results import ALL_NETWORKS, MEASURES, measure_text
-from tilewright.exploration.space import ODDS
 from tilewright.report.text_tables import render, text_table, write_csv, write_parquet
 from tilewright.report.uncertainty import SAMPLES
 
 SPACE_STEM, FRONT_STEM = "space", "front"
-OF_ALL = "_all_networks"
-"""Ends the columns on all networks together."""
 _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 
 
@@ -51,11 +59,11 @@ def front_table(answer: Answer) -> pandas.DataFrame:
     """The designs on the fronts, network by network and at the end of all together, best first objective first;
     `assumes` says what the comparison takes for granted."""
     columns = [key for key in answer.overall.rows.columns if key not in ("status", "reason", "unmet", ON_FRONT)]
-    leading = ["network", "compared_by", "index", "design"]
+    leading = ["network", COMPARED_BY, "index", "design"]
     tables = [_with_objectives(front) for front in answer.fronts]
     columns = [*leading, *(key for key in columns if key not in (*leading, DOMINATED_BY))]
     assumed = " ".join(answer.assumptions)
-    return pandas.concat(tables, ignore_index=True)[columns].assign(assumes=assumed)
+    return pandas.concat(tables, ignore_index=True)[columns].assign(**{ASSUMES: assumed})
 
 
 def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
@@ -76,7 +84,7 @@ def _written(table: pandas.DataFrame, stem: Path) -> tuple[Path, ...]:
 
 
 def _with_objectives(front: Front) -> pandas.DataFrame:
-    return front.members.assign(compared_by=" ".join(front.objectives))
+    return front.members.assign(**{COMPARED_BY: " ".join(front.objectives)})
 
 
 MOST_ROWS, MOST_CAUSES = 20, 4
@@ -103,7 +111,8 @@ def design_counts_line(answer: Answer) -> str:
 def front_line(front: Front) -> str:
     """What a front is of, in one line."""
     by = ", ".join(MEASURES[key].words for key in front.objectives) or "nothing"
-    return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {len(front.compared):,} designs"
+    of = count_of(front.compared_count, "design")
+    return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {of}"
 
 
 def _counts(answer: Answer) -> str:

@@ -50,7 +50,18 @@ class LomaParameters(Parameters):
     """The search over all orders of few loops."""
 
     lpf_limit: PositiveCount | None = 6
-    """Most loop prime factors to permute; more are merged. null: none are merged."""
+    """Most loop prime factors to permute; more are merged, down to one loop for each loop dimension that iterates.
+    null: none are merged."""
+
+
+def loops_of_loma(lpf_limit: int | None) -> str:
+    """What loma permutes, in words: limits hold for factors, and no dimension is merged with another."""
+    if lpf_limit is None:
+        return "all loop prime factors"
+    return (
+        f"the loop prime factors of a layer, merged to at most {lpf_limit} loops, or to one for each loop dimension"
+        " that iterates where these are more"
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,8 +108,8 @@ class CoreSearchOptions(SalsaParameters, ExactParameters, LomaParameters, Bounda
     """Options of the search for the mapping of a layer, or of a computation node, on one core."""
 
     temporal_mapping_search_engine: SearchEngine = "loma"
-    """loma: all orders of at most `lpf_limit` loops; salsa: simulated annealing over orders of all prime factors;
-    exact: the optimum of the same orders, certified."""
+    """loma: all orders of the loops that `lpf_limit` leaves; salsa: simulated annealing over orders of all prime
+    factors; exact: the optimum of the same orders, certified."""
 
     def without_effect(self) -> dict[str, str]:
         """Parameters of search engines other than the one that is asked for, and why each has no effect."""
