@@ -10,8 +10,9 @@ Names are imported when first used, so that `import tilewright` stays cheap.
 """
 
 import sys
+from functools import cache
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from tilewright import bytecode
@@ -96,7 +97,18 @@ def __getattr__(name: str) -> Any:
     name = _OTHER_NAMES.get(name, name)
     if name not in _HOME_OF:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
-    return getattr(import_module(_HOME_OF[name]), name)
+    return _public(name)
+
+
+@cache
+def _public(name: str) -> Any:
+    """What is called so; of a function the one that tells arguments of another kind than it takes."""
+    found = getattr(import_module(_HOME_OF[name]), name)
+    if not isinstance(found, FunctionType):
+        return found
+    from tilewright.argument_kinds import told
+
+    return told(found, name)
 
 
 def __dir__() -> list[str]:

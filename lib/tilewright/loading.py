@@ -51,8 +51,9 @@ def load(path: FilePath) -> Any:
 
 
 def _folder(folder: Path) -> Any:
+    from tilewright.cli.folder_kinds import said_of_folder
     from tilewright.cli.run_ledgers import scheduled_run
-    from tilewright.cli.runs import is_multi_run, read_any_summary
+    from tilewright.cli.runs import read_any_summary
 
     if (folder / SUMMARY).is_file():
         flow, summary = read_any_summary(folder)
@@ -60,10 +61,9 @@ def _folder(folder: Path) -> Any:
     table = next((folder / name for name in _TABLE_FILES if (folder / name).is_file()), None)
     if table is not None:
         return _parquet(table)
-    if is_multi_run(folder):
-        raise InputError([Problem(f"the run has no schedule yet: {SUMMARY} is missing", str(folder))])
     below = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
-    raise InputError([Problem("is no folder of a run", str(folder), allowed=", ".join(below) or _ALLOWED)])
+    message = f"is no folder of a run: {said_of_folder(folder)}"
+    raise InputError([Problem(message, str(folder), allowed=", ".join(below) or _ALLOWED)])
 
 
 def _mapped(folder: Path, summary: dict[str, Any]) -> "MappedWorkload":

@@ -27,7 +27,7 @@ LEVELS = (
     ("peers", "entries"),
     ("configuration",),
     ("sources",),
-    ("stages",),
+    ("stages", "argument_kinds"),
     ("exploration", "depth_first", "fusion_search"),
     ("attention",),
     ("token_costs",),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath
+from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.front import CERTIFICATE, SPACE_PATH
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.errors import InputError, Problem
@@ -98,6 +99,9 @@ def _verdict(
     from tilewright.exploration.space_reader import read_space
     from tilewright.search.progress import search_progress
 
+    if not (folder / CERTIFICATE).is_file() and folder.is_dir() and kind_of_folder(folder) is not None:
+        message = f"no complete fronts: {said_of_folder(folder)}"
+        raise InputError([Problem(message, str(folder), allowed="a folder that `tilewright front` wrote")])
     source = space or _space_of(folder)
     read = read_space(source)
     with search_progress(None, read.name, show_progress, unit="steps", least=1) as advance:

@@ -8,7 +8,7 @@ import click
 from tilewright.artifacts.envelope import is_artifact, provenance, read_artifact, read_object, write_document
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, network_keywords, network_options
-from tilewright.cli.runs import is_multi_run, records_of
+from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.steps import ATTENTION, DEPTH_FIRST, LAYERS, SUMMARY
@@ -70,6 +70,8 @@ def check(
     from tilewright.report.checks import checks_document, failure_message
 
     run = Path(run)
+    if not any((run / name).is_file() for name in (DEPTH_FIRST, ATTENTION)):
+        existing_run(run)
     hardware, workload, mapping = (None if file is None else Path(file) for file in (hardware, workload, mapping))
     if is_multi_run(run):
         from tilewright.cli.check_multi import check_folder

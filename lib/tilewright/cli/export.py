@@ -7,8 +7,9 @@ import click
 
 from tilewright.artifacts.files import FilePath, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
-from tilewright.cli.runs import read_records, read_summary
+from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.errors import InputError, Problem
+from tilewright.steps import FIXED_MAPPING
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -92,7 +93,11 @@ def export(
     `form` is one of TEXTS or DATA. Raises ArtifactError for a folder without records, InputError where what a form
     needs is not given.
     """
-    run, output = Path(run), None if output is None else Path(output)
+    run, output = existing_run(Path(run)), None if output is None else Path(output)
+    if is_multi_run(run):
+        message = "is a run on several cores, and exports are of one core"
+        allowed = f"`tilewright report` has its tables, and {FIXED_MAPPING} is the mapping file that reproduces it"
+        raise InputError([Problem(message, str(run), allowed=allowed)])
     records = read_records(run)
     if form in TEXTS:
         text = _text(form, run, records, hardware)

@@ -18,7 +18,7 @@ from tilewright.cli.options import (
     only_option,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
-from tilewright.cli.runs import is_multi_run, read_records, read_summary
+from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.errors import InputError, Problem
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
@@ -77,7 +77,7 @@ def report(
     """
     options = figure()
     keep_font_cache_here()
-    run = Path(run)
+    run = existing_run(Path(run))
     directory = run / REPORT if output is None else Path(output)
     if is_multi_run(run):
         from tilewright.cli.report_multi import write_multi_report

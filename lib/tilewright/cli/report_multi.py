@@ -8,6 +8,7 @@ from tilewright.artifacts.files import make_folder, writing
 from tilewright.cli.options import FIGURES, TABLES, Part
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import (
+    ALLOCATION,
     CN_COLUMNS,
     CN_GRAPH,
     CORE_TABLE,
@@ -73,7 +74,8 @@ def _write_figures(
     off_chip, files = artifact.system.off_chip_core, artifact.names.core_files
     used = dict.fromkeys(name for core, name in enumerate(files) if core != off_chip)
     costs = {name: read_core_costs(cost_table(run / COSTS, name)) for name in used}
-    generations, front = read_generations(run / GENERATIONS), read_front(run / PARETO)
+    is_searched = (run / ALLOCATION).is_file()  # tilewright fuse finds cores in another way, and has no generations
+    search = (read_generations(run / GENERATIONS), read_front(run / PARETO)) if is_searched else None
     network = f"{artifact.names.network} on {artifact.names.accelerator}"
     make_folder(directory)
     with writing(directory):
@@ -83,8 +85,9 @@ def _write_figures(
         paths += write_energy_breakdown(view, directory / "energy", summary)
         paths += write_baselines_figure(summary, directory / "baselines")
         paths += write_cost_table_figure(costs, directory / "cost_table", network)
-        title = f"Search for the allocation of {network}"
-        paths += write_allocation_figure(generations, front, title, directory / "allocation", summary["lower_bound"])
+        if search is not None:
+            title = f"Search for the allocation of {network}"
+            paths += write_allocation_figure(*search, title, directory / "allocation", summary["lower_bound"])
     return paths
 
 

@@ -12,6 +12,7 @@ from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, write_atomically, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS
+from tilewright.errors import InputError, Problem
 from tilewright.report.run_text import FAILED, STALE
 from tilewright.steps import FRONT, SPACE, SUMMARY
 
@@ -68,6 +69,9 @@ def results(
     from tilewright.cli import config_files
     from tilewright.cli.config import read_config
 
+    if Path(config).is_dir():
+        message = "is a folder, and a configuration file is needed; `tilewright summarize` reads folders of runs"
+        raise InputError([Problem(message, str(config))])
     read = read_config(Path(config))
     if claim:
         with writing(read.results):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.artifacts.envelope import Artifact, read_artifact
 from tilewright.artifacts.files import existing_file
 from tilewright.artifacts.seals import REMEDY, read_sealed
+from tilewright.cli.folder_kinds import RUN, other_folder, said_of_folder
 from tilewright.errors import ArtifactError, InputError, Problem, nearest_name, some_of
 from tilewright.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SINGLE, SUMMARY
 
@@ -27,8 +28,11 @@ RESULTS = Path("results")
 
 
 def existing_run(folder: Path) -> Path:
-    """`folder` again. Raises InputError where nothing is there, with the run of that name that the pipeline made."""
+    """`folder` again. Raises InputError where nothing is there, with the run of that name that the pipeline made, and
+    ArtifactError where something else is there, with the verb for that."""
     if folder.exists():
+        if not any((folder / name).is_file() for name in (LAYERS, SCHEDULE)):
+            raise other_folder(folder)
         return folder
     places = [
         place / flow for place in (RESULTS, *sorted(RESULTS.glob("configurations/*"))) for flow in (SINGLE, MULTI)
@@ -83,8 +87,12 @@ def run_directories(directories: tuple[Path, ...]) -> list[Path]:
         else:
             found += sorted(path.parent for path in directory.glob(f"*/{SUMMARY}"))
     if not found:
-        places = ", ".join(map(str, directories))
-        raise ArtifactError([Problem(f"no finished run ({SUMMARY}) in {places}")])
+        raise ArtifactError(
+            [
+                Problem(f"no finished run ({SUMMARY}) in {place}, which {said_of_folder(place)}", allowed=RUN)
+                for place in directories
+            ]
+        )
     return found
 
 

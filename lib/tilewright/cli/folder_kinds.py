@@ -1,0 +1,102 @@
+"""What a folder holds that a verb was given in place of a run, and which verbs are for that."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tilewright.errors import ArtifactError, Problem
+from tilewright.steps import (
+    ALLOCATION,
+    ATTENTION,
+    BOTTLENECKS,
+    CN_GRAPH,
+    COURT,
+    DEPTH_FIRST,
+    EXPORTS,
+    FRONT,
+    FUSION,
+    LAYER_TABLE,
+    LAYERS,
+    SCHEDULE,
+    SPACE,
+    SUMMARY,
+)
+
+
+class FolderKind(NamedTuple):
+    """A kind of folder that a verb writes."""
+
+    files: tuple[str, ...]
+    """Patterns of files of which one is there."""
+    what: str
+    remedy: str
+    """Which verb is for it."""
+
+
+RUN = "a folder that `tilewright map`, `tilewright schedule` or `tilewright fuse` wrote"
+KINDS = (
+    FolderKind((SCHEDULE,), "a schedule without its summary", f"`tilewright schedule` writes {SUMMARY} beside it"),
+    FolderKind((ALLOCATION,), "an allocation, and the run has no schedule yet", "`tilewright schedule` makes the run of it"),
+    FolderKind((FUSION,), "a plan without its schedule", "`tilewright fuse` writes both"),
+    FolderKind(
+        (CN_GRAPH,),
+        "computation nodes, and the run has no schedule yet",
+        "`tilewright cost`, `allocate` and `schedule` make the run of them",
+    ),
+    FolderKind((LAYERS,), f"layers without {SUMMARY}", "`tilewright map` writes both; `tilewright compare` takes them"),
+    FolderKind((SUMMARY,), f"{SUMMARY} without the layers or the schedule of it", "the verb that wrote it writes both"),
+    FolderKind(
+        (f"{SPACE}.parquet", "shards"),
+        "designs that `tilewright explore` evaluated",
+        "`tilewright.load` reads their table, and `tilewright compare` takes FOLDER:DESIGN",
+    ),
+    FolderKind(
+        ("certificate.parquet", "costs/*.parquet"),
+        "complete fronts of `tilewright front`",
+        f"`tilewright certify` checks them, and `tilewright.load` reads {FRONT}.parquet",
+    ),
+    FolderKind(
+        (DEPTH_FIRST,),
+        "depth-first schedules of `tilewright depth-first`",
+        "`tilewright check` checks the certificates of `--optimum`, and `tilewright.load` reads the table",
+    ),
+    FolderKind((ATTENTION,), "attentions of `tilewright attention`", "`tilewright check` checks their certificates"),
+    FolderKind(("tokens.json", "tokens.csv"), "costs of tokens of `tilewright tokens`", "`tilewright.load` reads them"),
+    FolderKind((COURT,), "verdicts of `tilewright court`", "`tilewright.load` reads them"),
+    FolderKind(
+        (f"{BOTTLENECKS}.json", "advice.json", LAYER_TABLE, "differences.json"),
+        "what was said of a run, not the run",
+        "give the folder of the run itself",
+    ),
+    FolderKind(
+        ("*_simple.json", "*_complete.json", "*_loop_nest.svg"),
+        f"files that stages or `tilewright export` wrote ({EXPORTS})",
+        "give the folder of the run itself",
+    ),
+    FolderKind((f"*/{SUMMARY}",), "folders of runs", "give one of them"),
+    FolderKind(("*.yaml", "*.yml"), "YAML files", "`tilewright validate` reads them, and `tilewright map` makes runs"),
+)
+"""The first that fits counts."""
+
+
+def kind_of_folder(folder: Path) -> FolderKind | None:
+    """What a folder holds; None where nobody knows."""
+    return next((kind for kind in KINDS if any(next(folder.glob(name), None) for name in kind.files)), None)
+
+
+def said_of_folder(folder: Path) -> str:
+    """What lies at a path in place of a run, with the verb for it."""
+    if not folder.exists():
+        return "is not there"
+    if not folder.is_dir():
+        return "is a file, and no folder of a run"
+    kind = kind_of_folder(folder)
+    if kind is None:
+        nothing = next(folder.iterdir(), None) is None
+        what = "is empty" if nothing else "holds nothing that tilewright reads as a run"
+        return f"{what}: no such artifact as {LAYERS} or {SCHEDULE}"
+    return f"holds {kind.what}: {kind.remedy}"
+
+
+def other_folder(folder: Path, wanted: str = RUN) -> ArtifactError:
+    """The error for a folder that is none of a finished run."""
+    return ArtifactError([Problem(f"no finished run: {said_of_folder(folder)}", str(folder), allowed=wanted)])

@@ -1,0 +1,196 @@
+"""Every verb that takes a folder of results, given what every verb writes: it works, or a sentence says what the folder
+holds and which verb is for that. Every function of the Python interface, given every kind of result."""
+
+import contextlib
+import inspect
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tilewright
+import yaml
+from tilewright.cli.main import main
+
+from tests.unit.cli.multi_core import GA, cut_and_cost, given, inputs, write_network
+
+PROJECT = Path(__file__).resolve().parents[3]
+HARDWARE, MAPPING = (str(PROJECT / "config" / kind / "tpu_like.yaml") for kind in ("hardware", "mapping"))
+WORKLOAD = str(PROJECT / "tests" / "workflow" / "tiny" / "workload" / "two_layers.yaml")
+SPACE = {
+    "accelerator": str(PROJECT / "config" / "hardware" / "systolic" / "systolic.yaml"),
+    "networks": [WORKLOAD],
+    "axes": {"k": {"path": "memories.sram.r_cost", "values": [1, 2]}},
+    "options": {"lpf_limit": 2},
+}
+ONE_CORE, SEVERAL = "map", ("schedule", "fuse")
+RUNS = (ONE_CORE, *SEVERAL)
+MARKED = {
+    "allocate": "allocation.json",
+    "attention": "attention.json",
+    "depth_first": "depth_first.json",
+    "tokens": "tokens.json",
+    "court": "court.json",
+    "advise": "advice.json",
+    "vary": "wide.yaml",
+}
+"""Folders of which the name of a file says by what they were written."""
+REMEDY = {
+    "cns": "`tilewright cost`, `allocate` and `schedule`",
+    "allocate": "`tilewright schedule`",
+    "explore": "`tilewright compare` takes FOLDER:DESIGN",
+    "front": "`tilewright certify`",
+    "report": "give the folder of the run itself",
+    "explain": "give the folder of the run itself",
+    "export": "give the folder of the run itself",
+    "attention": "`tilewright check`",
+    "depth_first": "`tilewright check`",
+    "tokens": "`tilewright.load`",
+    "court": "`tilewright.load`",
+    "advise": "give the folder of the run itself",
+    "vary": "`tilewright validate`",
+    "empty": "is empty",
+    "file": "is a file",
+    "above": "give one of them",
+}
+"""What is written -> what is said of it where a run is needed."""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each verb that writes one."""
+    place = tmp_path_factory.mktemp("folders")
+    network = write_network(place)
+    space = place / "space.yaml"
+    space.write_text(yaml.safe_dump(SPACE))
+    described = ["--hardware", HARDWARE, "--mapping", MAPPING, "--workload", WORKLOAD]
+    run = str(place / "map")
+    assert main(["map", *described, "--lpf-limit", "2", "--no-store", "-o", run]) == 0
+    assert main(["report", run, "-o", str(place / "report")]) == 0
+    assert main(["explain", run, "-o", str(place / "explain")]) == 0
+    assert main(["export", run, "--format", "simple-json", "-o", str(place / "export")]) == 0
+    assert main(["explore", str(space), "-o", str(place / "explore")]) == 0
+    assert main(["front", str(space), "-o", str(place / "front")]) == 0
+    cut_and_cost(network, place / "schedule")
+    shutil.copytree(place / "schedule", place / "cns")
+    found = inputs(network, place / "schedule")
+    assert main(["allocate", *found, *GA, "-o", str(place / "schedule")]) == 0
+    allocation = str(place / "schedule" / "allocation.json")
+    assert main(["schedule", *found, "--allocation", allocation, "-o", str(place / "schedule")]) == 0
+    options = ["--nb-plans", "3", "--lpf-limit", "2"]
+    assert main(["fuse", *given(network), *options, "-o", str(place / "fuse")]) == 0
+    for name, file in MARKED.items():
+        (place / name).mkdir()
+        (place / name / file).write_text("{}")
+    (place / "empty").mkdir()
+    (place / "file").write_text("text")
+    (place / "above").mkdir()
+    shutil.copytree(place / "map", place / "above" / "one")
+    return place
+
+
+READERS: dict[str, tuple[list[str], tuple[str, ...]]] = {
+    "report": (["-o", "OUT/report"], RUNS),
+    "page": (["-o", "OUT/page.html"], (*RUNS, "above")),
+    "explain": ([], RUNS),
+    "advise": (["--no-search"], ()),
+    "check": ([], RUNS),
+    "export": (["-o", "OUT/mapping.yaml"], (ONE_CORE,)),
+    "summarize": ([], (*RUNS, "above")),
+    "pareto": ([], (*RUNS, "above")),
+    "results": ([], ()),
+    "certify": ([], ("front",)),
+}
+"""Verb -> its further arguments, and what it works on."""
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_every_verb_works_on_a_folder_or_says_what_it_holds(
+    verb: str, folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Never an internal error; a folder of something else is told with the verb for it."""
+    further, works_on = READERS[verb]
+    for name in (*RUNS, *REMEDY):
+        capsys.readouterr()
+        code = main([verb, str(folders / name), *(word.replace("OUT", str(tmp_path / name)) for word in further)])
+        said = capsys.readouterr()
+        if name in works_on:
+            assert code == 0, (verb, name, said.err)
+            continue
+        assert code == 2, (verb, name, said.err)
+        assert "internal error" not in said.err
+        if name in REMEDY and verb not in ("results", "certify", "check"):
+            assert REMEDY[name] in said.err, (verb, name, said.err)
+        elif verb in ("results", "certify"):
+            known = ("configuration", "`tilewright front`", "which space it is of")
+            assert any(words in said.err for words in known), (verb, name, said.err)
+
+
+def test_what_fuse_wrote_has_a_report(folders: Path, tmp_path: Path) -> None:
+    """All figures but that of a search for an allocation, which fuse does not make."""
+    assert main(["report", str(folders / "fuse"), "-o", str(tmp_path / "fuse")]) == 0
+    assert main(["report", str(folders / "schedule"), "-o", str(tmp_path / "schedule")]) == 0
+    names = [{path.name for path in (tmp_path / name).iterdir()} for name in ("fuse", "schedule")]
+    assert names[1] - names[0] == {"allocation.svg", "allocation.png"}
+    assert names[0] < names[1]
+
+
+def test_exports_of_several_cores_name_what_there_is(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their mapping file lies in the folder already."""
+    assert main(["export", str(folders / "schedule")]) == 2
+    assert "mapping.yaml is the mapping file that reproduces it" in capsys.readouterr().err
+
+
+def test_load_says_what_a_folder_holds(folders: Path) -> None:
+    """Runs and tables are read, anything else is told with the verb for it."""
+    for name in (*RUNS, "explore", "front"):
+        assert tilewright.load(folders / name) is not None
+    for name in ("cns", "export", "report", "attention", "empty"):
+        with pytest.raises(tilewright.InputError) as raised:
+            tilewright.load(folders / name)
+        assert REMEDY[name] in str(raised.value)
+
+
+NO_FUNCTIONS_OF_RESULTS = ("completion", "conformance", "court", "store", "validation", "warm_up")
+"""They take nothing, or look at what is installed here."""
+
+
+def test_functions_tell_of_what_they_cannot_take(
+    folders: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every public function, given each kind of result in place of its arguments: it works or raises our errors."""
+    monkeypatch.chdir(tmp_path)
+    mapped, scheduled = tilewright.load(folders / "map"), tilewright.load(folders / "schedule")
+    values = (
+        mapped,
+        scheduled,
+        tilewright.load(folders / "explore"),
+        mapped.records[0],
+        mapped.records,
+        mapped.summary,
+    )
+    values += (tilewright.parse_accelerator(HARDWARE), None, 3, b"bytes", "nowhere")
+    called = 0
+    for name in sorted(set(tilewright.__all__) - {*NO_FUNCTIONS_OF_RESULTS, "__version__"}):
+        function: Any = getattr(tilewright, name)
+        if inspect.isclass(function):
+            continue
+        needed = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
+        positional = [one for one in needed if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        for value in values:
+            keywords = {one.name: value for one in needed if one.kind is one.KEYWORD_ONLY}
+            with contextlib.suppress(tilewright.TilewrightError):
+                function(*[value] * len(positional), **keywords)
+            called += 1
+    assert called > 300
+
+
+@pytest.mark.parametrize("name", ["explain", "advise", "report", "check", "compare"])
+def test_results_in_place_of_a_folder_are_told(name: str, folders: Path) -> None:
+    """`tilewright.explain(mapped)` says which argument it is and what to give."""
+    mapped = tilewright.load(folders / "map")
+    arguments = [mapped, mapped] if name == "compare" else [mapped]
+    with pytest.raises(tilewright.InputError) as raised:
+        getattr(tilewright, name)(*arguments)
+    told = f"tilewright.{name} takes a path, not MappedWorkload; give the folder that its `output` wrote"
+    assert told in str(raised.value)
