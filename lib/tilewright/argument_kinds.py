@@ -79,7 +79,7 @@ def _kinds_of_text(text: str) -> tuple[Kind, ...]:
         elif base in ("dict", "Mapping"):
             found.append(("a table", lambda value: isinstance(value, Mapping)))
         elif base.isidentifier() and base[:1].isupper() and base not in ("Any", "PipelineSource", "Cores"):
-            found.append((base, lambda value, base=base: base in [kind.__name__ for kind in type(value).__mro__]))
+            found.append((base, _is_called(base)))
         else:
             return ()
     return tuple(found)
@@ -117,6 +117,11 @@ def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
     if isinstance(annotation, type):
         return ((annotation.__name__, lambda value: isinstance(value, annotation)),)
     return ()
+
+
+def _is_called(name: str) -> Callable[[Any], bool]:
+    """Whether the class of a value, or one that it is made of, has a name."""
+    return lambda value: name in [kind.__name__ for kind in type(value).__mro__]
 
 
 def _list_of(items: Sequence[Any]) -> Callable[[Any], bool]:

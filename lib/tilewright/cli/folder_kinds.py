@@ -35,7 +35,9 @@ class FolderKind(NamedTuple):
 RUN = "a folder that `tilewright map`, `tilewright schedule` or `tilewright fuse` wrote"
 KINDS = (
     FolderKind((SCHEDULE,), "a schedule without its summary", f"`tilewright schedule` writes {SUMMARY} beside it"),
-    FolderKind((ALLOCATION,), "an allocation, and the run has no schedule yet", "`tilewright schedule` makes the run of it"),
+    FolderKind(
+        (ALLOCATION,), "an allocation, and the run has no schedule yet", "`tilewright schedule` makes the run of it"
+    ),
     FolderKind((FUSION,), "a plan without its schedule", "`tilewright fuse` writes both"),
     FolderKind(
         (CN_GRAPH,),
