@@ -15,7 +15,7 @@ from tilewright.errors import KeyPath
 from tilewright.exploration.space_reader import CORES, SystemBase
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_paths import contained_cores
-from tilewright.hardware.dotted_paths import with_dots
+from tilewright.hardware.dotted_paths import path_text
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
 from tilewright.mapping.yaml_writer import as_entry
 from tilewright.units import BANDWIDTH_UNITS, NUMBER_PATTERN
@@ -120,7 +120,7 @@ def _changes(
                 continue
             also = tuple((other, after) for other in others)
             also += () if more else tuple(one for part in smallest for one in _narrower(document, part, after))
-            place = with_dots(document.dotted(path)), document.file, document.line_of(path)
+            place = path_text(document.data, path), document.file, document.line_of(path)
             is_sourced = _is_sourced(document.data, path)
             yield Change(kind, path, *place, before, after, more, also, is_sourced=is_sourced)
 

@@ -18,25 +18,69 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
     """The keys and list indices of a dotted path in the data of a hardware file, or what is wrong with it.
 
     Items of lists are called by their `name` (such as ports) or counted from 0: `sizes.0`, or `sizes[0]` as in
-    messages. The last key may be new in its table; what is above it, and items of lists, may not.
+    messages. Keys may have dots and brackets of their own. The last key may be new in its table; what is above it, and
+    items of lists, may not.
     """
-    *above, last = with_dots(path).split(".")
-    found: list[str | int] = []
-    for key in above:
-        step = _step(data, key)
-        if step is None:
-            return _no_such_key(data, key)
-        found.append(step)
-        data = data[step]
-    step = _step(data, last)
-    if step is None and isinstance(data, dict):
-        has_numbers = bool(data) and all(type(key) is int for key in data)
-        return (*found, int(last) if has_numbers and last.isdecimal() else last)
-    if step is None and isinstance(data, list):
-        return _no_such_key(data, last)
-    if step is None:
-        return Problem("not a table in the base, so nothing can be set in it", value=last)
-    return (*found, step)
+    found, data, rest = _walked(data, path.removeprefix("."))
+    if not rest:
+        return found
+    key, _, below = with_dots(rest).partition(".")
+    if below or isinstance(data, list):
+        return _no_such_key(data, key)
+    if not isinstance(data, dict):
+        return Problem("not a table in the base, so nothing can be set in it", value=key)
+    has_numbers = bool(data) and all(type(known) is int for known in data)
+    return (*found, int(key) if has_numbers and key.isdecimal() else key)
+
+
+def path_text(data: Any, path: KeyPath) -> str:
+    """The dotted path that `key_path` reads as these keys: items of lists by their `name`, else counted from 0."""
+    words = []
+    for key in path:
+        name = ""
+        if isinstance(data, list) and isinstance(key, int):
+            item = data[key]
+            own = item.get("name") if isinstance(item, dict) else None
+            is_first = not any(isinstance(other, dict) and other.get("name") == own for other in data[:key])
+            name = own if isinstance(own, str) and own and is_first else ""
+            data = item
+        elif isinstance(data, dict):
+            data = data.get(key)
+        words.append(name or str(key))
+    return ".".join(words)
+
+
+def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
+    """How far the words of a path lead: the keys, what is there, and the words that are left, '' at the end.
+
+    A key may have dots and brackets of its own, `reg.O[0]`: of keys with which the words begin the longest comes first
+    that leads to the end, or else as far as any.
+    """
+    if not text:
+        return (), data, ""
+    best: tuple[KeyPath, Any, str] = (), data, text
+    for word, key in sorted(_words_of(data), key=lambda pair: -len(pair[0])):
+        rest = text[len(word) :]
+        if not text.startswith(word) or (rest and rest[0] not in ".["):
+            continue
+        keys, reached, left = _walked(data[key], rest.removeprefix("."))
+        if len(left) < len(best[2]):
+            best = (key, *keys), reached, left
+        if not left:
+            break
+    return best
+
+
+def _words_of(data: Any) -> list[tuple[str, Any]]:
+    """(what a path may call it, key or index) of what is in a table or a list."""
+    if isinstance(data, dict):
+        return [(str(key), key) for key in data if str(key)]
+    if not isinstance(data, list):
+        return []
+    names = [(item.get("name"), index) for index, item in enumerate(data) if isinstance(item, dict)]
+    named = [(name, index) for name, index in names if isinstance(name, str) and name]
+    counted = [(word, index) for index in range(len(data)) for word in (f"[{index}]", str(index))]
+    return [*named, *counted]
 
 
 def with_dots(path: str) -> str:
@@ -69,17 +113,6 @@ def keys_of(data: Any) -> list[str]:
         return []
     names = [str(item["name"]) for item in data if isinstance(item, dict) and "name" in item]
     return names or [str(index) for index in range(len(data))]
-
-
-def _step(data: Any, key: str) -> str | int | None:
-    """The key or index of what a path calls `key`; None if there is none."""
-    if isinstance(data, dict):
-        return next((known for known in (key, *data) if known in data and str(known) == key), None)
-    if isinstance(data, list):
-        named = (index for index, item in enumerate(data) if isinstance(item, dict) and item.get("name") == key)
-        counted = int(key) if key.isdecimal() and int(key) < len(data) else None
-        return next(named, counted)
-    return None
 
 
 def _no_such_key(data: Any, key: str) -> Problem:

@@ -1,0 +1,62 @@
+"""Keys that `advise` prints are paths that spaces read, whatever keys a file has."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tilewright.exploration.changes import possible_changes
+from tilewright.hardware.dotted_paths import key_path, path_text, with_values
+from tilewright.yamlfile import YamlDocument, load_yaml
+
+CONFIG = Path(__file__).resolve().parents[3] / "config" / "hardware"
+FILES = sorted(path for path in CONFIG.rglob("*.y*ml") if "memories" in (load_yaml(path).data or {}))
+ODD = {
+    "memories": {
+        "reg.O[0]": {"size": 32, "ports": [{"name": "rw.1", "bandwidth_max": 16}]},
+        "reg": {"O": {"size": 1}, "size": 2},
+        "2 MB/SRAM": {
+            "size": 64,
+            "ports": [{"bandwidth_max": 8}, {"name": "w", "bandwidth_max": 8}, {"name": "w", "bandwidth_max": 9}],
+        },
+    },
+    "operational_array": {"sizes": [8, 4]},
+}
+
+
+def leaves(data: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Paths of all values."""
+    if isinstance(data, dict):
+        return [one for key, value in data.items() for one in leaves(value, (*path, key))]
+    if isinstance(data, list):
+        return [one for index, value in enumerate(data) for one in leaves(value, (*path, index))]
+    return [path]
+
+
+def test_there_are_files() -> None:
+    """The shipped ones of one core."""
+    assert len(FILES) > 5
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+def test_every_key_of_advice_is_read_back(file: Path) -> None:
+    """Each leads to the number that it names, and to no other."""
+    document = load_yaml(file)
+    for change in possible_changes(document, Fraction(2)):
+        assert key_path(document.data, change.key) == change.path
+    for path in leaves(document.data):
+        assert key_path(document.data, path_text(document.data, path)) == path
+
+
+def test_keys_with_dots_and_brackets_are_read_back() -> None:
+    """`memories.reg.O[0].size` is of the memory of that name; a new key of it may be set, unknown ones are told."""
+    for path in leaves(ODD):
+        assert key_path(ODD, path_text(ODD, path)) == path
+    assert key_path(ODD, "memories.reg.O[0].size") == ("memories", "reg.O[0]", "size")
+    assert key_path(ODD, "memories.reg.O.size") == ("memories", "reg", "O", "size")
+    assert key_path(ODD, "memories.reg.O[0].ports.rw.1.bandwidth_max")[-2:] == (0, "bandwidth_max")  # type: ignore[index]
+    assert key_path(ODD, "operational_array.sizes[1]") == ("operational_array", "sizes", 1)
+    assert key_path(ODD, "memories.reg.O[0].r_cost") == ("memories", "reg.O[0]", "r_cost")
+    assert "no such key" in str(key_path(ODD, "memories.nothing.size"))
+    changes = possible_changes(YamlDocument("odd.yaml", ODD, {}), Fraction(2))
+    assert [key_path(ODD, change.key) for change in changes] == [change.path for change in changes]
+    assert with_values(ODD, [(key_path(ODD, "memories.2 MB/SRAM.size"), 7)])["memories"]["2 MB/SRAM"]["size"] == 7  # type: ignore[list-item]
