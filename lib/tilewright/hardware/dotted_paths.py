@@ -3,6 +3,7 @@
 The text of a hardware or mapping file with values in other places: comments, order and units stay as written.
 """
 
+import contextlib
 import copy
 import re
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tilewright.errors import KeyPath, Problem, nearest_name
+from tilewright.errors import InputError, KeyPath, Problem, nearest_name
 from tilewright.yamlfile import parse_yaml
 
 
@@ -131,10 +132,70 @@ def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
     data are always those of the file with these values alone changed.
     """
     wanted = with_values(parse_yaml(text).data, changes)
-    edited = _edited(text, changes)
-    if edited is not None and parse_yaml(edited).data == wanted:
-        return edited
+    for edit in (_edited_beside_aliases, _edited):
+        edited = edit(text, changes)
+        with contextlib.suppress(InputError):  # an alias of which the anchor went
+            if edited is not None and parse_yaml(edited).data == wanted:
+                return edited
     return yaml.safe_dump(wanted, sort_keys=False, default_flow_style=None, width=118, allow_unicode=True)
+
+
+def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str | None:
+    """The text with one scalar replaced: an alias alone where it stands, and of a value with an anchor the value, while
+    the first alias of it gets anchor and old value; None for several changes, and where no scalar stands."""
+    if len(changes) != 1:
+        return None
+    (path, value), events = changes[0], list(yaml.parse(text, Loader=_LOADER))
+    place = _event_at(events, path)
+    if place is None or not isinstance(events[place], yaml.ScalarEvent | yaml.AliasEvent):
+        return None
+    event: Any = events[place]
+    start, end = event.start_mark.index, event.end_mark.index
+    edits = [(start, end, _scalar(value))]
+    if isinstance(event, yaml.ScalarEvent) and event.anchor:
+        later = (one for one in events[place:] if isinstance(one, yaml.AliasEvent) and one.anchor == event.anchor)
+        if (alias := next(later, None)) is not None:
+            edits.append((alias.start_mark.index, alias.end_mark.index, text[start:end]))
+    for first, last, written in sorted(edits, reverse=True):
+        text = text[:first] + written + text[last:]
+    return text
+
+
+def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
+    """The event of the value at a path; None where an alias stands above it, or nothing."""
+    place = next((at for at, one in enumerate(events) if isinstance(one, yaml.DocumentStartEvent)), -1) + 1
+    for key in path:
+        if isinstance(events[place], yaml.MappingStartEvent):
+            found, at = None, place + 1
+            while not isinstance(events[at], yaml.MappingEndEvent):
+                value = _after(events, at)
+                if getattr(events[at], "value", None) == str(key):
+                    found = value
+                at = _after(events, value)
+        elif isinstance(events[place], yaml.SequenceStartEvent) and isinstance(key, int):
+            at, found = place + 1, None
+            for _ in range(key):
+                if isinstance(events[at], yaml.SequenceEndEvent):
+                    break
+                at = _after(events, at)
+            found = None if isinstance(events[at], yaml.SequenceEndEvent) else at
+        else:
+            return None
+        if found is None:
+            return None
+        place = found
+    return place
+
+
+def _after(events: Sequence[Any], place: int) -> int:
+    """Where the next value begins."""
+    depth = 0
+    while True:
+        depth += isinstance(events[place], yaml.CollectionStartEvent)
+        depth -= isinstance(events[place], yaml.CollectionEndEvent)
+        place += 1
+        if depth == 0:
+            return place
 
 
 def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tilewright.exploration.changes import possible_changes
-from tilewright.hardware.dotted_paths import key_path, path_text, with_values
-from tilewright.yamlfile import YamlDocument, load_yaml
+from tilewright.hardware.dotted_paths import changed_text, key_path, path_text, with_values
+from tilewright.yamlfile import YamlDocument, load_yaml, parse_yaml
 
 CONFIG = Path(__file__).resolve().parents[3] / "config" / "hardware"
 FILES = sorted(path for path in CONFIG.rglob("*.y*ml") if "memories" in (load_yaml(path).data or {}))
@@ -60,3 +60,26 @@ def test_keys_with_dots_and_brackets_are_read_back() -> None:
     changes = possible_changes(YamlDocument("odd.yaml", ODD, {}), Fraction(2))
     assert [key_path(ODD, change.key) for change in changes] == [change.path for change in changes]
     assert with_values(ODD, [(key_path(ODD, "memories.2 MB/SRAM.size"), 7)])["memories"]["2 MB/SRAM"]["size"] == 7  # type: ignore[list-item]
+
+
+ANCHORED = """\
+name: anchored  # a comment
+memories:
+  one: {size: &cap 64, r_cost: &e 5, w_cost: *e}
+  two:
+    size: *cap  # another comment
+    r_cost: *e
+    ports:
+      - {name: r, bandwidth_min: &w 8, bandwidth_max: *w}
+      - {name: w, bandwidth_min: *w, bandwidth_max: *w}
+  three: {size: *cap}
+"""
+
+
+@pytest.mark.parametrize("path", leaves(parse_yaml(ANCHORED).data), ids=str)
+def test_a_number_beside_aliases_is_changed_alone(path: tuple[str | int, ...]) -> None:
+    """Where it has an anchor or is an alias the others keep their value, and comments stay."""
+    changed = changed_text(ANCHORED, [(path, 7)])
+    assert parse_yaml(changed).data == with_values(parse_yaml(ANCHORED).data, [(path, 7)])
+    assert changed.count("comment") == 2
+    assert len(changed.splitlines()) == len(ANCHORED.splitlines())
