@@ -19,6 +19,8 @@ OF_OTHER_TOOLS = {
 """Tool -> keys of its files, some of which we have elsewhere."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz_"
 Path = tuple[str | int, ...]
+_OF_ALL = ("bandwidth", "energy_per_bit")
+"""Keys of a link that may as well stand at the top of an accelerator, for all links."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def mistake(data: Any, seed: int) -> Mistake:
         # What a run says may stand at the top of a configuration, and the other way round.
         ends = {"runs", "sweeps"} & {*path[:1]}
         others = [other for other in others if ends == {"runs", "sweeps"} & {*other[:1]}]
-        if others:
+        if others and key not in _OF_ALL:
             target = at(made, chance.choice(others))
             target[key] = table.pop(key)
             return Mistake("moved", (key,), dumped(made))

@@ -145,8 +145,8 @@ def shipped() -> Iterator[Shipped]:
         yield Shipped(CONFIG / "mapping" / f"{name}.yaml", mapping_with(name, *ANY_NETWORK))
     name = "meta_prototype_df"
     yield Shipped(CONFIG / "mapping" / f"{name}.yaml", mapping_with(name, "fsrcnn.yaml"))
-    for name in ("heterogeneous", "quad_core"):
-        yield Shipped(CONFIG / "mapping" / "multi" / f"{name}.yaml", mapping_on_cores(name, "mobilenetv2.onnx"))
+    for name, workload in (("heterogeneous", "mobilenetv2.onnx"), ("quad_core", "resnet18.onnx")):
+        yield Shipped(CONFIG / "mapping" / "multi" / f"{name}.yaml", mapping_on_cores(name, workload))
     for file in sorted((CONFIG / "workload").glob("*.yaml")):
         yield Shipped(file, layers)
     for file in sorted((CONFIG / "workload" / "language_models").glob("*.json")):
