@@ -89,13 +89,9 @@ def may_have_been_sealed(path: Path | str, content: bytes) -> bool:
         case ".jsonl":
             return _resembles(content, _ROWS_END)
         case ".parquet":
-            start = _footer_start(content)
-            place = start - _DIGITS - len(_PARQUET_TAG)
-            return (
-                start < 0
-                or _PARQUET_TAG in content
-                or _changed(content[max(place, 0) :], _PARQUET_TAG) <= _MOST_CHANGED
-            )
+            place = _footer_start(content) - _DIGITS - len(_PARQUET_TAG)
+            is_near = place >= 0 and _changed(content[place:], _PARQUET_TAG) <= _MOST_CHANGED
+            return is_near or _PARQUET_TAG in content
         case ".npz":
             start = len(content) - _DIGITS - _ARCHIVE_END_BYTES
             return _changed(content[max(start, 0) :], _ARCHIVE_END) <= _MOST_CHANGED
