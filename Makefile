@@ -75,7 +75,7 @@ $(READY): lib/requirements.lock
 	@printf '#!/bin/sh\nexec "$$(dirname "$$0")/python" -m tilewright "$$@"\n' > .venv/bin/tilewright && chmod +x .venv/bin/tilewright
 	@python -m compileall -q -j 0 .venv/lib > /dev/null || true
 	@python -m compileall -q -j 0 --invalidation-mode checked-hash "$(CURDIR)/lib" > /dev/null || true
-	@echo 'Compiling the cost model and all searches (once; two to three minutes)'
+	@echo 'Compiling the cost model and all searches (once; a few minutes)'
 	@python -m tilewright warm-up > /dev/null
 	@touch $@
 
