@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make run` does: rebuild what is damaged or out of date, then the report, then the summary on the terminal.
+# What `make run` does: make what is out of date or damaged, then the report, then the summary on the terminal.
 # usage: workflow/run.sh CONFIG [SNAKEMAKE OPTION ...]
 set -uo pipefail
 config=$1
@@ -45,7 +45,6 @@ results=${places%%$'\n'*}
 logs=${places#*$'\n'}
 report=$results/report.html
 ending=$logs/.ending
-plan=$logs/.plan
 unfinished=$logs/.unfinished.json
 
 # Questions to snakemake compute nothing, so there is nothing to report.
@@ -94,12 +93,13 @@ unlock() {
 trap unlock EXIT
 
 python -m tilewright results "$config" --claim >/dev/null || exit
-python -m tilewright store verify "$results" --remove-damaged || exit
 
 rm -f "$unfinished" "$ending"
+unset TILEWRIGHT_UNFINISHED
 export TILEWRIGHT_ENDING=$ending
 interruptible snakemake --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} "$@"
 status=$?
+unset TILEWRIGHT_ENDING
 
 # Each job writes to a log of its own; the message that a person needs is there.
 [[ $status == 0 || ! -s $ending ]] || printf '\n%s\n\n' "$(<"$ending")" >&2
@@ -107,16 +107,14 @@ status=$?
 # Where runs failed, or only some files were asked for, tables and figures across runs are made of the runs that are up
 # to date, and name the others.
 left_out=()
-across=()
 partial=()
 stale=()
 if [[ $status != 0 || $# -gt 2 ]]; then
-  snakemake --configfile "$config" --summary >"$plan" 2>"$logs/plan.log" || { cat "$logs/plan.log" >&2; exit 1; }
-  python -m tilewright results "$config" --plan "$plan" -o "$unfinished" || exit
+  python -m tilewright results "$config" -o "$unfinished" || exit
   if [[ $(<"$unfinished") != "[]" ]]; then
     left_out=(--unfinished "$unfinished")
-    across=(--config "unfinished=$unfinished")
-    snakemake across_runs --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} --cores 1 --quiet all "${across[@]}" \
+    export TILEWRIGHT_UNFINISHED=$unfinished
+    snakemake across_runs --configfile "$config" ${own_lock[@]+"${own_lock[@]}"} --cores 1 --quiet all \
       >"$logs/across_runs.log" 2>&1 \
       || { status=1; cat "$logs/across_runs.log" >&2; }
   fi
@@ -135,16 +133,15 @@ if [[ $status != 0 ]]; then
       stale+=("$folder")
       cat "$said" >&2
     fi
-  done < <(python -m tilewright results "$config" --plan "$plan" --spaces)
+  done < <(python -m tilewright results "$config" --spaces)
 fi
 
-# The report is made again when something that it shows is newer.
-shown=$(find "$results"/{hardware,single,multi,pareto,space,front} "$results"/*.csv "$results"/index.html \
-  \( -name '*.csv' -o -name '*.svg' -o -name index.html \) \
-  -newer "$report" -print -quit 2>/dev/null)
-if [[ ! -e $report || -n $shown ]]; then
+# The report is made again when a file that it may show was.
+order=$(python -m tilewright results "$config" --report ${left_out[@]+"--left-out" "$unfinished"}) || status=1
+if [[ -n $order ]]; then
   echo "making $report"
-  snakemake --configfile "$config" --report "$report" --quiet all ${across[@]+"${across[@]}"} >"$logs/report.log" 2>&1 \
+  { snakemake --configfile "$config" --report "$report" --quiet all \
+    && python -m tilewright --due "$order" results "$config"; } >"$logs/report.log" 2>&1 \
     || { status=1; rm -f "$report"; cat "$logs/report.log" >&2; }
 fi
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from snakemake.api import SnakemakeApi
 from snakemake.scheduling.greedy import SchedulerSettings as GreedySettings
-from snakemake.settings.enums import Quietness
+from snakemake.settings.enums import Quietness, RerunTrigger
 from snakemake.settings.types import (
     ConfigSettings,
     DAGSettings,
@@ -78,7 +78,10 @@ class Project:
                     snakefile=self.root / "Snakefile",
                     workdir=self.root,
                 )
-                workflow.dag(DAGSettings(targets=frozenset(targets))).execute_workflow(
+                # As workflow/profiles/default has it.
+                triggers = frozenset({RerunTrigger.MTIME})
+                settings = DAGSettings(targets=frozenset(targets), rerun_triggers=triggers)
+                workflow.dag(settings).execute_workflow(
                     executor="dryrun" if dryrun else "local",
                     execution_settings=ExecutionSettings(keep_going=True, lock=False),
                     scheduling_settings=SchedulingSettings(scheduler="greedy"),
@@ -93,9 +96,11 @@ class Project:
             os.environ.update(before[1])
 
     def artifacts(self) -> dict[str, bytes]:
-        """Every result file with its bytes, without the store and the note whose results these are."""
+        """Every result file with its bytes, manifests included, without the store, the note whose results these are and
+        orders, which are of this machine."""
         results, others = self.root / "results", {".store", MARK}
-        files = (path for path in sorted(results.rglob("*")) if path.is_file() and not others & set(path.parts))
+        found = (path for path in sorted(results.rglob("*")) if path.is_file() and not others & set(path.parts))
+        files = (path for path in found if path.suffix != ".due")
         return {path.relative_to(results).as_posix(): path.read_bytes() for path in files}
 
 

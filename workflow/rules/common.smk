@@ -12,16 +12,15 @@ if str(LIBRARY) not in sys.path:
 
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake.persistence import PersistenceBase
 
-from tilewright.artifacts.digests import input_digest, named_file
+from tilewright.artifacts.digests import named_file
+from tilewright.artifacts.manifest import UP_TO_DATE, Ledger
 from tilewright.artifacts.step_code import code_digests
 from tilewright.cli.config import plan_of
-from tilewright.cli.config_files import ExploredSpace, read_system
 from tilewright.cli.runs import graph_size
-from tilewright.cli.workflow_messages import keep_what_failed_jobs_had, name_ended_jobs
+from tilewright.cli.units import BATCH, DESCRIBED, MULTI_MODEL, Units
+from tilewright.cli.workflow_messages import name_ended_jobs
 from tilewright.errors import InputError
-from tilewright.profile import CORRECTED
 from tilewright.steps import (
     FIGURE_FILES,
     MULTI,
@@ -40,11 +39,10 @@ os.environ.update(
 )
 
 name_ended_jobs(logger)
-keep_what_failed_jobs_had(PersistenceBase)
 
 # What `make run` says after a run with failures: the runs that have no result that is up to date. Tables and figures
 # across runs are made of the others, and name these.
-LEFT_OUT = config.pop("unfinished", "")
+LEFT_OUT = os.environ.get("TILEWRIGHT_UNFINISHED", "")
 UNFINISHED = json.loads(Path(LEFT_OUT).read_text()) if LEFT_OUT else []
 
 try:
@@ -57,8 +55,9 @@ except InputError as error:
 config["unfinished"] = UNFINISHED
 PLAN = PLAN.without([row["run"] for row in UNFINISHED])
 RESULTS, LOGS = PLAN.results, PLAN.logs
-# How every network on several cores is read.
-MULTI_MODEL = CORRECTED.name
+# Every job has a unit there; what reruns is decided by comparing these with what lies in the folder of results.
+UNITS = Units(PLAN, code_digests(LIBRARY / "tilewright"), UNFINISHED)
+LEDGER = Ledger(RESULTS, UNITS.by_name)
 
 
 # Every configuration has folders of its own.
@@ -73,38 +72,20 @@ MULTI_RUN_OF = {run.name: run for run in PLAN.multi_runs}
 MULTI_RUNS = list(MULTI_RUN_OF)
 # What runs of several cores are compared with are runs too, but only the others are reported.
 REPORTED_MULTI_RUNS = [run.name for run in PLAN.multi_runs if not run.base]
-SYSTEMS = {
-    name: read_system(PLAN.files["hardware"][name])
-    for name in sorted({run.hardware for run in PLAN.multi_runs})
-}
+SYSTEMS = UNITS.systems
 EXPORTING_RUNS = [run.name for run in PLAN.runs if run.stages.exports]
 # Parsed descriptions are targets too, so that one that was damaged and removed comes back.
-ARTIFACTS = sorted(
-    {
-        f"<results>/hardware/{run.hardware}/accelerator.json"
-        for run in (*PLAN.runs, *PLAN.multi_runs)
-    }
-    | {
-        f"<results>/hardware/{hardware}/core/{core}.json"
-        for hardware, system in SYSTEMS.items()
-        for core in system.core_names
-    }
-    | {
-        f"<results>/workload/{workload}/{model}/{artifact}.json"
-        for workload, model in (
-            *((run.workload, run.options.model) for run in PLAN.runs),
-            *((run.workload, MULTI_MODEL) for run in PLAN.multi_runs),
-        )
-        for artifact in ("workload", "coverage")
-    }
-    | {
-        f"<results>/mapping/{run.mapping}/mapping.json"
-        for run in (*PLAN.runs, *PLAN.multi_runs)
-    }
-)
-CODE = code_digests(LIBRARY / "tilewright")
-SPACES = {name: ExploredSpace(file) for name, file in PLAN.spaces.items()}
-FRONTS = {name: ExploredSpace(file) for name, file in PLAN.fronts.items()}
+ARTIFACTS = [
+    *[f"<results>/{file}" for file in UNITS.batch_files("descriptions")],
+    *[
+        f"<results>/{file}"
+        for name, unit in UNITS.by_name.items()
+        if name.startswith(DESCRIBED) and name not in UNITS.in_batches
+        for file in unit.files
+        if file.endswith(".json")
+    ],
+]
+SPACES, FRONTS = UNITS.spaces, UNITS.fronts
 
 
 wildcard_constraints:
@@ -116,6 +97,49 @@ wildcard_constraints:
     core="[^/]+",
 
 
+def due(unit):
+    """Input function: the order of the unit that a job makes. Its age is all that decides whether the job runs: it is
+    younger than the files of the unit if these are not what a run from scratch would make, else older.
+    """
+
+    def order(wildcards):
+        name = unit.format(**dict(wildcards.items()))
+        if name.startswith(f"{BATCH}/"):
+            for needed in UNITS.by_name[name].needs:
+                LEDGER.order(needed)
+        return str(LEDGER.order(name))
+
+    return order
+
+
+def command(unit):
+    """Param function: the verb that makes a unit, with its arguments."""
+    return lambda wildcards: list(
+        UNITS.by_name[unit.format(**dict(wildcards.items()))].job.words
+    )
+
+
+def made(files):
+    """Input function: files of other units, as patterns, or what an input function gives. Where a unit is up to date,
+    the age of its files says nothing."""
+
+    def found(wildcards):
+        paths = files(wildcards) if callable(files) else files
+        values = dict(wildcards.items())
+        if isinstance(paths, str):
+            return by_state(paths.format(**values))
+        return [by_state(path.format(**values)) for path in paths]
+
+    return found
+
+
+def by_state(path):
+    """A file of another unit as an input: ancient where that unit is up to date."""
+    producer = UNITS.producers.get(path.removeprefix("<results>/"))
+    is_there = producer is None or LEDGER.state(producer) == UP_TO_DATE
+    return ancient(path) if is_there else path
+
+
 def written(kind):
     """Input function: the file that a person wrote, which a wildcard of that name stands for."""
     return lambda wildcards: PLAN.files[kind].get(
@@ -123,21 +147,10 @@ def written(kind):
     )
 
 
-def said(kind):
-    """Param function: digest of that file: of a YAML file only what it says counts, not comments or layout; of others, the bytes."""
-    return lambda wildcards: input_digest(written(kind)(wildcards))
-
-
 def model_files(wildcards):
     """Input function: the configuration of a language model that a workload file names."""
     named = named_file(written("workload")(wildcards))
     return [str(named)] if named and named.exists() else []
-
-
-def said_hardware(wildcards):
-    """Param function: digests of a hardware file and of the core files that it names."""
-    system = SYSTEMS.get(wildcards.hardware)
-    return system.everything if system else said("hardware")(wildcards)
 
 
 def core_files(wildcards):
@@ -170,15 +183,20 @@ def written_for_run(wildcards):
     return [file for file in files if not file.endswith(".onnx")]
 
 
-def search_options(wildcards):
-    """Param function: the options of a run, as the command line takes them."""
-    return RUN_OF[wildcards.run].arguments("map")
-
-
-def stage_code(wildcards):
-    """Param function: digests of the code behind the pipeline of a run: of stages that its user wrote, and of what writes its exports."""
-    stages = RUN_OF[wildcards.run].stages
-    return [stages.code, CODE["export"] if stages.exports else ""]
+def described_elsewhere(wildcards):
+    """Input function: descriptions of runs that share a job which other jobs make, since runs of several cores have
+    them, too."""
+    needs = {
+        need
+        for name in UNITS.by_name[f"{BATCH}/runs/{wildcards.batch}"].needs
+        for need in UNITS.by_name[name].needs
+        if need not in UNITS.in_batches
+    }
+    return [
+        f"<results>/{file}"
+        for need in sorted(needs)
+        for file in UNITS.by_name[need].files
+    ]
 
 
 def undrawn(folder, run, names):
@@ -204,7 +222,7 @@ def left_out_option(wildcards):
 def shard_files(wildcards):
     """Input function: the shards of a space."""
     return [
-        f"{RESULTS}/space/{wildcards.space}/shards/{file}"
+        f"<results>/space/{wildcards.space}/shards/{file}"
         for file in SPACES[wildcards.space].shards
     ]
 
@@ -212,6 +230,6 @@ def shard_files(wildcards):
 def part_files(wildcards):
     """Input function: the costs of a space of which the complete fronts are sought."""
     return [
-        f"{RESULTS}/front/{wildcards.space}/costs/{file}"
+        f"<results>/front/{wildcards.space}/costs/{file}"
         for file in FRONTS[wildcards.space].parts
     ]

@@ -1,7 +1,7 @@
 # What a run says when it has ended. A dry run, and one that finds everything up to date, say what Snakemake says.
 import time
 
-from tilewright.cli.workflow_messages import FILE_VARIABLE, tell_ending
+from tilewright.cli.workflow_messages import FILE_VARIABLE, damage_lines, tell_ending
 
 BEGAN = time.monotonic()
 
@@ -16,6 +16,11 @@ def say_how_it_ended(write):
         os.getenv(FILE_VARIABLE),
         PLAN.unused,
     )
+
+
+onstart:
+    for line in damage_lines(LEDGER.damaged):
+        logger.warning(line)
 
 
 onsuccess:

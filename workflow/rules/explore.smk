@@ -12,7 +12,8 @@ SPACE_TARGETS = expand("<results>/space/{space}/explore.html", space=SPACES)
 rule explore:
     """What some designs of a space cost on all its networks."""
     input:
-        lambda wildcards: SPACES[wildcards.space].files,
+        files=made(lambda wildcards: SPACES[wildcards.space].files),
+        due=due("space/{space}/shards/{shard}"),
     output:
         "<results>/space/{space}/shards/{shard}.parquet",
     log:
@@ -26,17 +27,17 @@ rule explore:
         space=lambda wildcards: PLAN.spaces[wildcards.space],
         folder=lambda wildcards: f"{RESULTS}/space/{wildcards.space}",
         number=lambda wildcards: int(wildcards.shard),
-        made_of=lambda wildcards: SPACES[wildcards.space].digest(wildcards.shard),
     message:
         "{rule} {wildcards.shard} of {wildcards.space}"
     shell:
-        "python -m tilewright explore {params.space:q} -o {params.folder:q} --shard {params.number} &> {log:q}"
+        "python -m tilewright --due {input.due:q} explore {params.space:q} -o {params.folder:q} --shard {params.number} &> {log:q}"
 
 
 rule answer:
     """Which designs of a space no other beats, as tables, figures and a page."""
     input:
-        shard_files,
+        files=made(shard_files),
+        due=due("space/{space}/answer"),
     output:
         "<results>/space/{space}/space.csv",
         "<results>/space/{space}/space.parquet",
@@ -63,9 +64,7 @@ rule answer:
     params:
         space=lambda wildcards: PLAN.spaces[wildcards.space],
         folder=lambda wildcards: f"{RESULTS}/space/{wildcards.space}",
-        said=lambda wildcards: input_digest(PLAN.spaces[wildcards.space]),
-        code=CODE["answer"],
     message:
         "{rule} of {wildcards.space}"
     shell:
-        "python -m tilewright explore {params.space:q} -o {params.folder:q} --gather &> {log:q}"
+        "python -m tilewright --due {input.due:q} explore {params.space:q} -o {params.folder:q} --gather &> {log:q}"

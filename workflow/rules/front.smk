@@ -11,7 +11,8 @@ FRONT_TARGETS = expand("<results>/front/{space}/front.html", space=FRONTS)
 rule family_costs:
     """What some designs of a space cost on all its networks, those that differ in little costed together."""
     input:
-        lambda wildcards: FRONTS[wildcards.space].files,
+        files=made(lambda wildcards: FRONTS[wildcards.space].files),
+        due=due("front/{space}/costs/{part}"),
     output:
         "<results>/front/{space}/costs/{part}.parquet",
     log:
@@ -22,17 +23,17 @@ rule family_costs:
         space=lambda wildcards: PLAN.fronts[wildcards.space],
         folder=lambda wildcards: f"{RESULTS}/front/{wildcards.space}",
         number=lambda wildcards: int(wildcards.part),
-        made_of=lambda wildcards: FRONTS[wildcards.space].part_digest(wildcards.part),
     message:
         "{rule} {wildcards.part} of {wildcards.space}"
     shell:
-        "python -m tilewright front {params.space:q} -o {params.folder:q} --part {params.number} &> {log:q}"
+        "python -m tilewright --due {input.due:q} front {params.space:q} -o {params.folder:q} --part {params.number} &> {log:q}"
 
 
 rule front:
     """The designs of a space that no other beats, all of them, with the certificate that there are no others."""
     input:
-        part_files,
+        files=made(part_files),
+        due=due("front/{space}/front"),
     output:
         "<results>/front/{space}/certificate.parquet",
         "<results>/front/{space}/front.parquet",
@@ -56,9 +57,7 @@ rule front:
     params:
         space=lambda wildcards: PLAN.fronts[wildcards.space],
         folder=lambda wildcards: f"{RESULTS}/front/{wildcards.space}",
-        said=lambda wildcards: input_digest(PLAN.fronts[wildcards.space]),
-        code=CODE["front"],
     message:
         "{rule} of {wildcards.space}"
     shell:
-        "python -m tilewright front {params.space:q} -o {params.folder:q} --gather --jobs {threads} &> {log:q}"
+        "python -m tilewright --due {input.due:q} front {params.space:q} -o {params.folder:q} --gather --jobs {threads} &> {log:q}"

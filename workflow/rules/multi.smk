@@ -10,7 +10,8 @@ rule split_multi:
         hardware=ancient(written_by("hardware")),
         cores=ancient(core_files_of_run),
         workload=ancient(written_by("workload")),
-        mapping=of_multi_run(MAPPING),
+        mapping=made(of_multi_run(MAPPING)),
+        due=due("multi/{run}/split"),
     output:
         update("<results>/multi/{run}/split.onnx"),
     log:
@@ -21,24 +22,22 @@ rule split_multi:
     conda:
         "../../environment.yml"
     params:
-        said_workload=said_by("workload"),
-        said_hardware=lambda wildcards: system_of(wildcards).of_graph,
         network_options=lambda wildcards: list(
             PLAN.network_options.get(MULTI_RUN_OF[wildcards.run].workload, ())
         ),
         arguments=arguments("split"),
-        code=CODE["split"],
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright split --hardware {input.hardware:q} --workload {input.workload:q}"
+        "python -m tilewright --due {input.due:q} split --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} {params.network_options:q} {params.arguments:q} -o {output:q} &> {log:q}"
 
 
 rule parse_split_multi:
     """The layers of the split network."""
     input:
-        "<results>/multi/{run}/split.onnx",
+        files=made("<results>/multi/{run}/split.onnx"),
+        due=due("multi/{run}/workload"),
     output:
         workload=update("<results>/multi/{run}/workload.json"),
         coverage=update("<results>/multi/{run}/coverage.json"),
@@ -55,11 +54,10 @@ rule parse_split_multi:
         network_options=lambda wildcards: list(
             PLAN.network_options.get(MULTI_RUN_OF[wildcards.run].workload, ())
         ),
-        code=CODE["parse_workload"],
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright parse workload {input:q} --name {params.name:q} --model {params.model:q}"
+        "python -m tilewright --due {input.due:q} parse workload {input.files:q} --name {params.name:q} --model {params.model:q}"
         " {params.network_options:q}"
         " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
 
@@ -67,9 +65,10 @@ rule parse_split_multi:
 rule fuse_multi:
     """How the network is fused: stacks, tiles, parts, cores and rules of the schedule, searched by count."""
     input:
-        hardware=of_multi_run(ACCELERATOR),
-        workload=multi_workload,
-        mapping=of_multi_run(MAPPING),
+        hardware=made(of_multi_run(ACCELERATOR)),
+        workload=made(multi_workload),
+        mapping=made(of_multi_run(MAPPING)),
+        due=due("multi/{run}/plan/fuse"),
     output:
         update("<results>/multi/{run}/plan/fusion.csv"),
         update("<results>/multi/{run}/plan/mapping.yaml"),
@@ -96,11 +95,10 @@ rule fuse_multi:
     params:
         arguments=arguments("fuse"),
         directory=subpath(output.plan, parent=True),
-        code=CODE["fuse"],
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright fuse --hardware {input.hardware:q} --workload {input.workload:q}"
+        "python -m tilewright --due {input.due:q} fuse --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} {params.arguments:q} --no-run --jobs {threads}"
         " -o {params.directory:q} &> {log:q}"
 
@@ -112,9 +110,10 @@ rule cns_multi:
     input:
         hardware=ancient(written_by("hardware")),
         cores=ancient(core_files_of_run),
-        workload=multi_workload,
+        workload=made(multi_workload),
         mapping=ancient(mapping_to_cut),
-        plan=plan_to_cut,
+        plan=made(plan_to_cut),
+        due=due("multi/{run}/cns"),
     output:
         update("<results>/multi/{run}/cn_graph.json"),
         columns=update("<results>/multi/{run}/cn_graph.npz"),
@@ -128,17 +127,13 @@ rule cns_multi:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=60,
     params:
-        said_hardware=lambda wildcards: system_of(wildcards).of_graph,
-        said_mapping=said_by("mapping"),
         arguments=arguments("cns"),
         plan=planned,
         directory=subpath(output.columns, parent=True),
-        code=CODE["cns"],
-        stage_code=stage_code_of_multi,
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright cns --hardware {input.hardware:q} --workload {input.workload:q}"
+        "python -m tilewright --due {input.due:q} cns --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} {params.plan:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
 
 
@@ -147,11 +142,12 @@ rule cost_multi:
     input:
         hardware=ancient(written_by("hardware")),
         cores=ancient(core_files_of_run),
-        core=of_multi_run("<results>/hardware/{hardware}/core/{core}.json"),
-        workload=multi_workload,
-        mapping=mapping_of_run,
-        graph="<results>/multi/{run}/cn_graph.json",
-        columns="<results>/multi/{run}/cn_graph.npz",
+        core=made(of_multi_run("<results>/hardware/{hardware}/core/{core}.json")),
+        workload=made(multi_workload),
+        mapping=made(mapping_of_run),
+        graph=made("<results>/multi/{run}/cn_graph.json"),
+        columns=made("<results>/multi/{run}/cn_graph.npz"),
+        due=due("multi/{run}/cost/{core}"),
     output:
         update("<results>/multi/{run}/cost/{core}.jsonl"),
     log:
@@ -165,17 +161,12 @@ rule cost_multi:
         mem_mb=memory_mb(1000, 200),
         runtime=60,
     params:
-        said_hardware=lambda wildcards: system_of(wildcards).of_cost_table(
-            wildcards.core
-        ),
         arguments=arguments("cost"),
         directory=subpath(input.columns, parent=True),
-        code=CODE["cost"],
-        stage_code=stage_code_of_multi,
     message:
         "{rule} {wildcards.run} {wildcards.core}"
     shell:
-        "python -m tilewright cost --hardware {input.hardware:q} --core {wildcards.core:q} --cns {params.directory:q}"
+        "python -m tilewright --due {input.due:q} cost --hardware {input.hardware:q} --core {wildcards.core:q} --cns {params.directory:q}"
         " --workload {input.workload:q} --mapping {input.mapping:q} {params.arguments:q} --threads {threads}"
         " -o {output:q} &> {log:q}"
 
@@ -183,13 +174,14 @@ rule cost_multi:
 rule allocate_multi:
     """Which core runs what: the best allocations that a genetic algorithm finds."""
     input:
-        hardware=of_multi_run(ACCELERATOR),
-        workload=multi_workload,
-        mapping=mapping_of_run,
-        plan=plan_of_run,
-        graph="<results>/multi/{run}/cn_graph.json",
-        columns="<results>/multi/{run}/cn_graph.npz",
-        costs=cost_tables,
+        hardware=made(of_multi_run(ACCELERATOR)),
+        workload=made(multi_workload),
+        mapping=made(mapping_of_run),
+        plan=made(plan_of_run),
+        graph=made("<results>/multi/{run}/cn_graph.json"),
+        columns=made("<results>/multi/{run}/cn_graph.npz"),
+        costs=made(cost_tables),
+        due=due("multi/{run}/allocate"),
     output:
         update("<results>/multi/{run}/generations.csv"),
         update("<results>/multi/{run}/pareto.csv"),
@@ -211,12 +203,10 @@ rule allocate_multi:
         arguments=arguments("allocate"),
         plan=planned,
         directory=subpath(output.allocation, parent=True),
-        code=CODE["allocate"],
-        stage_code=stage_code_of_multi,
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright allocate --hardware {input.hardware:q} --workload {input.workload:q}"
+        "python -m tilewright --due {input.due:q} allocate --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
         " {params.plan:q} {params.arguments:q} --threads {threads} -o {params.directory:q} &> {log:q}"
 
@@ -235,15 +225,16 @@ use rule allocate_multi as allocate_and_export_multi with:
 rule schedule_multi:
     """What runs when on which core, which data moves when, and what that costs."""
     input:
-        hardware=of_multi_run(ACCELERATOR),
-        workload=multi_workload,
-        mapping=mapping_of_run,
-        plan=plan_of_run,
-        graph="<results>/multi/{run}/cn_graph.json",
-        columns="<results>/multi/{run}/cn_graph.npz",
-        costs=cost_tables,
-        allocation="<results>/multi/{run}/allocation.json",
-        baseline=baseline,
+        hardware=made(of_multi_run(ACCELERATOR)),
+        workload=made(multi_workload),
+        mapping=made(mapping_of_run),
+        plan=made(plan_of_run),
+        graph=made("<results>/multi/{run}/cn_graph.json"),
+        columns=made("<results>/multi/{run}/cn_graph.npz"),
+        costs=made(cost_tables),
+        allocation=made("<results>/multi/{run}/allocation.json"),
+        baseline=made(baseline),
+        due=due("multi/{run}/schedule"),
     output:
         schedule=update("<results>/multi/{run}/schedule.npz"),
         summary=update("<results>/multi/{run}/summary.json"),
@@ -265,12 +256,10 @@ rule schedule_multi:
             else []
         ),
         directory=subpath(output.schedule, parent=True),
-        code=CODE["schedule"],
-        stage_code=stage_code_of_multi,
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright schedule --hardware {input.hardware:q} --workload {input.workload:q}"
+        "python -m tilewright --due {input.due:q} schedule --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
         " --allocation {input.allocation:q} {params.baseline:q} {params.plan:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
 
@@ -278,14 +267,15 @@ rule schedule_multi:
 rule check_multi:
     """Physical invariants of a schedule, verified on the artifacts of its run."""
     input:
-        hardware=of_multi_run(ACCELERATOR),
-        workload=multi_workload,
-        mapping=mapping_of_run,
-        graph="<results>/multi/{run}/cn_graph.json",
-        columns="<results>/multi/{run}/cn_graph.npz",
-        costs=cost_tables,
-        schedule="<results>/multi/{run}/schedule.npz",
-        summary="<results>/multi/{run}/summary.json",
+        hardware=made(of_multi_run(ACCELERATOR)),
+        workload=made(multi_workload),
+        mapping=made(mapping_of_run),
+        graph=made("<results>/multi/{run}/cn_graph.json"),
+        columns=made("<results>/multi/{run}/cn_graph.npz"),
+        costs=made(cost_tables),
+        schedule=made("<results>/multi/{run}/schedule.npz"),
+        summary=made("<results>/multi/{run}/summary.json"),
+        due=due("multi/{run}/check"),
     output:
         update("<results>/multi/{run}/checks.json"),
     log:
@@ -297,21 +287,21 @@ rule check_multi:
         runtime=60,
     params:
         directory=subpath(input.schedule, parent=True),
-        code=CODE["check_multi"],
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright check {params.directory:q} --hardware {input.hardware:q}"
+        "python -m tilewright --due {input.due:q} check {params.directory:q} --hardware {input.hardware:q}"
         " --workload {input.workload:q} --mapping {input.mapping:q} -o {output:q} &> {log:q}"
 
 
 rule report_multi:
     """Tables, traces and the interactive schedule of a run."""
     input:
-        graph="<results>/multi/{run}/cn_graph.json",
-        columns="<results>/multi/{run}/cn_graph.npz",
-        schedule="<results>/multi/{run}/schedule.npz",
-        summary="<results>/multi/{run}/summary.json",
+        graph=made("<results>/multi/{run}/cn_graph.json"),
+        columns=made("<results>/multi/{run}/cn_graph.npz"),
+        schedule=made("<results>/multi/{run}/schedule.npz"),
+        summary=made("<results>/multi/{run}/summary.json"),
+        due=due("multi/{run}/report"),
     output:
         *[
             report(
@@ -339,24 +329,24 @@ rule report_multi:
             MULTI_RUN_OF[wildcards.run],
             MULTI_FIGURE_FILES,
         ),
-        code=CODE["report_multi"],
     message:
         "{rule} {wildcards.run}"
     shell:
         "rm -f {params.undrawn:q}; "
-        "python -m tilewright report {params.source:q} --only tables -o {params.directory:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} report {params.source:q} --only tables -o {params.directory:q} &> {log:q}"
 
 
 rule figures_multi:
     """Figures of a run."""
     input:
-        graph="<results>/multi/{run}/cn_graph.json",
-        columns="<results>/multi/{run}/cn_graph.npz",
-        costs=cost_tables,
-        generations="<results>/multi/{run}/generations.csv",
-        pareto="<results>/multi/{run}/pareto.csv",
-        schedule="<results>/multi/{run}/schedule.npz",
-        summary="<results>/multi/{run}/summary.json",
+        graph=made("<results>/multi/{run}/cn_graph.json"),
+        columns=made("<results>/multi/{run}/cn_graph.npz"),
+        costs=made(cost_tables),
+        generations=made("<results>/multi/{run}/generations.csv"),
+        pareto=made("<results>/multi/{run}/pareto.csv"),
+        schedule=made("<results>/multi/{run}/schedule.npz"),
+        summary=made("<results>/multi/{run}/summary.json"),
+        due=due("multi/{run}/figures"),
     output:
         *[
             report(
@@ -379,18 +369,18 @@ rule figures_multi:
         arguments=arguments("report"),
         source=subpath(input.schedule, parent=True),
         directory=subpath(output[0], parent=True),
-        code=CODE["figures_multi"],
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright report {params.source:q} {params.arguments:q} --only figures"
+        "python -m tilewright --due {input.due:q} report {params.source:q} {params.arguments:q} --only figures"
         " -o {params.directory:q} &> {log:q}"
 
 
 rule draw_system:
     """The cores and links of an accelerator of several cores."""
     input:
-        "<results>/hardware/{hardware}/accelerator.json",
+        files=made("<results>/hardware/{hardware}/accelerator.json"),
+        due=due("hardware/{hardware}/system"),
     output:
         report(
             "<results>/hardware/{hardware}/system.svg",
@@ -403,9 +393,7 @@ rule draw_system:
     localrule: True
     conda:
         "../../environment.yml"
-    params:
-        code=CODE["draw"],
     message:
         "{rule} {wildcards.hardware}"
     shell:
-        "python -m tilewright draw {input:q} -o {output:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} draw {input.files:q} -o {output:q} &> {log:q}"

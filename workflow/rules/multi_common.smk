@@ -98,10 +98,7 @@ def core_files_of_run(wildcards):
 
 def multi_workload(wildcards):
     """Input function: the network of a run, split where it says so; a run is compared with the same network."""
-    run = MULTI_RUN_OF[wildcards.run]
-    if run.splits:
-        return f"<results>/multi/{run.base or run.name}/workload.json"
-    return f"<results>/workload/{run.workload}/{MULTI_MODEL}/workload.json"
+    return f"<results>/{UNITS.workload_of(MULTI_RUN_OF[wildcards.run])}.json"
 
 
 def cost_tables(wildcards):
@@ -132,11 +129,6 @@ def written_by(kind):
     ]
 
 
-def said_by(kind):
-    """Param function: digest of what that file says."""
-    return lambda wildcards: input_digest(written_by(kind)(wildcards))
-
-
 def arguments(verb):
     """Param function: the settings of a run that a verb takes, as its command line takes them."""
     return lambda wildcards: MULTI_RUN_OF[wildcards.run].arguments(verb)
@@ -145,13 +137,6 @@ def arguments(verb):
 def system_of(wildcards):
     """What the hardware files of a run say."""
     return SYSTEMS[MULTI_RUN_OF[wildcards.run].hardware]
-
-
-def stage_code_of_multi(wildcards):
-    """Param function: digests of the code behind the pipeline of a run, if it has one of its own, and of what writes its exports."""
-    stages = MULTI_RUN_OF[wildcards.run].stages
-    exports = [CODE["export"]] if stages.exports else []
-    return [stages.code, CODE["multi_pipeline"], *exports] if stages.pipeline else []
 
 
 def memory_mb(least, bytes_each):

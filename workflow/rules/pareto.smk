@@ -4,7 +4,8 @@
 rule pareto:
     """The runs of each network that no other run beats in energy, latency and area."""
     input:
-        SUMMARIES,
+        files=made(SUMMARIES),
+        due=due("pareto"),
     output:
         report(
             expand("<results>/pareto/{workload}.svg", workload=WORKLOADS),
@@ -26,20 +27,20 @@ rule pareto:
         left_out=left_out_option,
         unfinished=UNFINISHED,
         figures=lambda wildcards, output: str(Path(output.csv).parent / "pareto"),
-        code=CODE["pareto"],
     message:
         "{rule} of all runs"
     shell:
         # Figures of networks that are in no run any more go.
         "rm -f {params.figures:q}/*.svg {params.figures:q}/*.png; "
-        "python -m tilewright pareto {params.runs:q} {params.left_out:q} --csv {output.csv:q}"
+        "python -m tilewright --due {input.due:q} pareto {params.runs:q} {params.left_out:q} --csv {output.csv:q}"
         " --figures {params.figures:q} &> {log:q}"
 
 
 rule draw_hardware:
     """The memory hierarchy of a core."""
     input:
-        "<results>/hardware/{hardware}/accelerator.json",
+        files=made("<results>/hardware/{hardware}/accelerator.json"),
+        due=due("hardware/{hardware}/hierarchy"),
     output:
         report(
             "<results>/hardware/{hardware}/hierarchy.svg",
@@ -53,8 +54,8 @@ rule draw_hardware:
     conda:
         "../../environment.yml"
     params:
-        code=CODE["draw"],
+        command=command("hardware/{hardware}/hierarchy"),
     message:
         "{rule} {wildcards.hardware}"
     shell:
-        "python -m tilewright draw {input:q} -o {output:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} &> {log:q}"

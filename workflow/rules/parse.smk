@@ -8,6 +8,7 @@ rule parse_hardware:
     input:
         file=ancient(written("hardware")),
         cores=ancient(core_files),
+        due=due("hardware/{hardware}/accelerator"),
     output:
         update("<results>/hardware/{hardware}/accelerator.json"),
     log:
@@ -16,12 +17,11 @@ rule parse_hardware:
     conda:
         "../../environment.yml"
     params:
-        said=said_hardware,
-        code=CODE["parse_hardware"],
+        command=command("hardware/{hardware}/accelerator"),
     message:
         "{rule} {wildcards.hardware}"
     shell:
-        "python -m tilewright parse hardware {input.file:q} -o {output:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} &> {log:q}"
 
 
 rule parse_core:
@@ -29,6 +29,7 @@ rule parse_core:
     input:
         file=ancient(written("hardware")),
         cores=ancient(core_files),
+        due=due("hardware/{hardware}/core/{core}"),
     output:
         update("<results>/hardware/{hardware}/core/{core}.json"),
     log:
@@ -36,13 +37,10 @@ rule parse_core:
     localrule: True
     conda:
         "../../environment.yml"
-    params:
-        said=lambda wildcards: SYSTEMS[wildcards.hardware].of_core(wildcards.core),
-        code=CODE["parse_hardware"],
     message:
         "{rule} {wildcards.hardware} {wildcards.core}"
     shell:
-        "python -m tilewright parse hardware {input.file:q} --core {wildcards.core:q} -o {output:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} parse hardware {input.file:q} --core {wildcards.core:q} -o {output:q} &> {log:q}"
 
 
 rule parse_workload:
@@ -50,6 +48,7 @@ rule parse_workload:
     input:
         file=ancient(written("workload")),
         model=ancient(model_files),
+        due=due("workload/{workload}/{model}/workload"),
     output:
         workload=update("<results>/workload/{workload}/{model}/workload.json"),
         coverage=update("<results>/workload/{workload}/{model}/coverage.json"),
@@ -59,20 +58,18 @@ rule parse_workload:
     conda:
         "../../environment.yml"
     params:
-        said=said("workload"),
-        network_options=network_options,
-        code=CODE["parse_workload"],
+        command=command("workload/{workload}/{model}/workload"),
     message:
         "{rule} {wildcards.workload} {wildcards.model}"
     shell:
-        "python -m tilewright parse workload {input.file:q} --model {wildcards.model:q} {params.network_options:q}"
-        " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} &> {log:q}"
 
 
 rule parse_mapping:
     """The mapping constraints of a mapping file."""
     input:
-        ancient(written("mapping")),
+        file=ancient(written("mapping")),
+        due=due("mapping/{mapping}/mapping"),
     output:
         update("<results>/mapping/{mapping}/mapping.json"),
     log:
@@ -81,9 +78,8 @@ rule parse_mapping:
     conda:
         "../../environment.yml"
     params:
-        said=said("mapping"),
-        code=CODE["parse_mapping"],
+        command=command("mapping/{mapping}/mapping"),
     message:
         "{rule} {wildcards.mapping}"
     shell:
-        "python -m tilewright parse mapping {input:q} -o {output:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} &> {log:q}"

@@ -1,14 +1,17 @@
 # The single-core flow: one job maps and costs all layers of one workload on one core.
 
+# Runs that share jobs have none of their own, unless one of their files is asked for by name.
+OWN_RUNS = [run for run in RUNS if run not in UNITS.batched]
 SINGLE_TARGETS = [
+    *[f"<results>/{file}" for file in UNITS.batch_files("runs")],
     *expand(
         "<results>/single/{run}/{artifact}",
-        run=RUNS,
+        run=OWN_RUNS,
         artifact=artifacts(SINGLE),
     ),
     *expand(
         "<results>/single/{run}/{table}",
-        run=RUNS,
+        run=OWN_RUNS,
         table=[*STEPS["report"].writes, *STEPS["explain"].writes],
     ),
     *expand(
@@ -25,10 +28,11 @@ rule map_single:
 
     # Also the files as written, so that what is unusual or wrong is told with its line.
     input:
-        hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
-        workload=of_run("<results>/workload/{workload}/{model}/workload.json"),
-        mapping=of_run("<results>/mapping/{mapping}/mapping.json"),
+        hardware=made(of_run("<results>/hardware/{hardware}/accelerator.json")),
+        workload=made(of_run("<results>/workload/{workload}/{model}/workload.json")),
+        mapping=made(of_run("<results>/mapping/{mapping}/mapping.json")),
         written=ancient(written_for_run),
+        due=due("single/{run}/map"),
     output:
         layers=update("<results>/single/{run}/layers.jsonl"),
         summary=update("<results>/single/{run}/summary.json"),
@@ -45,19 +49,11 @@ rule map_single:
         mem_mb=lambda wildcards, attempt: 1000 * attempt,
         runtime=60,
     params:
-        options=search_options,
-        written=lambda wildcards, input: [
-            word for file in input.written for word in ("--written", file)
-        ],
-        directory=subpath(output.layers, parent=True),
-        code=CODE["map"],
-        stage_code=stage_code,
+        command=command("single/{run}/map"),
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright map --hardware {input.hardware:q} --workload {input.workload:q}"
-        " --mapping {input.mapping:q} {params.written:q} -o {params.directory:q} {params.options:q}"
-        " --threads {threads} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} --threads {threads} &> {log:q}"
 
 
 use rule map_single as map_and_export_single with:
@@ -72,9 +68,10 @@ use rule map_single as map_and_export_single with:
 rule check_single:
     """Physical invariants of a run, verified on its artifacts."""
     input:
-        layers="<results>/single/{run}/layers.jsonl",
-        summary="<results>/single/{run}/summary.json",
-        hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
+        layers=made("<results>/single/{run}/layers.jsonl"),
+        summary=made("<results>/single/{run}/summary.json"),
+        hardware=made(of_run("<results>/hardware/{hardware}/accelerator.json")),
+        due=due("single/{run}/check"),
     output:
         update("<results>/single/{run}/checks.json"),
     log:
@@ -83,19 +80,19 @@ rule check_single:
     conda:
         "../../environment.yml"
     params:
-        directory=subpath(input.layers, parent=True),
-        code=CODE["check"],
+        command=command("single/{run}/check"),
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright check {params.directory:q} --hardware {input.hardware:q} -o {output:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} &> {log:q}"
 
 
 rule report_single:
     """The table of layers and the loop nests of a run."""
     input:
-        layers="<results>/single/{run}/layers.jsonl",
-        summary="<results>/single/{run}/summary.json",
+        layers=made("<results>/single/{run}/layers.jsonl"),
+        summary=made("<results>/single/{run}/summary.json"),
+        due=due("single/{run}/report"),
     output:
         table=report(
             "<results>/single/{run}/report/layers.csv",
@@ -111,26 +108,21 @@ rule report_single:
     conda:
         "../../environment.yml"
     params:
-        source=subpath(input.layers, parent=True),
-        directory=subpath(output.table, parent=True),
-        undrawn=lambda wildcards, output: undrawn(
-            Path(output.table).parent, RUN_OF[wildcards.run], FIGURE_FILES
-        ),
-        code=CODE["report"],
+        command=command("single/{run}/report"),
     message:
         "{rule} {wildcards.run}"
     shell:
-        "rm -f {params.undrawn:q}; "
-        "python -m tilewright report {params.source:q} --only tables -o {params.directory:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} &> {log:q}"
 
 
 rule explain_single:
     """Where the energy and the cycles of a run go, and which port of a memory limits which layer."""
     input:
-        layers="<results>/single/{run}/layers.jsonl",
-        summary="<results>/single/{run}/summary.json",
-        hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
-        workload=of_run("<results>/workload/{workload}/{model}/workload.json"),
+        layers=made("<results>/single/{run}/layers.jsonl"),
+        summary=made("<results>/single/{run}/summary.json"),
+        hardware=made(of_run("<results>/hardware/{hardware}/accelerator.json")),
+        workload=made(of_run("<results>/workload/{workload}/{model}/workload.json")),
+        due=due("single/{run}/explain"),
     output:
         table="<results>/single/{run}/report/bottlenecks.csv",
         data="<results>/single/{run}/report/bottlenecks.json",
@@ -147,23 +139,21 @@ rule explain_single:
     conda:
         "../../environment.yml"
     params:
-        source=subpath(input.layers, parent=True),
-        directory=subpath(output.table, parent=True),
-        code=CODE["explain"],
+        command=command("single/{run}/explain"),
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright explain {params.source:q} --hardware {input.hardware:q} --workload {input.workload:q}"
-        " --only tables -o {params.directory:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} &> {log:q}"
 
 
 rule figures_single:
     """Figures of a run, and its loop nests as pages."""
     input:
-        layers="<results>/single/{run}/layers.jsonl",
-        summary="<results>/single/{run}/summary.json",
-        hardware=of_run("<results>/hardware/{hardware}/accelerator.json"),
-        workload=of_run("<results>/workload/{workload}/{model}/workload.json"),
+        layers=made("<results>/single/{run}/layers.jsonl"),
+        summary=made("<results>/single/{run}/summary.json"),
+        hardware=made(of_run("<results>/hardware/{hardware}/accelerator.json")),
+        workload=made(of_run("<results>/workload/{workload}/{model}/workload.json")),
+        due=due("single/{run}/figures"),
     output:
         report(
             "<results>/single/{run}/report/energy.svg",
@@ -201,10 +191,50 @@ rule figures_single:
     params:
         source=subpath(input.layers, parent=True),
         directory=subpath(output.pages, parent=True),
-        code=CODE["figures"],
     message:
         "{rule} {wildcards.run}"
     shell:
         "(python -m tilewright report {params.source:q} --only figures -o {params.directory:q} &&"
-        " python -m tilewright explain {params.source:q} --hardware {input.hardware:q} --workload {input.workload:q}"
+        " python -m tilewright --due {input.due:q} explain {params.source:q} --hardware {input.hardware:q} --workload {input.workload:q}"
         " --only figures -o {params.directory:q}) &> {log:q}"
+
+
+rule descriptions_together:
+    """Descriptions of runs that share jobs, one after the other in one process."""
+    input:
+        due=due("batch/descriptions/{batch}"),
+    output:
+        "<results>/batch/descriptions/{batch}.done",
+    log:
+        "<logs>/batch/descriptions/{batch}.log",
+    conda:
+        "../../environment.yml"
+    message:
+        "{rule} {wildcards.batch}"
+    shell:
+        "python -m tilewright --due {input.due:q} &> {log:q}"
+
+
+rule runs_together:
+    """Runs that share a job: maps, checks and tables of one after the other, in one process."""
+    input:
+        descriptions=made(
+            [f"<results>/{file}" for file in UNITS.batch_files("descriptions")]
+        ),
+        others=made(described_elsewhere),
+        due=due("batch/runs/{batch}"),
+    output:
+        "<results>/batch/runs/{batch}.done",
+    log:
+        "<logs>/batch/runs/{batch}.log",
+    benchmark:
+        "<logs>/batch/runs/{batch}.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=240,
+    message:
+        "{rule} {wildcards.batch}"
+    shell:
+        "python -m tilewright --due {input.due:q} &> {log:q}"

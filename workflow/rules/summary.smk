@@ -1,9 +1,15 @@
 # Across runs.
 
 WORKLOADS = sorted({run.workload for run in (*PLAN.runs, *PLAN.multi_runs)})
-HARDWARE = sorted({run.hardware for run in PLAN.runs})
+HARDWARE = sorted(
+    name
+    for name in {run.hardware for run in PLAN.runs}
+    if f"hardware/{name}/hierarchy" not in UNITS.in_batches
+)
+BATCHES = [f"<results>/{file}" for file in UNITS.batch_files("runs")]
 SUMMARIES = [
-    *expand("<results>/single/{run}/summary.json", run=RUNS),
+    *BATCHES,
+    *expand("<results>/single/{run}/summary.json", run=OWN_RUNS),
     *expand("<results>/multi/{run}/summary.json", run=REPORTED_MULTI_RUNS),
 ]
 FOLDERS = [
@@ -33,7 +39,8 @@ rule across_runs:
 rule summary:
     """One row per run."""
     input:
-        SUMMARIES,
+        files=made(SUMMARIES),
+        due=due("summary"),
     output:
         csv=report(
             "<results>/summary.csv",
@@ -51,21 +58,27 @@ rule summary:
         directories=FOLDERS,
         left_out=left_out_option,
         unfinished=UNFINISHED,
-        code=CODE["summarize"],
     message:
         "{rule} of all runs"
     shell:
-        "python -m tilewright summarize {params.directories:q} {params.left_out:q} --csv {output.csv:q}"
+        "python -m tilewright --due {input.due:q} summarize {params.directories:q} {params.left_out:q} --csv {output.csv:q}"
         " --parquet {output.parquet:q} &> {log:q}"
 
 
 rule page:
     """All runs as one page for a browser."""
     input:
-        SUMMARIES,
-        expand("<results>/single/{run}/layers.jsonl", run=RUNS),
-        expand("<results>/single/{run}/report/bottlenecks.json", run=RUNS),
-        expand("<results>/multi/{run}/schedule.npz", run=REPORTED_MULTI_RUNS),
+        files=made(
+            [
+                *SUMMARIES,
+                *expand("<results>/single/{run}/layers.jsonl", run=OWN_RUNS),
+                *expand(
+                    "<results>/single/{run}/report/bottlenecks.json", run=OWN_RUNS
+                ),
+                *expand("<results>/multi/{run}/schedule.npz", run=REPORTED_MULTI_RUNS),
+            ]
+        ),
+        due=due("page"),
     output:
         report(
             "<results>/index.html",
@@ -82,8 +95,7 @@ rule page:
         directories=FOLDERS,
         left_out=left_out_option,
         unfinished=UNFINISHED,
-        code=CODE["page"],
     message:
         "{rule} of all runs"
     shell:
-        "python -m tilewright page {params.directories:q} {params.left_out:q} -o {output:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} page {params.directories:q} {params.left_out:q} -o {output:q} &> {log:q}"

@@ -165,7 +165,7 @@ DISPATCH = (
     *("tilewright.cli.parameter_options", "tilewright.cli.planned"),
     *("tilewright.configuration", "tilewright.configuration.arguments"),
     *("tilewright.artifacts.step_code", "tilewright.steps", "tilewright.stage_table"),
-    *("tilewright.registry", "tilewright.entries"),
+    *("tilewright.registry", "tilewright.entries", "tilewright.noted_files", "tilewright.cli.interruption"),
 )
 """Modules that name others and say what can be asked for; they decide no result of any step."""
 _PRINTED = ("tilewright.report.*", "tilewright.peers.zigzag.exports.*")

@@ -1,6 +1,7 @@
 """Verification of all files in a folder of results: which of them are not what was written.
 
 Files that are read back carry a seal (`artifacts/seals.py`); beside some artifacts lie files whose digests these have.
+All files that jobs of the pipeline wrote have their digests in manifests (`artifacts/manifest.py`).
 Files of the names that the pipeline gives to artifacts must have a seal, others where one can be seen to have been.
 """
 
@@ -11,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tilewright.artifacts.envelope import is_artifact, read_artifact
+from tilewright.artifacts.manifest import files_digest, manifest_file, read_manifests
 from tilewright.artifacts.seals import (
     FILES_BESIDE,
     IS_SEALED,
@@ -65,7 +67,28 @@ def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified
         except ArtifactError as error:
             files.append(path)
             problems[path] = error.problems[0]
-    return Verified(tuple(sorted(files)), dict(sorted(problems.items())))
+    for path, problem in _compared_with_manifests(folder):
+        files.append(path)
+        if problem:
+            problems.setdefault(path, problem)
+    return Verified(tuple(sorted(set(files))), dict(sorted(problems.items())))
+
+
+def _compared_with_manifests(folder: Path) -> Iterator[tuple[Path, Problem | None]]:
+    """The manifests of units and all files that they name, each with what is wrong with it.
+
+    Files that are gone are left out, since the next run makes them.
+    """
+    for unit, manifest in read_manifests(folder):
+        if manifest is None:
+            path = manifest_file(folder, unit)
+            yield path, Problem(f"manifest is damaged; {REMEDY}", str(path))
+            continue
+        for name, digest in manifest.files.items():
+            path = folder / name
+            if path.exists():
+                is_intact = files_digest(path) == digest
+                yield path, None if is_intact else Problem(f"is not what its job wrote; {REMEDY}", str(path))
 
 
 def _verify_file(path: Path, name: str) -> bool:

@@ -86,7 +86,12 @@ DRAWN = frozenset(parameter.name for parameter in parameters_of(ScheduleFigureOp
 SPACES, FRONTS = "spaces", "fronts"
 """The keys that name design spaces: to explore, and to find the complete fronts of."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
-TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, KEY, *NETWORK_KEYS, *KEYS, "pipeline")
+RUNS_PER_JOB = "runs_per_job"
+"""The key that says how many runs on one core share a job."""
+MANY_JOBS = 50
+"""Jobs among which the runs of one core are shared out where there are more of them, unless the configuration says how
+many share one."""
+TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, KEY, RUNS_PER_JOB, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
 
@@ -139,7 +144,18 @@ class _Reader:
         files = [document.file for document in self.documents]
         results = results_folder(files, config.get(KEY), self._note)
         made = (tuple(runs.values()), self.files, arguments, results, logs_folder(results), spaces, fronts)
-        return Plan(*made, tuple(self.unused))
+        per_job = self._runs_per_job(config, sum(run.flow == SINGLE for run in runs.values()))
+        return Plan(*made, tuple(self.unused), per_job)
+
+    def _runs_per_job(self, config: dict[str, Any], count: int) -> int:
+        """How many runs on one core share a job."""
+        given = config.get(RUNS_PER_JOB)
+        if given is None:
+            return -(-count // MANY_JOBS)
+        if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+            self._note("must be a whole number of at least 1", (RUNS_PER_JOB,), value=repr(given)[:40])
+            return 1
+        return given
 
     def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         for section in ("runs", "sweeps"):

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
+DUE = "--due"
+"""First word of a job of the pipeline, before the order of the unit that it makes (`artifacts/manifest.py`)."""
 PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
 """The command, and the variable by which shells ask it what could come next; click derives the one from the other."""
 VERBS: dict[str, tuple[str, str]] = {
@@ -117,7 +120,29 @@ def run(arguments: list[str] | None = None) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a verb; returns the exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == [DUE] and len(given) > 1:
+        return _make(Path(given[1]), given[2:])
+    return _dispatch(given)
+
+
+def _make(due: Path, given: list[str]) -> int:
+    """Run a verb as a job of the pipeline that makes a unit, or without a verb all units that this one needs; returns
+    the exit code."""
+    from tilewright.artifacts.manifest import read_order
+    from tilewright.cli.together import make_together, make_unit
+
+    try:
+        if given:
+            return make_unit(read_order(due), given, _dispatch)
+        return make_together(due, _dispatch, INTERRUPTED)
+    except TilewrightError as error:
+        _say_user_error(error, verbose=False)
+        return USER_ERROR
+
+
+def _dispatch(given: list[str]) -> int:
+    """Run a verb; returns the exit code."""
     verbose = "-v" in given or "--verbose" in given
     try:
         result = cli.main(given, prog_name=PROGRAM, standalone_mode=False)

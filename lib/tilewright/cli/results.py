@@ -1,8 +1,9 @@
 """`tilewright results`: where the results of a configuration lie, and which of its runs are not up to date.
 
-What is not up to date is what `snakemake --summary` tells of the files of runs.
+What is not up to date is what the manifest of the results tells (`artifacts/manifest.py`).
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,29 +11,35 @@ import click
 
 from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, write_atomically, writing
+from tilewright.artifacts.manifest import UP_TO_DATE, Ledger
 from tilewright.cli.options import FILE, common_options, echo_json
-from tilewright.cli.runs import UNFINISHED_KEYS
+from tilewright.cli.runs import UNFINISHED_KEYS, read_unfinished
 from tilewright.errors import InputError, Problem
 from tilewright.report.run_text import FAILED, STALE
-from tilewright.steps import FRONT, SPACE, SUMMARY
+from tilewright.steps import FRONT, MULTI, SINGLE, SPACE, SUMMARY
 
 if TYPE_CHECKING:
+    from tilewright.cli.units import Units
     from tilewright.configuration.keys import Plan
 
 
 @click.command()
 @click.argument("config", type=FILE)
 @click.option("--claim", "is_claimed", is_flag=True, help="Make the folder, and note in it whose it is.")
-@click.option("--plan", type=FILE, help="What `snakemake --summary` says of CONFIG: also tell what is unfinished.")
+@click.option("--unfinished", is_flag=True, help="Also say which runs have no result that is up to date.")
 @click.option("-o", "--output", type=FILE, help="JSON file to write the unfinished runs into.")
-@click.option("--spaces", is_flag=True, help="With --plan, say only which spaces are unfinished: file, tab, folder.")
+@click.option("--spaces", is_flag=True, help="Say only which spaces are unfinished: file, tab, folder.")
+@click.option("--report", "with_report", is_flag=True, help="Say only the order of the report, if it has to be made.")
+@click.option("--left-out", type=FILE, help="With --report: the unfinished runs, as written into OUTPUT.")
 @common_options
 def command(
     config: Path,
     is_claimed: bool,
-    plan: Path | None,
+    unfinished: bool,
     output: Path | None,
     spaces: bool,
+    with_report: bool,
+    left_out: Path | None,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -40,11 +47,14 @@ def command(
 
     Example: tilewright results config/config.yaml
     """
-    found = results(config, is_claimed, plan, output, spaces)
+    if with_report:
+        click.echo(_order_of_report(config, left_out))
+        return
+    found = results(config, is_claimed, unfinished or output is not None, output, spaces)
     if as_json:
         echo_json(found)
     elif spaces:
-        for row in found.get("unfinished_spaces", ()):
+        for row in found["unfinished_spaces"]:
             click.echo(f"{row['file']}\t{row['folder']}")
     elif not output:
         click.echo(f"{found['results']}\n{found['logs']}")
@@ -55,16 +65,15 @@ def command(
 def results(
     config: FilePath,
     claim: bool = False,
-    plan: FilePath | None = None,
+    unfinished: bool = False,
     output: FilePath | None = None,
     spaces: bool = False,
 ) -> dict[str, Any]:
     """Where the results of a configuration file and their logs lie, as `results` and `logs`.
 
-    With `claim` the folder is made, and noted in it whose it is. `plan` is a file with what `snakemake --summary` says
-    of the configuration: `unfinished` are then the runs without a result that is up to date, also written to the JSON
-    file `output`; with `spaces` there are `unfinished_spaces` too, explorations and complete fronts. Raises
-    InputError with everything that is wrong with the configuration.
+    With `claim` the folder is made, and noted in it whose it is. With `unfinished` the runs without a result that is up
+    to date are under that key, also written to the JSON file `output`; with `spaces` there are `unfinished_spaces` too,
+    explorations and complete fronts. Raises InputError with everything that is wrong with the configuration.
     """
     from tilewright.cli import config_files
     from tilewright.cli.config import read_config
@@ -76,56 +85,80 @@ def results(
     if claim:
         with writing(read.results):
             config_files.claim(read.results, [str(config)])
-    found = [] if plan is None else unfinished_runs(read, Path(plan).read_text("utf-8"))
-    if output:
-        write_atomically(Path(output), canonical_text(found) + "\n")
-    unfinished: dict[str, Any] = {} if plan is None else {"unfinished": found}
-    if plan is not None and spaces:
-        unfinished["unfinished_spaces"] = unfinished_spaces(read, Path(plan).read_text("utf-8"))
-    return {"results": str(read.results), "logs": str(read.logs), **unfinished}
+    found: dict[str, Any] = {"results": str(read.results), "logs": str(read.logs)}
+    if unfinished or spaces:
+        states = _states(read)
+        found["unfinished"] = unfinished_runs(read, states)
+        if output:
+            write_atomically(Path(output), canonical_text(found["unfinished"]) + "\n")
+        if spaces:
+            found["unfinished_spaces"] = unfinished_spaces(read, states)
+    return found
 
 
-MISSING_DATE, UP_TO_DATE = "-", "no update"
+def _states(plan: "Plan") -> dict[str, str]:
+    """Unit -> UP_TO_DATE, or why it has to be made again."""
+    units = _units(plan)
+    ledger = Ledger(plan.results, units.by_name)
+    return {name: ledger.state(name) for name in units.by_name}
 
 
-def unfinished_runs(plan: "Plan", text: str) -> list[dict[str, str]]:
-    """One row with UNFINISHED_KEYS for each run of which a file is missing or to be made again; what a run is compared
-    with counts as a part of it. `text` is the table that `snakemake --summary` prints."""
-    files = _files(text)
+def _units(plan: "Plan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Units":
+    from tilewright.artifacts.step_code import PACKAGE, code_digests
+    from tilewright.cli.units import Units
+
+    return Units(plan, code_digests(PACKAGE), unfinished)
+
+
+def _order_of_report(config: Path, left_out: Path | None) -> str:
+    """The order of the report of Snakemake, if it has to be made; else ''."""
+    from tilewright.cli.config import read_config
+
+    rows = read_unfinished(left_out)
+    plan = read_config(config).without([row["run"] for row in rows])
+    unit = _units(plan, rows).report()
+    ledger = Ledger(plan.results, {unit.name: unit})
+    return "" if ledger.state(unit.name) == UP_TO_DATE else str(ledger.order(unit.name))
+
+
+def unfinished_runs(plan: "Plan", states: Mapping[str, str]) -> list[dict[str, str]]:
+    """One row with UNFINISHED_KEYS for each run of which a unit has to be made again, by the states of units.
+
+    What a run is compared with counts as a part of it.
+    """
     rows = []
     runs = [(run.flow, run.base or run.name, run) for run in (*plan.runs, *plan.multi_runs)]
-    states: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str], str] = {}
     for flow, name, run in runs:
-        state = _state(files, f"{plan.results}/{flow}/{run.name}/")
-        states[flow, name] = states.get((flow, name), "") or state
+        state = _state(plan.results, states, f"{flow}/{run.name}")
+        found[flow, name] = found.get((flow, name), "") or state
     for flow, name, run in runs:
-        if run.name == name and states[flow, name]:
-            said = (name, flow, states[flow, name], run.workload, run.hardware)
+        if run.name == name and found[flow, name]:
+            said = (name, flow, found[flow, name], run.workload, run.hardware)
             rows.append(dict(zip(UNFINISHED_KEYS, said, strict=True)))
     return rows
 
 
-def unfinished_spaces(plan: "Plan", text: str) -> list[dict[str, str]]:
-    """The file and the folder of each exploration and each complete front of which a file is missing or to be made
-    again."""
-    files = _files(text)
+def unfinished_spaces(plan: "Plan", states: Mapping[str, str]) -> list[dict[str, str]]:
+    """The file and the folder of each exploration and each complete front of which a unit has to be made again."""
     asked = ((SPACE, plan.spaces), (FRONT, plan.fronts))
-    rows = [
-        {"file": file, "folder": f"{plan.results}/{kind}/{name}"} for kind, said in asked for name, file in said.items()
+    return [
+        {"file": file, "folder": f"{plan.results}/{kind}/{name}"}
+        for kind, said in asked
+        for name, file in said.items()
+        if _state(plan.results, states, f"{kind}/{name}")
     ]
-    return [row for row in rows if _state(files, f"{row['folder']}/")]
 
 
-def _files(text: str) -> dict[str, tuple[bool, bool]]:
-    """Output file -> whether it is there, whether it is up to date."""
-    rows = [line.split("\t") for line in text.splitlines()]
-    return {row[0]: (row[1] != MISSING_DATE, row[-1] == UP_TO_DATE) for row in rows if len(row) > 2}
+_WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
+"""Flow -> the unit in the folder of a run that has its summary."""
 
 
-def _state(files: dict[str, tuple[bool, bool]], folder: str) -> str:
-    """Of the run with this folder; '' if all of it is up to date."""
-    own = {name: found for name, found in files.items() if name.startswith(folder)}
-    if own and all(is_there and is_new for is_there, is_new in own.values()):
+def _state(results: Path, states: Mapping[str, str], folder: str) -> str:
+    """Of the run or space with this folder; '' if all of it is up to date."""
+    own = {name: state for name, state in states.items() if name.startswith(f"{folder}/")}
+    if all(state == UP_TO_DATE for state in own.values()):
         return ""
-    is_there, is_new = own.get(folder + SUMMARY, (False, False))
-    return STALE if is_there and not is_new else FAILED
+    unit = f"{folder}/{_WITH_SUMMARY.get(folder.partition('/')[0], '')}"
+    is_new = own.get(unit) == UP_TO_DATE
+    return STALE if (results / folder / SUMMARY).is_file() and not is_new else FAILED

@@ -1,20 +1,15 @@
 """What the Snakefile says: of jobs that end, and of a run at its end, where the results are, how long it took, what
-was reused, or which jobs failed, with what their logs say; and what Snakemake knows of files that it puts back where
-a job fails.
+was reused, or which jobs failed, with what their logs say.
 
 The Snakefile imports this at every parse: standard library only.
 """
 
 import json
 import logging
-import os
 import re
-import shutil
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -170,11 +165,19 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+MOST_DAMAGED = 10
+"""Files that are named one by one."""
+
+
+def damage_lines(files: Sequence[str]) -> list[str]:
+    """What is said of files with other bytes than were written, or that are gone, before they are made again."""
+    lines = [f"{file}: not the bytes that were written, it is made again" for file in files[:MOST_DAMAGED]]
+    rest = len(files) - MOST_DAMAGED
+    return [*lines, f"so are {_count(rest, 'further file')}"] if rest > 0 else lines
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-_IS_HOOK = "_keeps_what_was"
 
 
 class NamedJobs(logging.Filter):
@@ -201,61 +204,3 @@ def name_ended_jobs(logger: logging.Logger) -> None:
     for old in [found for found in logger.filters if isinstance(found, NamedJobs)]:
         logger.removeFilter(old)
     logger.addFilter(NamedJobs())
-
-
-def keep_what_failed_jobs_had(persistence: Any) -> None:
-    """Have a job that fails leave its files as old as they were, with what is known of how they were made.
-
-    Snakemake copies files of an `update` output back without their age, and notes the failed job as the one that made
-    them: the next run would take results of before a change for up to date. `persistence` is Snakemake's class of that
-    name.
-    """
-    if not getattr(persistence.restore_output, _IS_HOOK, False):
-        persistence.backup_output = _with_age(persistence.backup_output)
-        persistence.restore_output = _noting_what_was(persistence.restore_output)
-        persistence.finished = _restoring_what_was(persistence.finished)
-
-
-def _with_age(backup: Callable[[Any, Path], None]) -> Callable[[Any, Path], None]:
-    @wraps(backup)
-    def backup_output(self: Any, path: Path) -> None:
-        backup(self, path)
-        shutil.copystat(path, self._get_backup_path(path))
-
-    return backup_output
-
-
-def _noting_what_was(restore: Callable[[Any, Path], bool]) -> Callable[[Any, Path], bool]:
-    @wraps(restore)
-    def restore_output(self: Any, path: Path) -> bool:
-        copy_of = self._get_backup_path(path)
-        age = copy_of.stat() if copy_of.exists() else None
-        is_restored = restore(self, path)
-        if is_restored and age:
-            os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
-            _put_back(self).add(str(path))
-        return is_restored
-
-    setattr(restore_output, _IS_HOOK, True)
-    return restore_output
-
-
-def _restoring_what_was(finish: Callable[[Any, Any], Awaitable[None]]) -> Callable[[Any, Any], Awaitable[None]]:
-    @wraps(finish)
-    async def finished(self: Any, job: Any) -> None:
-        known = {file: copy(self.metadata(file)) for file in job.output if str(file) in _put_back(self)}
-        await finish(self, job)
-        for file, record in known.items():
-            _put_back(self).discard(str(file))
-            if record is None:
-                self.cleanup_metadata(file)
-            else:
-                self._write_record(self._get_key(file), record)
-
-    return finished
-
-
-def _put_back(persistence: Any) -> set[str]:
-    """Files that were put back and whose job has not ended yet."""
-    found: set[str] = persistence.__dict__.setdefault("_files_put_back", set())
-    return found

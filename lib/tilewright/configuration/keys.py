@@ -247,6 +247,8 @@ class Plan:
     """Name of a design space of which the complete fronts are sought -> its file."""
     unused: tuple[str, ...] = ()
     """What is given and has no effect, as notices."""
+    runs_per_job: int = 1
+    """Runs on one core that are made by one process, one after the other."""
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -48,7 +48,10 @@ def config_schema() -> dict[str, Any]:
         }
         for key, words in _SPACES.items()
     }
-    results = {"results_dir": {"type": "string", "description": "Folder of the results, relative to the project."}}
+    results: dict[str, Any] = {
+        "results_dir": {"type": "string", "description": "Folder of the results, relative to the project."},
+        "runs_per_job": {"type": "integer", "minimum": 1, "description": "Runs on one core that share a job."},
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_OPEN,

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.manifest import UP_TO_DATE
 from tilewright.cli.config import plan_of
 from tilewright.cli.config_files import SystemFiles, is_system, read_system
 from tilewright.cli.main import main
-from tilewright.cli.results import unfinished_spaces
+from tilewright.cli.results import unfinished_runs, unfinished_spaces
 from tilewright.cli.runs import read_unfinished
 from tilewright.configuration.keys import Plan
 from tilewright.errors import InputError
@@ -95,46 +96,50 @@ def test_a_folder_belongs_to_one_file(capsys: pytest.CaptureFixture[str]) -> Non
     assert place("b/mine.yaml") == "results/configurations/mine"
 
 
-def plan_text(changes: dict[str, tuple[str, str]]) -> str:
-    """What `snakemake --summary` says: file -> date and plan, up to date unless said otherwise."""
-    files = dict.fromkeys(
-        ("results/single/a/summary.json", "results/single/a/checks.json", "results/summary.csv"), ("today", "no update")
-    )
-    lines = [f"{file}\t{date}\trule\tlog\tok\t{plan}" for file, (date, plan) in (files | changes).items()]
-    return "\n".join(["output_file\tdate\trule\tlog-file(s)\tstatus\tplan", *lines]) + "\n"
+MADE = ("single/a/map", "single/a/check", "summary")
 
 
 @pytest.mark.parametrize(
-    ("changes", "state"),
+    ("due", "has_summary", "state"),
     [
-        ({}, None),
-        ({"results/summary.csv": ("-", "update pending")}, None),
-        ({"results/single/a/summary.json": ("-", "update pending")}, "failed"),
-        ({"results/single/a/summary.json": ("today", "update pending")}, "stale"),
-        ({"results/single/a/checks.json": ("-", "update pending")}, "failed"),
+        ((), True, None),
+        (("summary",), True, None),
+        (("single/a/map",), False, "failed"),
+        (("single/a/map",), True, "stale"),
+        (("single/a/check",), True, "failed"),
     ],
 )
-def test_unfinished_runs(changes: Any, state: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    """A run is done if all of its files are there and up to date; without a result it failed; with one of before a
-    change it is stale."""
+def test_unfinished_runs(due: tuple[str, ...], has_summary: bool, state: str | None) -> None:
+    """A run is done if all of its units are up to date; without a result it failed; with one of before a change it is
+    stale."""
     place("config/config.yaml")
-    Path("plan.txt").write_text(plan_text(changes))
-    assert main(["results", "config/config.yaml", "--plan", "plan.txt", "-o", "out.json"]) == 0
+    plan = plan_of(load_yaml("config/config.yaml").data, [load_yaml("config/config.yaml")])
+    if has_summary:
+        Path("results/single/a").mkdir(parents=True)
+        Path("results/single/a/summary.json").write_text("{}")
+    states = {name: "another code" if name in due else UP_TO_DATE for name in MADE}
     row = {"run": "a", "flow": "single", "state": state, "workload": "net", "core": "core"}
-    found = read_unfinished(Path("out.json"))
-    assert found == ([row] if state else [])
+    assert unfinished_runs(plan, states) == ([row] if state else [])
+
+
+def test_a_configuration_that_never_ran_is_unfinished() -> None:
+    """All of its runs, told by the verb and written for other verbs; asking makes no file of results."""
+    place("config/config.yaml")
+    assert main(["results", "config/config.yaml", "-o", "out.json"]) == 0
+    row = {"run": "a", "flow": "single", "state": "failed", "workload": "net", "core": "core"}
+    assert read_unfinished(Path("out.json")) == [row]
+    assert not Path("results").exists()
 
 
 def test_unfinished_spaces() -> None:
     """Explorations and complete fronts of one file each have a folder and a state of their own."""
     spaces = {"lanes": "lanes.yaml"}
     plan = Plan((), {}, {}, Path("results"), Path("logs"), spaces, spaces)
-    folders = "results/space/lanes", "results/front/lanes"
+    folders = "space/lanes", "front/lanes"
     for unfinished in ((), folders[:1], folders[1:], folders):
-        text = plan_text(
-            {f"{name}/a.csv": ("today", "update pending" if name in unfinished else "no update") for name in folders}
-        )
-        assert [row["folder"] for row in unfinished_spaces(plan, text)] == list(unfinished)
+        states = {f"{name}/answer": "another code" if name in unfinished else UP_TO_DATE for name in folders}
+        found = [row["folder"] for row in unfinished_spaces(plan, states)]
+        assert found == [f"results/{name}" for name in unfinished]
 
 
 def test_a_wrong_list_of_unfinished_runs_is_told() -> None:

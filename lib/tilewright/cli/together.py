@@ -1,0 +1,63 @@
+"""Several units in one process: what a job of many short runs does, one after the other.
+
+Each unit is made by its own verb, with its own log and its own manifest, as a job of its own would make it; one that
+fails leaves the others alone, and is all that runs the next time.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import click
+
+from tilewright.artifacts.files import make_folder, write_atomically
+from tilewright.artifacts.manifest import Order, order_file, read_order
+from tilewright.cli.workflow_messages import log_lines
+
+Dispatch = Callable[[list[str]], int]
+"""Runs a verb with its arguments; the exit code."""
+
+
+def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
+    """Make the units that the unit of an order needs, as far as they are due, then that unit; the first exit code that
+    is not 0, of Ctrl-C at once."""
+    order = read_order(due)
+    failed: dict[str, int] = {}
+    for name in order.needs:
+        needed = read_order(order_file(order.results, name))
+        if not needed.is_due or not failed.keys().isdisjoint(needed.needs):
+            continue
+        code = make(needed, needed.job.words, dispatch)
+        if code == interrupted:
+            return code
+        if code:
+            failed[name] = code
+            _say_failure(needed)
+    if failed:
+        return next(iter(failed.values()))
+    write_atomically(order.results / order.files[0], f"{order.made_of}\n")
+    read_order(due).record()
+    return 0
+
+
+def make(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
+    """Make one unit with a verb, whose words go into the log of the unit; its exit code."""
+    log = Path(order.job.log)
+    make_folder(log.parent)
+    with log.open("w", encoding="utf-8") as stream, redirect_stdout(stream), redirect_stderr(stream):
+        return make_unit(order, words, dispatch)
+
+
+def make_unit(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
+    """Make one unit with a verb; its exit code. The manifest is the last thing that is written, and only where the verb
+    succeeded."""
+    order.remove_earlier()
+    code = dispatch(list(words))
+    if code == 0:
+        order.record()
+    return code
+
+
+def _say_failure(order: Order) -> None:
+    for line in log_lines(order.job.log):
+        click.echo(f"error: {order.job.log}:{line}", err=True)

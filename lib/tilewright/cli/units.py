@@ -1,0 +1,422 @@
+"""The units of a configuration: what each job of the pipeline makes, what that is made of, and which units it reads.
+
+One unit a job. What reruns is decided by these alone (`artifacts/manifest.py`): the rules take orders from here.
+
+The Snakefile imports this at every parse: nothing heavier than YAML here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import chain, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.artifacts.digests import JsonValue, input_digest
+from tilewright.artifacts.manifest import Job, Unit, files_digest, read_manifest
+from tilewright.cli.config_files import ExploredSpace, SystemFiles, read_system
+from tilewright.configuration.keys import Run
+from tilewright.profile import CORRECTED
+from tilewright.steps import (
+    CHECKS,
+    EXPORTS,
+    FIGURE_FILES,
+    FRONT,
+    MULTI,
+    MULTI_FIGURE_FILES,
+    REPORT,
+    SINGLE,
+    SPACE,
+    STEPS,
+)
+
+if TYPE_CHECKING:
+    from tilewright.configuration.keys import Plan
+
+MULTI_MODEL = CORRECTED.name
+"""The model profile by which every network on several cores is read."""
+BATCH = "batch"
+DESCRIPTIONS_PER_RUN = 4
+"""Descriptions that share a job for each run that does: they take a part of its time."""
+DESCRIBED = ("hardware/", "workload/", "mapping/")
+"""Folders of descriptions."""
+REPORT_PAGE = "report.html"
+"""The report of Snakemake, in the folder of results: a unit that no rule makes."""
+CAPTIONS = Path(__file__).resolve().parents[3] / "workflow" / "report"
+Said = Mapping[str, Callable[[], JsonValue]]
+"""What a unit is made of besides other units, by what it is; worked out when it is asked for."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of a plan."""
+
+    plan: "Plan"
+    code: Mapping[str, str]
+    """Step -> digest of its code."""
+    unfinished: Sequence[Mapping[str, str]] = ()
+    """Runs without a result, which tables across runs name."""
+    _digests: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def by_name(self) -> dict[str, Unit]:
+        """All of them."""
+        groups = (
+            self._hardware,
+            self._workloads,
+            self._mappings,
+            self._single,
+            self._multi,
+            self._spaces,
+            self._across,
+        )
+        found = {unit.name: unit for group in groups for unit in group()}
+        return found | {unit.name: unit for unit in self._batches(found)}
+
+    @cached_property
+    def batched(self) -> frozenset[str]:
+        """Runs on one core that share jobs: those without figures and exports, where a job has more than one run."""
+        if self.plan.runs_per_job <= 1:
+            return frozenset()
+        return frozenset(run.name for run in self.plan.runs if not (run.figures or run.stages.exports))
+
+    def _batches(self, units: Mapping[str, Unit]) -> Iterator[Unit]:
+        """Jobs that make several units, one after the other in one process: first descriptions, then runs."""
+        if not self.batched:
+            return
+        runs = [name for name in units if name.startswith(f"{SINGLE}/") and name.split("/")[1] in self.batched]
+        others = {need for name, unit in units.items() if name.startswith(f"{MULTI}/") for need in unit.needs}
+        described = [
+            name
+            for name, unit in units.items()
+            if name.startswith(DESCRIBED) and unit.job and others.isdisjoint((name, *unit.needs))
+        ]
+        size = self.plan.runs_per_job
+        many = DESCRIPTIONS_PER_RUN * size
+        yield from self._batch("descriptions", [described[at : at + many] for at in range(0, len(described), many)])
+        by_run = [list(group) for _, group in groupby(runs, key=lambda name: name.split("/")[1])]
+        chunks = [list(chain(*by_run[at : at + size])) for at in range(0, len(by_run), size)]
+        yield from self._batch("runs", chunks)
+
+    def _batch(self, kind: str, chunks: Sequence[Sequence[str]]) -> Iterator[Unit]:
+        for number, names in enumerate(chunks):
+            stem = f"{BATCH}/{kind}/{number:05}"
+            job = Job((), str(self.plan.logs / BATCH / kind / f"{number:05}.log"))
+            yield Unit(stem, (f"{stem}.done",), {"code": partial(str, "")}, tuple(names), job=job)
+
+    @cached_property
+    def in_batches(self) -> frozenset[str]:
+        """Units that are made together with others."""
+        batches = (unit for name, unit in self.by_name.items() if name.startswith(f"{BATCH}/"))
+        return frozenset(need for unit in batches for need in unit.needs)
+
+    def batch_files(self, kind: str) -> list[str]:
+        """What jobs that make several units of a kind write, `descriptions` or `runs`, below the folder of results."""
+        return [
+            file for name, unit in self.by_name.items() if name.startswith(f"{BATCH}/{kind}/") for file in unit.files
+        ]
+
+    def report(self) -> Unit:
+        """The unit of the report of Snakemake, which shows files of all others as they are now."""
+        said: Said = {
+            "shown": self._shown_files,
+            "texts": partial(files_digest, CAPTIONS),
+            "unfinished": partial(list, self.unfinished),
+        }
+        return Unit("report", (REPORT_PAGE,), said)
+
+    def _shown_files(self) -> dict[str, str]:
+        found = {name: read_manifest(self.plan.results, name) for name in self.by_name}
+        return {name: manifest.digest for name, manifest in found.items() if manifest}
+
+    @cached_property
+    def producers(self) -> dict[str, str]:
+        """File or folder below the folder of results -> the unit that makes it."""
+        return {file: unit.name for unit in self.by_name.values() for file in unit.files}
+
+    @cached_property
+    def systems(self) -> dict[str, SystemFiles]:
+        """Name of the hardware file of runs on several cores -> what it says."""
+        names = sorted({run.hardware for run in self.plan.multi_runs})
+        return {name: read_system(self.plan.files["hardware"][name]) for name in names}
+
+    @cached_property
+    def spaces(self) -> dict[str, ExploredSpace]:
+        """The spaces to explore, by name."""
+        return {name: ExploredSpace(file) for name, file in self.plan.spaces.items()}
+
+    @cached_property
+    def fronts(self) -> dict[str, ExploredSpace]:
+        """The spaces of which the complete fronts are sought, by name."""
+        return {name: ExploredSpace(file) for name, file in self.plan.fronts.items()}
+
+    def _unit(
+        self,
+        step: str,
+        folder: str,
+        name: str,
+        said: Said | None = None,
+        needs: Sequence[str] = (),
+        files: Sequence[str] = (),
+        besides: Sequence[str] = (),
+        job: Job | None = None,
+    ) -> Unit:
+        """A unit of a step in a folder; by default it makes what the step writes."""
+        made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
+        code: Said = {"code": partial(self._code, step)}
+        return Unit(f"{folder}/{name}", made, {**code, **(said or {})}, tuple(needs), more, job)
+
+    def _code(self, step: str) -> str:
+        return self.code[step]
+
+    def _file(self, kind: str, name: str) -> list[str]:
+        """What a file that a person wrote says, with the name that descriptions without one get."""
+        path = self.plan.files[kind][name]
+        if path not in self._digests:
+            self._digests[path] = input_digest(path)
+        return [Path(path).name, self._digests[path]]
+
+    def _hardware(self) -> Iterator[Unit]:
+        for name in sorted({run.hardware for run in (*self.plan.runs, *self.plan.multi_runs)}):
+            system = self.systems.get(name)
+            said: Said = {"hardware": partial(_everything, system) if system else partial(self._file, "hardware", name)}
+            file = self.plan.files["hardware"][name]
+            words = ("parse", "hardware", file, "-o", self._path(f"hardware/{name}/accelerator.json"))
+            yield self._unit(
+                *("parse_hardware", f"hardware/{name}", "accelerator", said),
+                files=("accelerator.json",),
+                job=self._job(f"hardware/{name}.log", *words),
+            )
+        for name, system in self.systems.items():
+            for core in system.core_names:
+                said = {"core": partial(system.of_core, core)}
+                files = (f"core/{core}.json",)
+                yield self._unit("parse_hardware", f"hardware/{name}", f"core/{core}", said, files=files)
+        yield from self._drawings()
+
+    def _drawings(self) -> Iterator[Unit]:
+        drawn = [(run.hardware, "hierarchy") for run in self.plan.runs]
+        drawn += [(run.hardware, "system") for run in self.plan.multi_runs]
+        for name, figure in sorted(set(drawn)):
+            needs, files = (f"hardware/{name}/accelerator",), _drawn([f"{figure}.svg"])
+            words = (
+                "draw",
+                self._path(f"hardware/{name}/accelerator.json"),
+                "-o",
+                self._path(f"hardware/{name}/{figure}.svg"),
+            )
+            job = self._job(f"hardware/{name}.draw.log", *words)
+            yield self._unit("draw", f"hardware/{name}", figure, needs=needs, files=files, job=job)
+
+    def _workloads(self) -> Iterator[Unit]:
+        pairs = {(run.workload, run.options.model) for run in self.plan.runs}
+        pairs |= {(run.workload, MULTI_MODEL) for run in self.plan.multi_runs}
+        for name, model in sorted(pairs):
+            said: Said = {"workload": partial(self._file, "workload", name), **self._network_options(name)}
+            folder, file = f"workload/{name}/{model}", self.plan.files["workload"][name]
+            words = ["parse", "workload", file, "--model", model, *self.plan.network_options.get(name, ())]
+            words += ["-o", self._path(f"{folder}/workload.json"), "--coverage", self._path(f"{folder}/coverage.json")]
+            job = self._job(f"workload/{name}/{model}.log", *words)
+            yield self._unit("parse_workload", folder, "workload", said, job=job)
+
+    def _network_options(self, workload: str) -> Said:
+        return {"options": partial(list, self.plan.network_options.get(workload, ()))}
+
+    def _mappings(self) -> Iterator[Unit]:
+        for name in sorted({run.mapping for run in (*self.plan.runs, *self.plan.multi_runs)}):
+            said = {"mapping": partial(self._file, "mapping", name)}
+            words = (
+                "parse",
+                "mapping",
+                self.plan.files["mapping"][name],
+                "-o",
+                self._path(f"mapping/{name}/mapping.json"),
+            )
+            job = self._job(f"mapping/{name}.log", *words)
+            yield self._unit("parse_mapping", f"mapping/{name}", "mapping", said, job=job)
+
+    def _single(self) -> Iterator[Unit]:
+        for run in self.plan.runs:
+            folder, hardware = f"{SINGLE}/{run.name}", f"hardware/{run.hardware}/accelerator"
+            described = (hardware, f"workload/{run.workload}/{run.options.model}/workload")
+            made = (*STEPS["map"].writes, *((EXPORTS,) if run.stages.exports else ()))
+            needs, mapped = (*described, f"mapping/{run.mapping}/mapping"), f"{folder}/map"
+            jobs, said = self._jobs(run), self._said_by_run(run, "map")
+            yield self._unit("map", folder, "map", said, needs, made, job=jobs["map"])
+            yield self._unit("check", folder, "check", needs=(mapped, hardware), job=jobs["check"])
+            yield self._unit("report", folder, "report", needs=(mapped,), job=jobs["report"])
+            yield self._unit("explain", folder, "explain", needs=(mapped, *described), job=jobs["explain"])
+            if run.figures:
+                files = _drawn([f"{REPORT}/{name}" for name in FIGURE_FILES])
+                yield self._unit("figures", folder, "figures", needs=(mapped, *described), files=files)
+
+    def _jobs(self, run: Run) -> dict[str, Job]:
+        """The verbs of a run on one core, as its rules call them, by unit."""
+        folder, report = self._path(f"{SINGLE}/{run.name}"), self._path(f"{SINGLE}/{run.name}/{REPORT}")
+        hardware = ("--hardware", self._path(f"hardware/{run.hardware}/accelerator.json"))
+        workload = ("--workload", self._path(f"workload/{run.workload}/{run.options.model}/workload.json"))
+        mapping = ("--mapping", self._path(f"mapping/{run.mapping}/mapping.json"))
+        # Also the files as written, so that what is unusual or wrong is told with its line; ONNX files have no lines.
+        files = (self.plan.files[kind][getattr(run, kind)] for kind in (*("hardware", "workload", "mapping"),))
+        written = [word for file in files if not file.endswith(".onnx") for word in ("--written", file)]
+        words = {
+            "map": ("map", *hardware, *workload, *mapping, *written, "-o", folder, *run.arguments("map")),
+            "check": ("check", folder, *hardware, "-o", f"{folder}/{CHECKS}"),
+            "report": ("report", folder, "--only", "tables", "-o", report),
+            "explain": ("explain", folder, *hardware, *workload, "--only", "tables", "-o", report),
+        }
+        jobs = {name: self._job(f"{SINGLE}/{run.name}/{name}.log", *verb) for name, verb in words.items()}
+        # Figures that a run had if it is not drawn any more would be of an earlier result.
+        undrawn = () if run.figures else _drawn([f"{SINGLE}/{run.name}/{REPORT}/{name}" for name in FIGURE_FILES])
+        return {**jobs, "report": jobs["report"]._replace(removes=undrawn)}
+
+    def _path(self, file: str) -> str:
+        return str(self.plan.results / file)
+
+    def _job(self, log: str, *words: str) -> Job:
+        return Job(words, str(self.plan.logs / log))
+
+    def _said_by_run(self, run: Run, verb: str) -> Said:
+        """What a run says to a verb, with the code behind its pipeline."""
+        return {"options": partial(run.arguments, verb), "stages": partial(self._stage_code, run)}
+
+    def _stage_code(self, run: Run) -> list[str]:
+        """Digests of the stages that the user wrote, of what writes exports, and of what a pipeline may run."""
+        stages = run.stages
+        code = [stages.code, self.code["export"] if stages.exports else ""]
+        return [*code, self.code["multi_pipeline"]] if run.flow == MULTI and stages.pipeline else code
+
+    def _multi(self) -> Iterator[Unit]:
+        for run in self.plan.multi_runs:
+            yield from self._split(run)
+            yield from self._costed_graph(run)
+            yield from self._scheduled(run)
+            yield from self._shown(run)
+
+    def _split(self, run: Run) -> Iterator[Unit]:
+        if not run.splits or run.base:
+            return
+        folder, network = f"{MULTI}/{run.name}", self._network_options(run.workload)
+        said: Said = {
+            **{"workload": partial(self._file, "workload", run.workload), **network},
+            **{"hardware": partial(_graph, self.systems[run.hardware]), "arguments": partial(run.arguments, "split")},
+        }
+        yield self._unit("split", folder, "split", said, self._mapping_of(run))
+        said = {"name": partial(str, run.workload), **network}
+        yield self._unit("parse_split", folder, "workload", said, (f"{folder}/split",))
+
+    def _costed_graph(self, run: Run) -> Iterator[Unit]:
+        folder, system, workload = f"{MULTI}/{run.name}", self.systems[run.hardware], self.workload_of(run)
+        if run.fuses:
+            needs = [f"hardware/{run.hardware}/accelerator", workload, f"mapping/{run.mapping}/mapping"]
+            said: Said = {"options": partial(run.arguments, "fuse")}
+            yield self._unit("fuse", f"{folder}/plan", "fuse", said, needs)
+        plan = self._plan_of(run) if run.fuses else ()
+        said = {**self._said_by_run(run, "cns"), "hardware": partial(_graph, system)}
+        if not plan:
+            said = {**said, "mapping": partial(self._file, "mapping", run.mapping)}
+        yield self._unit("cns", folder, "cns", said, (workload, *plan))
+        for core in system.core_names:
+            said = {**self._said_by_run(run, "cost"), "hardware": partial(system.of_cost_table, core)}
+            needs = [f"hardware/{run.hardware}/core/{core}", workload, *self._mapping_of(run), f"{folder}/cns"]
+            yield self._unit("cost", folder, f"cost/{core}", said, needs, (f"cost/{core}.jsonl",))
+
+    def _scheduled(self, run: Run) -> Iterator[Unit]:
+        folder = f"{MULTI}/{run.name}"
+        needs = list(dict.fromkeys([*self._described(run), *self._plan_of(run), *self._graph_and_tables(run)]))
+        files = (*STEPS["allocate"].writes, *((EXPORTS,) if run.stages.exports else ()))
+        yield self._unit("allocate", folder, "allocate", self._said_by_run(run, "allocate"), needs, files)
+        base = run.companion
+        baseline = [f"{MULTI}/{base.name}/{name}" for name in ("allocate", "schedule")] if base else []
+        needs = [*needs, f"{folder}/allocate", *baseline]
+        yield self._unit("schedule", folder, "schedule", self._said_by_run(run, "schedule"), needs)
+
+    def _shown(self, run: Run) -> Iterator[Unit]:
+        folder = f"{MULTI}/{run.name}"
+        graph, tables, schedule = f"{folder}/cns", self._graph_and_tables(run), f"{folder}/schedule"
+        yield self._unit("check_multi", folder, "check", needs=[*self._described(run), *tables, schedule])
+        if run.base:
+            return
+        yield self._unit("report_multi", folder, "report", needs=(graph, schedule))
+        if run.figures:
+            files = _drawn([f"{REPORT}/{name}" for name in MULTI_FIGURE_FILES])
+            said: Said = {"options": partial(run.arguments, "report")}
+            needs = [*tables, f"{folder}/allocate", schedule]
+            yield self._unit("figures_multi", folder, "figures", said, needs, files)
+
+    def _described(self, run: Run) -> list[str]:
+        """Units of the descriptions of a run on several cores."""
+        return [f"hardware/{run.hardware}/accelerator", self.workload_of(run), *self._mapping_of(run)]
+
+    def _graph_and_tables(self, run: Run) -> list[str]:
+        folder = f"{MULTI}/{run.name}"
+        return [f"{folder}/cns", *(f"{folder}/cost/{core}" for core in self.systems[run.hardware].core_names)]
+
+    def workload_of(self, run: Run) -> str:
+        """The unit with the layers of a run on several cores, split where it says so; a companion has those of its
+        run."""
+        if run.splits:
+            return f"{MULTI}/{run.base or run.name}/workload"
+        return f"workload/{run.workload}/{MULTI_MODEL}/workload"
+
+    def _mapping_of(self, run: Run) -> tuple[str, ...]:
+        """The unit with the mapping of a run: as it was parsed, or as the search of a plan wrote it."""
+        return self._plan_of(run) if run.fuses else (f"mapping/{run.mapping}/mapping",)
+
+    def _plan_of(self, run: Run) -> tuple[str, ...]:
+        return (f"{MULTI}/{run.plan_of}/plan/fuse",) if run.plan_of else ()
+
+    def _spaces(self) -> Iterator[Unit]:
+        for name, space in self.spaces.items():
+            yield from self._parts("explore", f"{SPACE}/{name}", "shards", space.shards, space.digest)
+            yield self._answer("answer", f"{SPACE}/{name}", space, [f"shards/{file}" for file in space.shards])
+        for name, space in self.fronts.items():
+            yield from self._parts("family_costs", f"{FRONT}/{name}", "costs", space.parts, space.part_digest)
+            yield self._answer("front", f"{FRONT}/{name}", space, [f"costs/{file}" for file in space.parts])
+
+    def _parts(
+        self, step: str, folder: str, place: str, files: Iterable[str], digest: Callable[[str], str]
+    ) -> Iterator[Unit]:
+        for file in files:
+            part = file.removesuffix(".parquet")
+            said = {"made_of": partial(digest, part)}
+            yield self._unit(step, folder, f"{place}/{part}", said, files=(f"{place}/{file}",))
+
+    def _answer(self, step: str, folder: str, space: ExploredSpace, parts: Sequence[str]) -> Unit:
+        needs = [f"{folder}/{part.removesuffix('.parquet')}" for part in parts]
+        said = {"space": partial(input_digest, space.file)}
+        return self._unit(step, folder, step, said, needs, besides=("*.svg", "*.png"))
+
+    def _across(self) -> Iterator[Unit]:
+        runs, reported = self.plan.runs, [run for run in self.plan.multi_runs if not run.base]
+        if not (runs or reported or self.unfinished):
+            return
+        names = [run.name for run in (*runs, *reported)]
+        said: Said = {"runs": partial(list, names), "unfinished": partial(list, self.unfinished)}
+        results = [f"{SINGLE}/{run.name}/map" for run in runs]
+        results += [f"{MULTI}/{run.name}/schedule" for run in reported]
+        explained = [f"{SINGLE}/{run.name}/explain" for run in runs]
+        workloads = sorted({run.workload for run in (*runs, *reported)})
+        figures = _drawn([f"pareto/{workload}.svg" for workload in workloads])
+        for name, step, needs, files in (
+            ("summary", "summarize", results, STEPS["summarize"].writes),
+            ("page", "page", [*results, *explained], STEPS["page"].writes),
+            ("pareto", "pareto", results, ("pareto.csv", *figures)),
+        ):
+            yield Unit(name, tuple(files), {"code": partial(self._code, step), **said}, tuple(needs))
+
+
+def _everything(system: SystemFiles) -> list[str]:
+    return [system.file.name, *system.everything]
+
+
+def _graph(system: SystemFiles) -> str:
+    return system.of_graph
+
+
+def _drawn(files: Sequence[str]) -> tuple[str, ...]:
+    """Files of figures, with the PNG that stands beside each SVG."""
+    found: list[str] = []
+    for file in files:
+        found += [file, file.removesuffix("svg") + "png"] if file.endswith(".svg") else [file]
+    return tuple(found)

@@ -1,0 +1,92 @@
+"""Runs that share a job: the files of a run, what reruns and what is told are as if each had jobs of its own."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.conftest import Project
+from tests.workflow.test_run_script import rows, run_script
+
+CONFIG = """\
+runs_per_job: {size}
+lpf_limit: 4
+sweeps:
+  tiny: {{workload: two_layers, hardware: [narrow, wide], mapping: free}}
+"""
+FORTY = """\
+runs_per_job: 40
+sweeps:
+  tiny: {workload: two_layers, hardware: wide, mapping: free, lpf_limit: 3, seed: [%s]}
+runs:
+  fails: {workload: two_layers, hardware: narrow, mapping: free}
+"""
+LAYERS = "results/single/two_layers-narrow/layers.jsonl"
+
+
+@pytest.fixture
+def together(built: Project, tmp_path: Path) -> Project:
+    """The tiny project with its two runs in one job, not yet run."""
+    project = built.copy(tmp_path / "project")
+    shutil.rmtree(project.root / "results")
+    (project.root / "config" / "config.yaml").write_text(CONFIG.format(size=2))
+    return project
+
+
+def of_runs(project: Project) -> dict[str, bytes]:
+    """Results but for what says which jobs were shared."""
+    files = project.artifacts()
+    return {name: content for name, content in files.items() if "batch/" not in name}
+
+
+def test_the_same_bytes_as_with_jobs_of_their_own(built: Project, together: Project) -> None:
+    """Also the manifests: with jobs of their own again, nothing is made but what compares the runs."""
+    assert together.would_run() == ["descriptions_together", "page", "pareto", "runs_together", "summary"]
+    together.run()
+    assert together.would_run() == []
+    assert of_runs(together) == built.artifacts()
+    assert (together.root / "logs/single/two_layers-narrow/map.log").read_text().startswith("note: ")
+    (together.root / "config" / "config.yaml").write_text(CONFIG.format(size=1))
+    assert together.would_run() == []
+
+
+def test_a_file_can_be_asked_for_by_its_name(together: Project) -> None:
+    """It is made by a job of its own."""
+    together.run(LAYERS)
+    assert (together.root / LAYERS).is_file()
+    assert not (together.root / "results" / "batch").exists()
+
+
+def test_an_edited_core_makes_its_run_alone(together: Project) -> None:
+    """The job of both runs leaves the files of the other one as they are."""
+    together.run()
+    other = together.root / "results/single/two_layers-wide/layers.jsonl"
+    age, before = other.stat().st_mtime_ns, (together.root / LAYERS).read_bytes()
+    hardware = together.root / "config/hardware/narrow.yaml"
+    hardware.write_text(hardware.read_text().replace("r_cost: 50", "r_cost: 51"))
+    together.run()
+    assert other.stat().st_mtime_ns == age
+    assert (together.root / LAYERS).read_bytes() != before
+
+
+def test_one_of_forty_fails_and_reruns_alone(together: Project) -> None:
+    """The others are done and in the tables; the failed run is named with what its log says; the next time, only it is
+    made, and all is as from scratch."""
+    config, core = together.root / "config/config.yaml", together.root / "config/hardware/narrow.yaml"
+    config.write_text(FORTY % ", ".join(map(str, range(39))))
+    sound = core.read_text()
+    core.write_text(sound.replace("size: 1 MiB", "size: 8"))
+    done = run_script(together)
+    assert done.returncode == 1
+    assert "logs/single/fails/map.log:error: no mapping of 2 layers fits core 'narrow'" in done.stderr
+    states = {name: row["state"] for name, row in rows(together).items()}
+    assert states.pop("fails") == "failed"
+    assert list(states.values()) == ["done"] * 39
+    folders = sorted((together.root / "results/single").glob("two_layers-wide*"))
+    ages = [(folder / "layers.jsonl").stat().st_mtime_ns for folder in folders]
+    core.write_text(sound)
+    done = run_script(together)
+    assert done.returncode == 0, done.stderr
+    assert [(folder / "layers.jsonl").stat().st_mtime_ns for folder in folders] == ages
+    assert {row["state"] for row in rows(together).values()} == {"done"}
+    assert len(ages) == 39
