@@ -153,8 +153,9 @@ def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) ->
     start, end = event.start_mark.index, event.end_mark.index
     edits = [(start, end, _scalar(value))]
     if isinstance(event, yaml.ScalarEvent) and event.anchor:
-        later = (one for one in events[place:] if isinstance(one, yaml.AliasEvent) and one.anchor == event.anchor)
-        if (alias := next(later, None)) is not None:
+        later = [one for one in events[place:] if isinstance(one, yaml.AliasEvent) and one.anchor == event.anchor]
+        alias: Any = later[0] if later else None
+        if alias is not None:
             edits.append((alias.start_mark.index, alias.end_mark.index, text[start:end]))
     for first, last, written in sorted(edits, reverse=True):
         text = text[:first] + written + text[last:]
