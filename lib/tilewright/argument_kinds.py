@@ -1,4 +1,4 @@
-"""What the functions of the Python interface are given: an argument of another kind than a function takes is told.
+"""What the functions of the Python interface are given: an argument of another kind than a function takes is refused in words.
 
 By its name and with what it takes, before anything is done.
 
