@@ -50,6 +50,8 @@ class ModelProfile(NamedTuple):
     """B43: room for second tiles goes where it saves the most stall, not to the operands in order."""
     room_for_final_outputs: bool = False
     """B44: a memory in which outputs are formed has room for them at the wider of their two precisions."""
+    wide_until_added: bool = False
+    """B47: sums that lanes above a memory still add up leave it as partial sums, not at the width of their result."""
     keep_given_unrolling: bool = False
     """B45: what the user unrolls is cut neither to the width of ports nor to what inner memories hold."""
     ties_by_equation: bool = False

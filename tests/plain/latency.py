@@ -114,7 +114,7 @@ class LatencyModel:
 
     def __init__(self, operands: tuple[str, ...], table: PortTable, switches: Switches, phases: int = 1) -> None:
         """An operation of the array takes `phases` cycles."""
-        self.operands, self.table, self.switches, self.phases = operands, table, switches, phases
+        self.operands, self.table, self.switches, self.phases = (operands, table, switches, phases)
         self.core, self.chains = table.core, table.chains
         self.every_transfer = "every_transfer_takes_port_time" in switches
         self.memo: dict[object, tuple[int, int]] = {}
@@ -231,7 +231,8 @@ class LatencyModel:
         """Cycles of what the array needs to begin, or has to end with: its own transfers as a whole."""
         if self.every_transfer and name[1] == 0 and name[2] in ("tl", "fl"):
             return real_cycles(link, wide)
-        bits = reuse.elements[1] * reuse.precision[1]
+        at_lanes = "wide_until_added" in self.switches and name == ("O", 0, "th")
+        bits = reuse.elements[1] * (link.bits if at_lanes else reuse.precision[1])
         if self.on("per_level_loading_floor"):
             bits = min(bits * math.prod(reuse.boost[1 : name[1] + 1]), math.ceil(link.amount * link.bits))
         return math.ceil(Fraction(bits) / wide)
@@ -298,11 +299,7 @@ class LatencyModel:
     # latency --------------------------------------------------------------------------------------------------------
 
     def spans(
-        self,
-        links: dict[LinkName, Link],
-        reuse: dict[str, Reuse],
-        choices: Iterator[Buffered],
-        total: int,
+        self, links: dict[LinkName, Link], reuse: dict[str, Reuse], choices: Iterator[Buffered], total: int
     ) -> tuple[int, Number, Number, dict[PortName, dict[LinkName, Transfer]], dict[PortName, int]]:
         """(temporal stall, on-loading, off-loading, what moves on each port, stall of each port)."""
         best = None

@@ -209,10 +209,10 @@ class PlainModel:
                 row[direction] = int(math.ceil(link.amount * link.bits / narrow) * (narrow / wide) * link.count * units)
                 continue
             tile = reuse.tiles[m, direction]
-            low, high = (math.ceil(Fraction(amount) * link.bits / narrow) for amount in (tile.low, tile.whole))
-            parts = Fraction(high)
-            if tile.whole != tile.low:
-                parts = low + (high - low) * (tile.mean - tile.low) / (tile.whole - tile.low)
+            parts = sum(
+                (share * math.ceil(Fraction(elements * link.bits, narrow)) for elements, share in tile.shares),
+                start=Fraction(0),
+            )
             row[direction] = math.ceil(parts * Fraction(narrow, wide) * link.count * Fraction(units))
         return row
 
@@ -252,7 +252,7 @@ class PlainModel:
         """The same without what the outermost relevant loops replace."""
         result = {}
         for (o, m), bits in held_bits.items():
-            elements, top = costs[o].energy.elements[m + 1], costs[o].energy.top_relevant[m]
+            elements, top = (costs[o].energy.elements[m + 1], costs[o].energy.top_relevant[m])
             if "best_double_buffers" in self.switches:
                 result[o, m] = math.ceil(Fraction(elements, top)) * (bits // elements)
             else:

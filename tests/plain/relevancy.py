@@ -1,5 +1,6 @@
 """Which loops change the data of an operand, and how many elements loops touch."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -50,11 +51,18 @@ def rounded_up(value: Number) -> int:
 
 @dataclass(frozen=True)
 class Tile:
-    """Elements of a tile, counted in three ways."""
+    """Elements of a tile where lanes do not divide a dimension: they differ from period to period, and from lane to
+    lane."""
 
-    low: Fraction
-    mean: Fraction
+    shares: tuple[tuple[int, Fraction], ...]
+    """(elements, tiles that have so many, in parts of all tiles that passes and average lanes make)."""
     whole: int
+    """At most at a time."""
+
+    @property
+    def mean(self) -> Fraction:
+        """Elements on average."""
+        return sum((elements * share for elements, share in self.shares), start=Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +107,42 @@ class Relevancy:
         """Positions of all data dimensions that partial loop sizes touch, rounded up."""
         return math.prod(self.window(relation, sizes, up=True) for relation in self.relations)
 
-    def tile(self, sizes: Mapping[str, Number], windows: Fraction) -> Tile:
-        """Elements of a tile of fractional sizes with so many window positions: at least, on average and at most."""
-        low, mean, whole = 1, Fraction(1), 1
-        for dimension in self.relevant:
-            size = Fraction(sizes.get(dimension, 1))
-            low *= max(1, math.floor(size))
-            mean *= size
-            whole *= math.ceil(size)
-        return Tile(low * windows, mean * windows, math.ceil(whole * windows))
+    def tile(self, sizes: Mapping[str, Number], spans: Mapping[str, Number], stay: Mapping[str, Number]) -> Tile:
+        """A tile of fractional sizes. `spans`: iterations of a dimension in a pass over lanes above the tile, where
+        these are a fraction. `stay`: iterations of irrelevant dimensions during which the tile stays."""
+        kinds: list[list[tuple[int, Fraction]]] = []
+        names = [d for d in self.layer.size_of if sizes.get(d, 1) != 1 or d in spans]
+        for d in names:
+            size = Fraction(sizes.get(d, 1))
+            if size.denominator > 1:
+                low = math.floor(size)
+                kinds.append([(low, 1 - (size - low)), (low + 1, size - low)])
+                if d in self.irrelevant:
+                    kinds[-1] = [(low, Fraction(1))]
+                continue
+            kinds.append([(int(size), Fraction(1))])
+            if d not in spans:
+                continue
+            size *= stay.get(d, 1)
+            span = Fraction(spans[d])
+            tiles = span / size
+            counted: dict[int, Fraction] = {}
+            for length, share in ((math.floor(span), 1 - span % 1), (math.floor(span) + 1, span % 1)):
+                for first in range(0, length, int(size)):
+                    part = min(int(size), length - first)
+                    counted[part] = counted.get(part, Fraction(0)) + share / tiles
+            kinds[-1] = list(counted.items())
+            if d in self.irrelevant:
+                kinds[-1] = [(int(size), sum(counted.values(), start=Fraction(0)))]
+        found: dict[int, Fraction] = {}
+        for choice in itertools.product(*kinds):
+            whole = {d: kind for d, (kind, _) in zip(names, choice, strict=True)}
+            share = math.prod((share for _, share in choice), start=Fraction(1))
+            if share:
+                elements = math.prod(whole.get(d, 1) for d in self.relevant) * self.windows(whole)
+                found[elements] = found.get(elements, Fraction(0)) + share
+        up = {d: math.ceil(Fraction(size)) for d, size in sizes.items()}
+        return Tile(tuple(found.items()), math.prod(up.get(d, 1) for d in self.relevant) * self.windows(up))
 
     def decouple(self, levels: Iterable[Iterable[Loop]], exactly: bool = False) -> list[list[Kind]]:
         """Levels with every loop as r or ir; loops of windows are split into a part of each kind.

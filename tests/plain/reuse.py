@@ -79,14 +79,14 @@ class OperandModel:
     def __init__(
         self, operand: str, rel: Relevancy, spatial: SpatialMapping, switches: Switches, phases: int = 1
     ) -> None:
-        self.operand, self.rel, self.switches, self.phases = operand, rel, switches, phases
+        self.operand, self.rel, self.switches, self.phases = (operand, rel, switches, phases)
         self.whole = "whole_tiles" in switches
-        self.fractional, self.integer = spatial.fractional[operand], spatial.integer[operand]
+        self.fractional, self.integer = (spatial.fractional[operand], spatial.integer[operand])
         self.exact = spatial.exact[operand]
         self.bits_of = dict(rel.layer.bits_of)
         if "room_for_final_outputs" in switches:
             self.bits_of["O"] = max(self.bits_of["O"], self.bits_of["O_final"])
-        self.memo_of_tiles: dict[tuple[int, bool, frozenset[tuple[str, Number]]], Tile] = {}
+        self.memo_of_tiles: dict[object, Tile] = {}
         self.integer_boost = self._boost(self.integer, exactly=False)
 
     def reuse(self, levels: Levels) -> tuple[Reuse, Reuse]:
@@ -98,18 +98,27 @@ class OperandModel:
 
     def tile(self, m: int, temporal: dict[str, Number]) -> Tile:
         """What one instance of memory m holds for temporal loops: with the spatial loops S[0..m]."""
-        key = (m, True, frozenset(temporal.items()))
+        key = (m, frozenset(temporal.items()))
         if key not in self.memo_of_tiles:
-            sizes = self._with_lanes(temporal, m + 1)
-            self.memo_of_tiles[key] = self.rel.tile(sizes, Fraction(self.rel.windows(sizes)))
+            self.memo_of_tiles[key] = self.rel.tile(self._with_lanes(temporal, m + 1), {}, {})
         return self.memo_of_tiles[key]
 
-    def wide(self, m: int, temporal: dict[str, Number]) -> Tile:
-        """What all instances below memory m take of one instance of it."""
-        key = (m, False, frozenset(temporal.items()))
+    def moved(self, m: int, levels: Levels, inner: int, stay: Loops = ()) -> Tile:
+        """What one transfer of memory m moves: the tile of its lanes and the loops of `inner` levels, of all lanes and
+        periods. `stay`: loops during which it stays nevertheless."""
+        sizes = self._with_lanes(sizes_by_dimension(x for level in levels[:inner] for x in level), m + 1)
+        spans = {}
+        for dimension in sizes.keys() | {d for loops in self.exact[m + 1 :] for d, _ in loops}:
+            span: Number = 1
+            for a, lanes in enumerate(self.exact):
+                for d, factor in lanes:
+                    span *= factor if d == dimension else 1
+                    if d == dimension and factor != int(factor) and a > m:
+                        spans[dimension] = span
+                span *= product(x for x in (levels[a] if a < len(levels) else ()) if x[0] == dimension)
+        key = (m, inner, frozenset(sizes.items()), frozenset(spans.items()), stay)
         if key not in self.memo_of_tiles:
-            sizes = self._with_lanes(temporal, m + 1)
-            self.memo_of_tiles[key] = self.rel.tile(sizes, Fraction(self.rel.windows(sizes)))
+            self.memo_of_tiles[key] = self.rel.tile(sizes, spans, sizes_by_dimension(stay))
         return self.memo_of_tiles[key]
 
     def _with_lanes(self, temporal: dict[str, Number], levels: int) -> dict[str, Number]:
@@ -142,8 +151,11 @@ class OperandModel:
             elements = [1]
             below, above = [], []
             for m in range(count):
-                wide = self.wide(m, sizes_by_dimension(x for level in levels[:m] for x in level))
-                held = self.tile(m, sizes_by_dimension(x for level in levels[: m + 1] for x in level))
+                in_place = (
+                    itertools.takewhile(lambda x: x[0] in rel.irrelevant, levels[0]) if m == 0 and o != "O" else ()
+                )
+                wide = self.moved(m, levels, m, tuple(in_place))
+                held = self.moved(m, levels, m + 1)
                 tiles |= dict.fromkeys([(m, "tl"), (m, "fl")], wide) | dict.fromkeys([(m, "th"), (m, "fh")], held)
                 elements.append(held.whole)
                 below.append((wide.whole, Fraction(wide.whole * precision[m], periods_below[m])))
@@ -163,13 +175,15 @@ class OperandModel:
             above = [(elements[m + 1], elements[m + 1] * precision[m + 1] / cycles[m + 1]) for m in range(count)]
 
         def link(a: int, moved: tuple[Number, Number], periods: list[int]) -> Link:
-            period, window = self.phases * periods[a], self.phases * (periods[a] // tops[a])
+            period, window = (self.phases * periods[a], self.phases * (periods[a] // tops[a]))
             return Link(moved[0], 0, period, cycles[count] // periods[a], moved[1], window)
 
         links: dict[tuple[int, str], Link] = {}
         for m in range(count):
             low, high = link(m, below[m], periods_below), link(m + 1, above[m], cycles)
-            placed = self._outputs(m, low, high, levels, flags, left) if o == "O" else self._inputs(low, high)
+            lanes_add = any(d in rel.irrelevant and size > 1 for d, size in spatial[m + 1])
+            outputs = o == "O"
+            placed = self._outputs(m, low, high, levels, flags, left, lanes_add) if outputs else self._inputs(low, high)
             if m == count - 1:
                 placed["th"] = placed["fh"] = Link()
             links |= {(m, direction): placed[direction] for direction in DIRECTIONS}
@@ -181,7 +195,7 @@ class OperandModel:
         return {"tl": replace(low, bits=bits), "fl": Link(), "th": Link(), "fh": replace(high, bits=bits)}
 
     def _outputs(
-        self, m: int, low: Link, high: Link, levels: Levels, flags: list[bool], left: list[Number]
+        self, m: int, low: Link, high: Link, levels: Levels, flags: list[bool], left: list[Number], lanes_add: bool
     ) -> dict[str, Link]:
         """Upwards the sums, downwards those that are not final, where they are added to again."""
         sums, final = self.bits_of["O"], self.bits_of["O_final"]
@@ -204,6 +218,8 @@ class OperandModel:
         again = [flags[a] if self.whole else int(tensor * (left[a + 1] - 1)) != 0 for a in (m, m + 1)]
         up_low, back_low = pair(low, flags[m], again[0], visits(m))
         up_high, back_high = pair(high, flags[m + 1], again[1], visits(m + 1))
+        if "wide_until_added" in self.switches and lanes_add:
+            up_high = replace(up_high, bits=sums)  # lanes above have yet to add it up (B47)
         return {"tl": back_low, "fl": up_low, "th": up_high, "fh": back_high}
 
 

@@ -46,8 +46,11 @@ def spread_and_round_up(size: int, passes: int, early: Number) -> Number:
     return math.ceil(spread_exactly(size, passes, early))
 
 
-def adjusted_factors(unrolling: Unrolling, layer: Layer, core: Core, spread: Finish) -> Factors:
-    """Factors cut to the array; the largest of each loop dimension is spread evenly over the passes."""
+def adjusted_factors(unrolling: Unrolling, layer: Layer, core: Core, spread: Finish, together: bool = False) -> Factors:
+    """Factors cut to the array; the largest of each loop dimension is spread evenly over the passes.
+
+    `together`: so that it covers the dimension with all others, not with those before it only (B41).
+    """
     array = dict(core.operational_array.dimensions)
     best: dict[str, int] = {}
     for _, factors in unrolling:
@@ -66,6 +69,9 @@ def adjusted_factors(unrolling: Unrolling, layer: Layer, core: Core, spread: Fin
             if given == best[dimension] and dimension not in done:
                 done.add(dimension)
                 before = early.get(dimension, 1)
+                if together:
+                    sides = {side: dict(fs) for side, fs in unrolling if side != name and dimension in dict(fs)}
+                    before = math.prod(min(fs[dimension], array[side]) for side, fs in sides.items())
                 factor = spread(size, math.ceil(size / (factor * before)), before)
             early[dimension] = early.get(dimension, 1) * factor
             converted.append((dimension, factor))
@@ -126,14 +132,15 @@ class SpatialMapping:
         self, layer: Layer, core: Core, chains: dict[str, list[Memory]], unrolling: Unrolling, switches: Switches
     ) -> None:
         whole_lanes = spread_and_round_up if "round_up_spatial_factors" in switches else spread_and_truncate
-        as_float = adjusted_factors(unrolling, layer, core, spread_as_float)
-        as_whole = adjusted_factors(unrolling, layer, core, whole_lanes)
-        exact = adjusted_factors(unrolling, layer, core, spread_exactly)
+        together = "whole_tiles" in switches
+        as_float = adjusted_factors(unrolling, layer, core, spread_as_float, together)
+        as_whole = adjusted_factors(unrolling, layer, core, whole_lanes, together)
+        exact = adjusted_factors(unrolling, layer, core, spread_exactly, together)
 
         def levels(factors: Factors) -> dict[str, tuple[Loops, ...]]:
             return {o: spatial_levels(factors, chains[o]) for o in layer.operands}
 
-        self.fractional, self.integer, self.exact = levels(as_float), levels(as_whole), levels(exact)
+        self.fractional, self.integer, self.exact = (levels(as_float), levels(as_whole), levels(exact))
         if "exact_temporal_sizes" in switches:
             self.temporal_sizes = exact_temporal_sizes(layer, exact)
         else:

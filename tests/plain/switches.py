@@ -16,6 +16,7 @@ NEW_SWITCHES = (
     "every_transfer_takes_port_time",
     "best_double_buffers",
     "room_for_final_outputs",
+    "wide_until_added",
     "keep_given_unrolling",
     "ties_by_equation",
 )

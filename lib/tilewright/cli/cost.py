@@ -135,7 +135,7 @@ def _costed(
     assert stages is not None
     assert problem is not None
     described, cores = problem.descriptions, problem.wanted_core_files
-    cut = [notice for name in cores for notice in lanes_notices_of_cns(described, problem.graph, name)]
+    cut = [notice for name in cores for notice in lanes_notices_of_cns(described, problem.graph, name, stages)]
     control.on_notices([*described.notices, *cut])
     files = {} if output is None else {name: output if core else cost_table(output, name) for name in cores}
     for file in files.values():

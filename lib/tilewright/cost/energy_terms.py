@@ -31,7 +31,9 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
     given = {name: dict(factors) for name, factors in unrolling}
     if core.operational_array.kind == DIGITAL:
         return ArrayWork(layer.mac_count, given, given, {}, profile)
-    lanes = spread_lanes(unrolling, layer, core) if profile.in_memory_active_parts else given
+    lanes = given
+    if profile.in_memory_active_parts:
+        lanes = spread_lanes(unrolling, layer, core, profile.whole_tiles)
     return ArrayWork(layer.mac_count, given, lanes, input_loops(layer, profile, links), profile)
 
 

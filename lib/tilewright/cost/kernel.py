@@ -10,20 +10,26 @@ import numpy as np
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX, allocate, fail
 from tilewright.cost.latency_kernel import add_latency
-from tilewright.cost.reuse_kernel import count_cycles, merge_stationary_loops, record_data_movement, size_tiles
+from tilewright.cost.ragged_kernel import average_parts
+from tilewright.cost.reuse_kernel import (
+    SKIP_FIRST_READ,
+    count_cycles,
+    merge_stationary_loops,
+    record_data_movement,
+    size_tiles,
+)
 from tilewright.cost.tile_kernel import WHOLE_TILES, rounded_up
 from tilewright.cost.workspace import (
     ENERGY,
     FITS,
+    HELD,
     IDEAL_TEMPORAL,
     LATENCY,
-    LOW,
-    MEAN,
     NO_PORT,
     OFFLOADING,
     ONLOADING,
     STALL,
-    WHOLE,
+    WIDE,
 )
 from tilewright.hardware.core import FH, FL, TH, TL
 
@@ -32,24 +38,18 @@ from tilewright.hardware.core import FH, FL, TH, TL
 def parts_of_transfer(problem, ws, o, m, x):
     """Smallest accessible parts that one transfer of a link moves, rounded up to whole ones; 0 where nothing moves.
 
-    With whole tiles, periods in which fewer lanes work move fewer parts: these are interpolated between the least and
-    the most elements at a time, which is exact for one dimension that lanes do not divide.
+    With whole tiles this is the average over all periods: fewer lanes work in some of them than in others.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:
         return 0.0
-    narrow = problem.bandwidth_min_bits[o, m, x]
-    parts = float(math.ceil(bits / narrow))
-    if not problem.switches[WHOLE_TILES]:
-        return parts
-    held = x == FH or x == TH
-    low = ws.held_tile[LOW, o, m + 1] if held else ws.wide_tile[LOW, o, m]
-    mean = ws.held_tile[MEAN, o, m + 1] if held else ws.wide_tile[MEAN, o, m]
-    whole = ws.held_tile[WHOLE, o, m + 1] if held else ws.wide_tile[WHOLE, o, m]
-    if whole > low:
-        least = float(math.ceil(rounded_up(low * ws.precision[0, o, m, x]) / narrow))
-        parts = least + (parts - least) * (mean - low) / (whole - low)
-    return parts
+    comes_back = o == OUTPUT_INDEX and (x == TL or x == FH)
+    if comes_back and problem.has_output_windows and problem.switches[SKIP_FIRST_READ]:
+        return ws.returned_parts[m, x]
+    if problem.switches[WHOLE_TILES] and problem.spatial_fractional:
+        way = HELD if x == FH or x == TH else WIDE
+        return average_parts(problem, ws, o, m, way, ws.precision[0, o, m, x], problem.bandwidth_min_bits[o, m, x])
+    return float(math.ceil(bits / problem.bandwidth_min_bits[o, m, x]))
 
 
 @kernel

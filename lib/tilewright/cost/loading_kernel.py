@@ -8,6 +8,7 @@ import math
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.reuse_kernel import WIDE_UNTIL_ADDED
 from tilewright.cost.workspace import OFFLOADING, ONLOADING
 from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.profile import SWITCHES
@@ -182,7 +183,8 @@ def loading_floor(problem, ws, v, o, m, x):
 @kernel
 def first_tile_cycles(problem, ws, v, o, m, x):
     """Cycles of the first tile over a link, also where that is more than one transfer."""
-    bits = ws.tile_elements[v, o, 1] * ws.tile_precision[v, o, 1]
+    at_lanes = o == OUTPUT_INDEX and m == 0 and x == TH and problem.switches[WIDE_UNTIL_ADDED]
+    bits = ws.tile_elements[v, o, 1] * (ws.precision[v, o, m, x] if at_lanes else ws.tile_precision[v, o, 1])
     if problem.switches[LEVEL_FLOOR]:
         for a in range(1, m + 1):
             bits *= problem.boost[v, o, a]

@@ -24,9 +24,12 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import (
     OperandRelevancy,
     data_dimension_size,
+    group_positions,
+    joins_windows,
     operand_bits,
     operand_elements,
     operand_relevancy,
+    window_groups,
 )
 
 NEUTRAL, RELEVANT, IRRELEVANT, PARTIAL = range(4)
@@ -60,9 +63,14 @@ PROBLEM_DTYPE = np.dtype(
         ("kind", np.int64, (_O, _D)),  # NEUTRAL | RELEVANT | IRRELEVANT | PARTIAL
         ("relevant_dimensions", np.int64, (_O, _D + 1)),  # d in equation order, padded with -1
         ("relation_used", np.int8, (_O, _R)),
+        ("has_output_windows", np.int8),  # outputs are addressed by a window
         ("relation_dimension", np.int64, (_R, 2)),  # d, or -1
         ("relation_period", np.int64, (_R, 2)),  # coefficients over their greatest common divisor
         ("relation_size", np.int64, (_R,)),  # full size of the data dimension
+        ("windows_share_loops", np.int8, (_O,)),  # windows of the operand share loops, or it names a loop of one itself
+        ("group_positions", np.int64, (_O, _R)),  # of a group of windows that share loops, of the whole layer; or 0
+        ("dimension_group", np.int64, (_O, _D)),  # group of windows that a loop is of, or -1
+        ("group_step", np.int64, (_O, _D)),  # by how much iterations that touch the same positions differ in a loop
         ("precision_bits", np.int64, (_O,)),  # output: partial sums
         ("final_precision_bits", np.int64),
         ("output_elements", np.int64),
@@ -111,6 +119,15 @@ factors)."""
 
 Problem = np.record
 """A record of `PROBLEM_DTYPE`."""
+
+EMPTY_IS_MINUS_ONE = (
+    "relevant_dimensions",
+    "relation_dimension",
+    "dimension_group",
+    "memory_operands",
+    "memory_levels",
+    "port_of",
+)
 
 
 def new_record(dtype: np.dtype) -> np.record:
@@ -186,7 +203,7 @@ def problem_frame(
     depth = max(len(chain) for chain in chains.values())
     lanes = spatial_analysis(layer, spatial, relevancy, profile, depth)
     problem = new_record(PROBLEM_DTYPE)
-    for name in ("relevant_dimensions", "relation_dimension", "memory_operands", "memory_levels", "port_of"):
+    for name in EMPTY_IS_MINUS_ONE:
         problem[name][...] = -1
     fill(problem, _relevancy_arrays(layer, relevancy, dimensions, profile))
     fill(problem, _memory_arrays(core, operands, link, chains, depth, profile))
@@ -277,8 +294,20 @@ def _relevancy_arrays(
     kind = np.full((len(operands), len(dimensions)), NEUTRAL, np.int64)
     relevant = np.full((len(operands), len(dimensions) + 1), -1, np.int64)
     used = np.zeros((len(operands), max(1, len(relations))), np.bool_)
+    share = np.zeros(len(operands), np.bool_)
+    positions = np.zeros(used.shape, np.int64)
+    dimension_group = np.full((len(operands), len(dimensions)), -1, np.int64)
+    step = np.zeros((len(operands), len(dimensions)), np.int64)
     for o, operand in enumerate(operands):
         entry = relevancy[operand]
+        groups = window_groups(layer, operand, entry.relations)
+        share[o] = joins_windows(profile) and any(group.is_joint for group in groups)
+        for group in groups:
+            first = min(relations.index(relation) for relation in group.relations)
+            positions[o, first] = group_positions(layer, operand, group, profile)
+            for dimension, size in group.step:
+                if dimension in dimensions:
+                    dimension_group[o, dimensions[dimension]], step[o, dimensions[dimension]] = first, size
         known = [dimensions[d] for d in entry.relevant if d in dimensions]
         relevant[o, : len(known)] = known
         for r, relation in enumerate(relations):
@@ -293,6 +322,11 @@ def _relevancy_arrays(
         "kind": kind,
         "relevant_dimensions": relevant,
         "relation_used": used,
+        "has_output_windows": bool(relevancy[operands[0]].relations),
+        "windows_share_loops": share,
+        "group_positions": positions,
+        "dimension_group": dimension_group,
+        "group_step": step,
         "relation_dimension": np.array(
             [[dimensions.get(d, -1) for d, _ in r.terms] for r in relations] or [[-1, -1]], np.int64
         ),

@@ -3,25 +3,28 @@
 Follows zigzag-dse 3.9.1, mapping analysis; links are (operand, memory level, direction).
 """
 
+import math
+
 import numpy as np
 
 from tilewright.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
-from tilewright.cost.problem import IRRELEVANT, RELEVANT
+from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
+from tilewright.cost.returns_kernel import count_returns
 from tilewright.cost.tile_kernel import (
     WHOLE_TILES,
     multiply_loop,
     multiply_positions,
     multiply_relevant,
-    rounded_down,
     rounded_up,
     start_windows,
 )
-from tilewright.cost.workspace import LOW, MEAN, SLICE_ROW, WHOLE
+from tilewright.cost.workspace import HELD, SLICE_ROW, WIDE
 from tilewright.hardware.core import FH, FL, TH, TL
 from tilewright.profile import SWITCHES
 
 SKIP_FIRST_READ = SWITCHES.index("skip_first_accumulation_read")
+WIDE_UNTIL_ADDED = SWITCHES.index("wide_until_added")
 
 
 @kernel
@@ -129,35 +132,26 @@ def size_whole_tiles(problem, ws, v, o):
     for m in range(problem.level_count[o]):
         for s in range(problem.spatial_start[o, m], problem.spatial_start[o, m + 1]):
             ws.dimension_size[SLICE_ROW, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
-        low, mean, whole = count_elements(problem, ws, o, SLICE_ROW)
-        windows = multiply_positions(problem, ws, o, SLICE_ROW, 1.0)
-        ws.wide_tile[LOW, o, m] = low * windows
-        ws.wide_tile[MEAN, o, m] = mean * windows
-        ws.wide_tile[WHOLE, o, m] = whole * windows
+        ws.wide_tile[o, m] = count_elements(problem, ws, o, m, WIDE)
         for i in range(first, ws.merged[o, m]):
             ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
         first = ws.merged[o, m]
-        low, mean, whole = count_elements(problem, ws, o, SLICE_ROW)
-        windows = multiply_positions(problem, ws, o, SLICE_ROW, 1.0)
-        ws.held_tile[LOW, o, m + 1] = low * windows
-        ws.held_tile[MEAN, o, m + 1] = mean * windows
-        ws.held_tile[WHOLE, o, m + 1] = whole * windows
-        ws.tile_elements[v, o, m + 1] = np.int64(whole * windows)
+        ws.tile_elements[v, o, m + 1] = count_elements(problem, ws, o, m, HELD)
     ws.tile_elements[v, o, 0] = 1
 
 
 @kernel
-def count_elements(problem, ws, o, row):
-    """Elements over the dimensions of operand `o` that are no window: least, on average, and most at a time."""
-    low = mean = whole = 1.0
+def count_elements(problem, ws, o, m, way):
+    """Elements at most at a time in a tile of the sizes at hand, which are kept where they are no whole numbers."""
+    whole = 1.0
     i = 0
     while problem.relevant_dimensions[o, i] >= 0:
-        size = ws.dimension_size[row, problem.relevant_dimensions[o, i]]
-        low *= rounded_down(size)
-        mean *= size
-        whole *= rounded_up(size)
+        whole *= rounded_up(ws.dimension_size[SLICE_ROW, problem.relevant_dimensions[o, i]])
         i += 1
-    return low, mean, whole
+    if problem.spatial_fractional:
+        for d in range(problem.dimension_count):
+            ws.ragged_size[way, o, m, d] = ws.dimension_size[SLICE_ROW, d]
+    return np.int64(multiply_positions(problem, ws, o, SLICE_ROW, whole))
 
 
 @kernel
@@ -177,14 +171,18 @@ def mark_partial_sums(problem, ws, v):
                 problem, ws, o, ws.loop_dimension[i], float(ws.loop_size[i]), relevant, irrelevant
             )
             flag = flag or met
+        in_space = False
         for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
             relevant, irrelevant, met = multiply_loop(
                 problem, ws, o, problem.spatial_dimension[o, s], problem.spatial_factor[v, o, s], relevant, irrelevant
             )
-            flag = flag or met
+            in_space = in_space or met
         ws.reuse_above[v, a] = irrelevant
-        ws.partial_sum[v, a] = flag
+        ws.partial_sum[v, a] = flag or in_space
+        ws.adds_in_space[v, a] = in_space
         first = end
+    if problem.switches[WHOLE_TILES] and problem.has_output_windows:
+        mark_window_sums(problem, ws, v)
     ws.reuse_above[v, levels + 1] = 1.0
     ws.reuse_above[v, levels + 2] = 1.0
     above = False
@@ -193,6 +191,46 @@ def mark_partial_sums(problem, ws, v):
         here = ws.partial_sum[v, a]
         ws.partial_sum[v, a] = above
         above = above or here
+
+
+@kernel
+def mark_window_sums(problem, ws, v):
+    """Where loops add to outputs, counted in whole positions of windows: where there are more iterations for each."""
+    o = OUTPUT_INDEX
+    for d in range(problem.dimension_count):
+        ws.dimension_size[SLICE_ROW, d] = 1.0
+    iterations = 1.0
+    positions = 1.0
+    first = 0
+    for a in range(problem.level_count[o] + 1):
+        flag = False
+        end = ws.merged[o, a - 1] if a > 0 else 0
+        for i in range(first, end):
+            d = ws.loop_dimension[i]
+            ws.dimension_size[SLICE_ROW, d] *= ws.loop_size[i]
+            flag = flag or problem.kind[o, d] == IRRELEVANT
+        now, places = window_iterations(problem, ws, o)
+        flag = flag or now * positions > iterations * places
+        in_space = False
+        for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
+            d = problem.spatial_dimension[o, s]
+            ws.dimension_size[SLICE_ROW, d] *= problem.spatial_factor[0, o, s]
+            in_space = in_space or (problem.kind[o, d] == IRRELEVANT and problem.spatial_factor[0, o, s] > 1)
+        iterations, positions = window_iterations(problem, ws, o)
+        in_space = in_space or iterations * places > now * positions
+        ws.partial_sum[v, a] = flag or in_space
+        ws.adds_in_space[v, a] = in_space
+        first = end
+
+
+@kernel
+def window_iterations(problem, ws, o):
+    """(iterations of all loops of windows of an operand, positions that they touch), with the sizes at hand."""
+    iterations = 1.0
+    for d in range(problem.dimension_count):
+        if problem.kind[o, d] == PARTIAL:
+            iterations *= math.ceil(ws.dimension_size[SLICE_ROW, d] - 1e-9)
+    return iterations, multiply_positions(problem, ws, o, SLICE_ROW, 1.0)
 
 
 @kernel
@@ -243,7 +281,7 @@ def record_data_movement(problem, ws, v):
             low_amount = low_tile * boost
             low_bandwidth = low_rate * boost
             if problem.switches[WHOLE_TILES]:
-                low_amount = np.int64(ws.wide_tile[WHOLE, o, m])
+                low_amount = ws.wide_tile[o, m]
                 low_bandwidth = low_amount * ws.tile_precision[v, o, m] / low_period
             down = FL if is_output else TL
             up = TH if is_output else FH
@@ -273,7 +311,8 @@ def record_partial_sums(problem, ws, v, m, is_top):
     if is_top:
         return
     partial_high = is_accumulated_above(problem, ws, v, m + 1)
-    ws.precision[v, o, m, TH] = problem.precision_bits[o] if partial_high else problem.final_precision_bits
+    added_later = partial_high or (problem.switches[WIDE_UNTIL_ADDED] and ws.adds_in_space[v, m + 1] != 0)
+    ws.precision[v, o, m, TH] = problem.precision_bits[o] if added_later else problem.final_precision_bits
     if ws.partial_sum[v, m + 1]:
         copy_link(ws, v, o, m, TH, FH)
         ws.precision[v, o, m, FH] = problem.precision_bits[o] if partial_high else 0
@@ -307,11 +346,17 @@ def copy_link(ws, v, o, m, source, target):
 def skip_first_accumulation(problem, ws, v, m, x, level):
     """Take the first accumulation of every output out of the read-backs (switch `skip_first_accumulation_read`).
 
-    Of Z periods Z/V start a new output, V being the temporal irrelevant loops of memory levels from `level` on.
+    Of Z periods Z/V start a new output, V being the temporal irrelevant loops of memory levels from `level` on. Loops
+    of windows start some outputs of a tile and revisit others.
     """
     if not problem.switches[SKIP_FIRST_READ]:
         return
     o = OUTPUT_INDEX
+    if problem.has_output_windows:
+        count_returns(problem, ws, v, m, x)
+        if ws.count[v, o, m, x] == 0:
+            clear_link(ws, v, o, m, x)
+        return
     visits = 1
     first = ws.merged[o, level - 1] if level > 0 else 0
     for i in range(first, ws.merged[o, problem.level_count[o] - 1]):

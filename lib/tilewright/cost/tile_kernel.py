@@ -66,6 +66,8 @@ def tile_elements_of(problem, ws, o, row):
 @kernel
 def multiply_positions(problem, ws, o, row, elements):
     """`elements` times the window positions of operand `o` in such a tile."""
+    if problem.windows_share_loops[o]:
+        return elements * joint_positions(problem, ws, o, row)
     for r in range(problem.relation_count):
         if problem.relation_used[o, r]:
             d1 = problem.relation_dimension[r, 0]
@@ -74,6 +76,28 @@ def multiply_positions(problem, ws, o, row, elements):
             second = ws.dimension_size[row, d2] if d2 >= 0 else 1.0
             elements *= window_positions(problem, r, first, second)
     return elements
+
+
+@kernel
+def joint_positions(problem, ws, o, row):
+    """Distinct positions in all windows of operand `o` together, of which some share loops.
+
+    Windows that share loops, directly or through others, are a group. Iterations of a group that touch the same
+    positions lie one step apart each: as many positions are distinct as there are iterations without one before them.
+    """
+    positions = 1.0
+    for group in range(problem.relation_count):
+        if problem.group_positions[o, group] == 0:
+            continue
+        touched = 1.0
+        again = 1.0
+        for d in range(problem.dimension_count):
+            if problem.dimension_group[o, d] == group:
+                size = math.ceil(ws.dimension_size[row, d] - 1e-9)
+                touched *= size
+                again *= max(0, size - abs(problem.group_step[o, d]))
+        positions *= min(float(problem.group_positions[o, group]), touched - again)
+    return positions
 
 
 @kernel

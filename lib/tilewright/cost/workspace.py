@@ -11,6 +11,7 @@ from tilewright.cost.problem import (
     MAX_PORTS,
     MAX_RELATIONS,
     MAX_SERVICES,
+    MAX_SPATIAL_LOOPS,
     MAX_TERMS,
     new_record,
 )
@@ -28,8 +29,11 @@ from tilewright.cost.problem import (
 
 SLICE_ROW = MAX_OPERANDS
 
-# Ways to count the elements of a tile where lanes do not divide a dimension: least, average, most.
-LOW, MEAN, WHOLE = range(3)
+HELD, WIDE = range(2)
+"""Tiles of a memory level: what one instance holds, and what all below it take of it at once."""
+
+MAX_DIGITS = MAX_LOOPS + MAX_SPATIAL_LOOPS
+MAX_SHARES = 256
 
 # At most so many sets of three operands contain none of the others.
 MAX_BUFFER_SETS = 3
@@ -41,6 +45,21 @@ FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT, NOT_NESTED, NOT_EVEN =
 
 _O, _D, _R, _M, _A = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2
 _K, _B = MAX_MEMORIES, MAX_BUFFER_SETS
+
+WINDOW_DIGIT = np.dtype(
+    [
+        ("dimension", np.int64),
+        ("count", np.int64),
+        ("stride", np.float64),  # iterations of the dimension between two values
+        ("factor", np.float64),  # not rounded up
+        ("level", np.int64),  # memory level of a temporal loop; architecture level of a spatial one
+        ("is_lane", np.int64),
+        ("value", np.int64),
+        ("other", np.int64),  # value in another iteration
+    ],
+    align=True,
+)
+"""A loop over a dimension of a window."""
 
 WORKSPACE_DTYPE = np.dtype(
     [
@@ -64,9 +83,23 @@ WORKSPACE_DTYPE = np.dtype(
         ("top_irrelevant", np.int64, (_O, _A)),  # [o, a]
         ("tile_elements", np.int64, (2, _O, _A)),  # [v, o, a]
         ("tile_precision", np.int64, (2, _O, _A)),  # [v, o, a]
-        ("held_tile", np.float64, (3, _O, _A)),  # [way of counting, o, a] with whole tiles: what one instance holds
-        ("wide_tile", np.float64, (3, _O, _M)),  # [way, o, m] what all below one instance of memory m take of it
+        ("wide_tile", np.int64, (_O, _M)),  # [o, m] with whole tiles: elements that all below memory m take of it
+        ("ragged_size", np.float64, (2, _O, _M, _D)),  # [HELD | WIDE, o, m, d] sizes of tiles with fractions of lanes
+        ("size_count", np.int64, (_D,)),  # [d] sizes of a tile in a dimension (at most 3)
+        ("size_kind", np.float64, (_D, 3)),  # [d, kind] a size
+        ("size_share", np.float64, (_D, 3)),  # [d, kind] its share
+        # Outputs addressed by windows: which of a tile have been there before.
+        ("digit_count", np.int64),
+        ("digit", WINDOW_DIGIT, (MAX_DIGITS,)),  # loops that choose a tile in a group of windows, inner to outer
+        ("tile_size", np.float64, (_D,)),  # [d] of the tile
+        ("tile_low", np.int64, (_D,)),  # [d] first iteration of the tile, and the one after its last
+        ("tile_high", np.int64, (_D,)),
+        ("visit", np.int64, (_D,)),  # [d] an iteration
+        ("share_count", np.int64, (_R,)),  # [group] kinds of tiles
+        ("share", np.float64, (_R, MAX_SHARES, 3)),  # [group, kind] positions, new ones among them, number of tiles
+        ("returned_parts", np.float64, (_M, 4)),  # [m, x] parts of a transfer of sums that come back, on average
         ("partial_sum", np.int8, (2, _A)),  # [v, a] bool, of the output
+        ("adds_in_space", np.int8, (2, _A)),  # [v, a] bool: lanes between levels a and a + 1 add up outputs
         ("reuse_above", np.float64, (2, _A + 2)),  # [v, a] output accumulations at level a and above
         ("amount", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] elements per period
         ("precision", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] bits

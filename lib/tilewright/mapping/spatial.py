@@ -57,11 +57,12 @@ def _converted(
     unrolling: Unrolling, layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> ConvertedSpatialMapping:
     """The same for all cores that differ in figures only."""
-    fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient)
+    together = profile.whole_tiles
+    fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient, together=together)
     rounding = math.ceil if profile.round_up_spatial_factors else int
-    integer = _spread_factors(unrolling, layer, core, lambda quotient: rounding(quotient))
+    integer = _spread_factors(unrolling, layer, core, lambda quotient: rounding(quotient), together=together)
     if profile.exact_temporal_sizes:
-        exact = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True)
+        exact = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
         temporal_sizes = _exact_temporal_sizes(layer, exact)
     else:
         first_input = layer.input_operands[0]
@@ -75,22 +76,29 @@ def _converted(
     )
 
 
-def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core) -> dict[str, dict[str, float]]:
+def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool) -> dict[str, dict[str, float]]:
     """Array dimension -> loop dimension -> lanes that are busy on average, the work spread evenly over iterations.
 
     Raises MappingError when a factor exceeds the size of its layer dimension.
     """
-    spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True)
+    spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
     return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}
 
 
 def _spread_factors(
-    unrolling: Unrolling, layer: Layer, core: Core, finish: Callable[[_Factor], _Factor], exact: bool = False
+    unrolling: Unrolling,
+    layer: Layer,
+    core: Core,
+    finish: Callable[[_Factor], _Factor],
+    exact: bool = False,
+    together: bool = False,
 ) -> _ArrayFactors:
     """Per array dimension the converted factors, in mapping order.
 
     The largest factor of a loop dimension is replaced by size / iterations, so that the work is spread evenly over
-    ceil(size / factor) iterations; `finish` makes it an integer where that is wanted.
+    ceil(size / factor) iterations; `finish` makes it an integer where that is wanted. Of a dimension over several array
+    dimensions the reference knows those before the largest factor only; `together`: all, so that all lanes and
+    iterations cover just the layer.
     """
     sizes = layer.size_of
     array_sizes = core.operational_array.size_of
@@ -98,6 +106,11 @@ def _spread_factors(
     for _, factors in unrolling:
         for dimension, given in factors:
             largest[dimension] = max(largest.get(dimension, 0), given)
+
+    def others_of(own: str, dimension: str) -> int:
+        used = (min(f, array_sizes[side]) for side, fs in unrolling if side != own for d, f in fs if d == dimension)
+        return math.prod(used)
+
     adjusted: set[str] = set()
     early: dict[str, Fraction | float] = {}
     result: _ArrayFactors = []
@@ -112,7 +125,7 @@ def _spread_factors(
                 raise MappingError(f"spatial factor {factor} of {dimension} exceeds the layer's size {size}")
             if given == largest[dimension] and dimension not in adjusted:
                 adjusted.add(dimension)
-                before = early.get(dimension, 1)
+                before = others_of(array_dimension, dimension) if together else early.get(dimension, 1)
                 whole: _Factor = Fraction(size) if exact else size
                 iterations = math.ceil(whole / (factor * before))
                 factor = finish(whole / iterations / before)

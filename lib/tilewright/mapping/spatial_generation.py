@@ -63,7 +63,7 @@ def _candidates(
 ) -> tuple[Unrolling, ...]:
     limits = maximum_unrolling(layer, core, constraints, profile)
     given_limits = size_limits(layer, core) if profile.keep_given_unrolling else limits
-    draft = clean_user_mapping(constraints.spatial_mapping, layer, core, given_limits)
+    draft = given_draft(layer, core, constraints, given_limits, profile)
     open_dimensions = [name for name, _ in core.operational_array.dimensions if name not in draft]
     if open_dimensions:
         check_given(draft, given_limits)
@@ -139,6 +139,47 @@ def inner_operands(
                 yield layer_operand[memory_operand], index, memory.served_dimensions
 
 
+def given_draft(
+    layer: Layer, core: Core, constraints: MappingConstraints, limits: MaximumUnrolling, profile: ModelProfile
+) -> _Draft:
+    """The user's mapping as the profile takes it: what does not fit is removed, or cut (B45).
+
+    Raises MappingError as `clean_user_mapping` does.
+    """
+    if profile.keep_given_unrolling:
+        return cut_user_mapping(constraints.spatial_mapping, layer, core)
+    return clean_user_mapping(constraints.spatial_mapping, layer, core, limits)
+
+
+def cut_user_mapping(given: Unrolling, layer: Layer, core: Core) -> _Draft:
+    """The user's mapping without unknown loop dimensions, cut to what the layer and each array dimension have.
+
+    In the order in which it is written, each factor takes what those before it leave: of a loop dimension over several
+    array dimensions whatever is still to be covered, on an array dimension the units that are still free. Raises
+    MappingError for unknown array dimensions.
+    """
+    array_size = core.operational_array.size_of
+    sizes = layer.size_of
+    covered = dict.fromkeys(sizes, 1)
+    draft: _Draft = {}
+    for name, factors in given:
+        if name not in array_size:
+            raise _unknown_array_dimension(name, core)
+        draft[name], free = {}, array_size[name]
+        for dimension, factor in factors:
+            if dimension in sizes:
+                used = min(factor, free, -(-sizes[dimension] // covered[dimension]))
+                draft[name][dimension] = draft[name].get(dimension, 1) * used
+                covered[dimension] *= used
+                free //= used
+    return draft
+
+
+def _unknown_array_dimension(name: str, core: Core) -> MappingError:
+    has = ", ".join(core.operational_array.size_of) or "none"
+    return MappingError(f"core '{core.name}' has no array dimension {name} (it has {has})")
+
+
 def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: MaximumUnrolling) -> _Draft:
     """The user's mapping without unknown loop dimensions, capped, and with what does not fit removed.
 
@@ -149,9 +190,7 @@ def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: Maxim
     draft: _Draft = {}
     for name, factors in given:
         if name not in array_size:
-            raise MappingError(
-                f"core '{core.name}' has no array dimension {name} (it has {', '.join(array_size) or 'none'})"
-            )
+            raise _unknown_array_dimension(name, core)
         known = {d: min(f, limits[name][d]) for d, f in factors if d in limits[name]}
         forbidden = [d for d, f in known.items() if f == 0]
         if forbidden:
@@ -223,7 +262,8 @@ def _generate(
     fixed = np.ones(len(dimensions), np.int64)
     for factors in draft.values():
         for dimension, factor in factors.items():
-            fixed[dimensions.index(dimension)] *= factor
+            place = dimensions.index(dimension)
+            fixed[place] = min(fixed[place] * factor, sizes[place])
     array_size = core.operational_array.size_of
     options = [_options(name, array_size[name], layer, constraints, limits, mixed) for name in open_dimensions]
     rows = [[option.get(d, 1) for d in dimensions] for choices in options for option in choices]
@@ -325,8 +365,8 @@ def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, prof
         yield from _cuts_by_ports(layer, core, constraints, profile)
     try:
         limits = size_limits(layer, core) if keeps else maximum_unrolling(layer, core, constraints, profile)
-        draft = clean_user_mapping(constraints.spatial_mapping, layer, core, limits)
-        yield from _left_out(layer, core, constraints, draft)
+        draft = given_draft(layer, core, constraints, limits, profile)
+        yield from cuts_to_layer(layer, core, constraints) if keeps else _left_out(layer, core, constraints, draft)
         before = {name: dict(factors) for name, factors in draft.items()}
         after = before if keeps else limit_to_capacity(draft, layer, core, constraints, profile)
     except MappingError:
@@ -355,6 +395,22 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
                         f"{dimension} is cut to {ceiling.elements}: a port of {ceiling.memory} moves {moved} of"
                         f" {ceiling.operand} a cycle",
                     )
+
+
+def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
+    """Loops of which several array dimensions together take more than the layer has, where they are cut to that."""
+    array = core.operational_array.size_of
+    takes: dict[str, dict[str, int]] = {}
+    for name, factors in constraints.spatial_mapping:
+        for dimension, factor in _usable(layer, factors).items():
+            takes.setdefault(dimension, {})[name] = min(factor, array[name])
+    for dimension, sides in takes.items():
+        size, asked = layer.size_of[dimension], math.prod(sides.values())
+        if len(sides) > 1 and asked > size:
+            yield (
+                list(sides)[-1],
+                f"{' and '.join(sides)} together take {asked} of {dimension}, cut to what there is: {size}",
+            )
 
 
 def _left_out(

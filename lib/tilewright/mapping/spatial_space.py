@@ -16,8 +16,8 @@ from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.spatial_generation import (
     MaximumUnrolling,
     check_given,
-    clean_user_mapping,
     divisors,
+    given_draft,
     hinted_dimensions,
     limit_to_capacity,
     maximum_unrolling,
@@ -54,7 +54,7 @@ class SpatialSpace:
         """All of them, each once. Raises MappingError where the part that is given is impossible."""
         limits = maximum_unrolling(self.layer, self.core, self.constraints, self.profile)
         given_limits = size_limits(self.layer, self.core) if self.profile.keep_given_unrolling else limits
-        draft = clean_user_mapping(self.constraints.spatial_mapping, self.layer, self.core, given_limits)
+        draft = given_draft(self.layer, self.core, self.constraints, given_limits, self.profile)
         check_given(draft, given_limits)
         given = {name: tuple(factors.items()) for name, factors in draft.items()}
         sides = [name for name, _ in self.core.operational_array.dimensions if name not in given]
@@ -97,8 +97,9 @@ class SpatialSpace:
         for factors in mapping.values():
             for dimension, factor in factors:
                 total[dimension] = total.get(dimension, 1) * factor
-        if any(factor > self.layer.size_of[dimension] for dimension, factor in total.items()):
-            return
+        added = {d for name, factors in mapping.items() if name not in fixed for d, factor in factors if factor > 1}
+        if any(total[dimension] > self.layer.size_of[dimension] for dimension in added):
+            return  # what is given is spread over the loop, however much it is
         keep = self.profile.keep_given_unrolling
         for names in self._orders(mapping, total):
             if keep:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
 from tilewright.cost.rates import rates_of
 from tilewright.cost.record import LayerRecord
+from tilewright.errors import count_of, some_of
 from tilewright.proof import ALLOWED_ALLOCATIONS, covered_text
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
 from tilewright.report.run_text import assumption, range_columns, setting_of, share_text
@@ -48,7 +49,9 @@ def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
 
 
 def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on a run: how many optima are proven, and over what."""
+    """Lines for the terminal on a run: how many optima are proven, and over what; why others are not."""
+    for reason, layers in summary.get("without_proof", {}).items():
+        yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"
     if "certificate" not in summary:
         return
     proof = summary["certificate"]

@@ -428,11 +428,17 @@ def count_accesses(problem, ws, tables, candidate):
             x = problem.service_direction[s]
             count = ws.count[0, o, m, x]
             cycles = 0
-            if count > 0:
+            if count > 0 and not comes_back_in_windows(problem, o, x):
                 cycles = ws.transfer_cycles[o, m, x] * computing_transfers(problem, o, x, count)
             place = 2 * (s * tables.state_count + state)
             floating(candidate.accesses, place).value = least_words(problem, ws, o, m, x)
             floating(candidate.accesses, place + 1).value = float(cycles)
+
+
+@kernel
+def comes_back_in_windows(problem, o, x):
+    """Whether a link brings sums back of which the order of loops above says how many: a state does not."""
+    return problem.has_output_windows and o == OUTPUT_INDEX and (x == TL or x == FH)
 
 
 @kernel
@@ -452,6 +458,8 @@ def place_services(problem, tables, candidate):
 @kernel
 def least_words(problem, ws, o, m, x):
     """Accesses over a link, or less: averages over fractions of lanes may differ by rounding, hence by a word."""
+    if comes_back_in_windows(problem, o, x):
+        return 0.0
     words = float(word_accesses(problem, ws, o, m, x))
     if problem.spatial_fractional:
         words = max(0.0, words - 1.0)

@@ -15,9 +15,7 @@ from tilewright.cost.kernel import evaluate_allocation, parts_of_transfer, words
 from tilewright.cost.latency_kernel import BEST_BUFFERS, room_for_second_tiles
 from tilewright.cost.loading_kernel import PORT_TIME, SERIAL_HALF_SHARED, computing_transfers
 from tilewright.cost.problem import MAX_LEVELS, MAX_MEMORIES, MAX_OPERANDS, MAX_PORTS
-from tilewright.cost.tile_kernel import WHOLE_TILES
-from tilewright.cost.workspace import IDEAL_TEMPORAL, LATENCY, LOW, MEAN, WHOLE
-from tilewright.hardware.core import FH, TH
+from tilewright.cost.workspace import IDEAL_TEMPORAL, LATENCY
 from tilewright.search.loma_kernel import BATCH_ORDERS, load_row
 
 MAX_ALLOCATIONS = 32768
@@ -26,8 +24,8 @@ MAX_WIDTHS = 16
 MAX_PLACES = MAX_OPERANDS * MAX_LEVELS
 """Memory levels of all operands together."""
 BUCKETS = 8192
-NUMBERS = 5
-"""Numbers of the key of a row for each link: bits of a transfer, transfers, least, average and most elements."""
+NUMBERS = 3
+"""Numbers of the key of a row for each link: bits of a transfer, transfers, parts that one moves on average."""
 KEY_LENGTH = MAX_PLACES * 4 * NUMBERS
 NONE = -1
 UNKNOWN = -1.0
@@ -197,7 +195,6 @@ def write_key(problem, ws, moved):
     """Write all that word accesses are computed from; returns the bucket to look in first."""
     digest = np.uint64(14695981039346656037)
     i = 0
-    whole_tiles = problem.switches[WHOLE_TILES]
     for place in range(moved.place_count):
         o = moved.place_operand[place]
         m = moved.place_level[place]
@@ -205,14 +202,7 @@ def write_key(problem, ws, moved):
             amount = ws.amount[0, o, m, x]
             moved.key[i] = float(amount * ws.precision[0, o, m, x])
             moved.key[i + 1] = float(ws.count[0, o, m, x])
-            moved.key[i + 2] = 0.0
-            moved.key[i + 3] = 0.0
-            moved.key[i + 4] = 0.0
-            if whole_tiles and amount != 0:
-                held = x == FH or x == TH
-                moved.key[i + 2] = ws.held_tile[LOW, o, m + 1] if held else ws.wide_tile[LOW, o, m]
-                moved.key[i + 3] = ws.held_tile[MEAN, o, m + 1] if held else ws.wide_tile[MEAN, o, m]
-                moved.key[i + 4] = ws.held_tile[WHOLE, o, m + 1] if held else ws.wide_tile[WHOLE, o, m]
+            moved.key[i + 2] = parts_of_transfer(problem, ws, o, m, x) if amount != 0 else 0.0
             for j in range(NUMBERS):
                 digest = (digest ^ np.uint64(np.int64(moved.key[i + j] * 64.0))) * np.uint64(1099511628211)
                 digest ^= digest >> np.uint64(29)

@@ -48,6 +48,7 @@ def summarize(
     ranges = cost_ranges(core, in_order, energy, figures["area_mm2"], profile_by_name(model))
     return (
         _certificate(records)
+        | _without_proof(records)
         | (data_locality or {})
         | ({"cost_ranges": ranges} if ranges else {})
         | _alternatives(records)
@@ -126,6 +127,15 @@ def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
     }
     largest_gap = max(search["gap"] for search in searches)
     return {"certificate": {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said}}
+
+
+def _without_proof(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
+    """Why layers have no proof of an exact search -> these layers; {} where none says so."""
+    reasons: dict[str, list[str]] = {}
+    for record in records:
+        if "no_proof" in record.search:
+            reasons.setdefault(str(record.search["no_proof"]), []).extend(record.names)
+    return {"without_proof": reasons} if reasons else {}
 
 
 def _passed_through(workload: Workload) -> dict[str, int]:

@@ -16,12 +16,13 @@ from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial_generation import (
     MaximumUnrolling,
-    clean_user_mapping,
+    given_draft,
     maximum_unrolling,
+    size_limits,
     spatial_candidates,
 )
 from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace, passes_of
-from tilewright.profile import ModelChoice
+from tilewright.profile import ModelChoice, ModelProfile
 from tilewright.proof import SpatialMappings
 from tilewright.search.evaluate import prepare
 from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, BoundaryParameters, SpatialParameters
@@ -261,7 +262,7 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
         """The results of one candidate after the other. Raises MappingError if no side of the array can be used."""
-        found = [_given(item)] if item.constraints.spatial_mapping else list(self._generated(item))
+        found = [_given(item, self.profile)] if item.constraints.spatial_mapping else list(self._generated(item))
         if not found:
             raise MappingError(f"layer '{item.layer.name}' has no loops for all sides of the array that it could use")
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
@@ -288,9 +289,8 @@ def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_L
     return options or [None]
 
 
-def _given(item: LayerProblem) -> Unrolling:
+def _given(item: LayerProblem, profile: ModelProfile) -> Unrolling:
     """The given spatial mapping, cut to the sizes of array and layer. Raises MappingError for unknown sides."""
     sides = item.core.operational_array.dimensions
-    limits = {name: {loop: min(size, room) for loop, size in item.layer.loop_sizes} for name, room in sides}
-    draft = clean_user_mapping(item.constraints.spatial_mapping, item.layer, item.core, limits)
+    draft = given_draft(item.layer, item.core, item.constraints, size_limits(item.layer, item.core), profile)
     return tuple((name, tuple(draft.get(name, {}).items())) for name, _ in sides)

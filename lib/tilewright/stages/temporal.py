@@ -3,7 +3,8 @@ those cost.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import MappingError
@@ -16,12 +17,18 @@ from tilewright.search.options import ExactParameters, LomaParameters, SalsaPara
 from tilewright.stages.base import Control, Rest, Stage
 from tilewright.stages.items import CandidateTally, Evaluations, TemporalProblem
 from tilewright.stages.layers import tally_key
+from tilewright.workload.relevancy import outputs_have_windows
 
 if TYPE_CHECKING:
     from tilewright.search.exact.candidate import Choice
     from tilewright.search.exact.search import ExactResult
 
 OPEN_ORDER = "temporal_ordering leaves loops open, give every loop with its size or search with Loma, Salsa or Exact"
+
+NO_PROOF_OF_WINDOWS = (
+    "outputs are addressed by a sliding window, for which the exact search has no bounds: best of the orders that Loma"
+    " tries, loops as the allocator places them"
+)
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ class Exact(ExactParameters, TemporalMapper):
     All spatial mappings that SpatialMappingGenerator or CustomSpatialMappingGenerator hand on for a layer are one
     search, with one certificate; those of another stage are searched one by one. Where the time budget ends first: the
     best found, with a lower bound and the gap to it. The record says which (`search`). By default it goes by what the
-    reduction above goes by.
+    reduction above goes by. Layers whose outputs are addressed by a window have no proof: Loma searches them.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -125,19 +132,27 @@ class Exact(ExactParameters, TemporalMapper):
 
         self._check(item)
         control = rest.control
+        if outputs_have_windows(item.layer):
+            for batch in loma_batches(item, item.ordering, LomaParameters().lpf_limit, control.stop):
+                yield replace(batch, search=(("no_proof", NO_PROOF_OF_WINDOWS),))
+                control.advance(batch.visited)
+            return
         batches = exact_batches(item, item.ordering, self, control.stop, control.advance)
-        return (_with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
+        yield from (_with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
 
     def search(
         self, choices: "Iterable[Choice]", starts: int, ordering: tuple[TemporalOrderingEntry, ...], control: Control
     ) -> "ExactResult | None":
-        """The optimum over all spatial mappings of a layer; None where nothing fits.
+        """The optimum over all spatial mappings of a layer; None where nothing fits, or where there is no proof.
 
         Raises MappingError where the search has found nothing and cannot say that there is nothing.
         """
         from tilewright.search.exact.search import search_choices
 
-        return search_choices(choices, starts, ordering, self, control.stop, control.advance)
+        first = list(islice(choices, max(1, starts)))
+        if first and outputs_have_windows(first[0].layer):
+            return None
+        return search_choices(chain(first, choices), starts, ordering, self, control.stop, control.advance)
 
     def _check(self, item: TemporalProblem) -> None:
         if self.allocation == "free" and item.arrays.even:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 from tilewright.profile import ModelProfile
@@ -45,6 +46,58 @@ def operand_relevancy(layer: Layer, operand: str, profile: ModelProfile) -> Oper
     )
 
 
+NO_STEP = 2**40
+"""More than any loop has: no two iterations touch the same positions."""
+
+
+@dataclass(frozen=True)
+class WindowGroup:
+    """Sliding windows of an operand that share loops, directly or through others."""
+
+    relations: tuple[DimensionRelation, ...]
+    step: tuple[tuple[str, int], ...]
+    """(loop dimension, by how much it differs between two iterations that touch the same positions)."""
+    is_joint: bool
+    """Whether it is more than one window, or the operand names one of its loops itself."""
+
+
+@lru_cache(maxsize=2048)
+def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation, ...]) -> tuple[WindowGroup, ...]:
+    """The windows `relations` of an operand in groups that have no loop in common."""
+    own = dict(layer.operand_dimensions)[operand]
+    left, groups = list(relations), []
+    while left:
+        members = [left.pop(0)]
+        names = set(dict(members[0].terms))
+        while near := [relation for relation in left if names & set(dict(relation.terms))]:
+            members += near
+            names.update(name for relation in near for name in dict(relation.terms))
+            left = [relation for relation in left if relation not in near]
+        is_joint = len(members) > 1 or any(name in own for name in names)
+        groups.append(WindowGroup(tuple(members), _step(members, own, layer), is_joint))
+    return tuple(groups)
+
+
+def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer) -> tuple[tuple[str, int], ...]:
+    """The smallest step in all loops of a group that changes no position; NO_STEP where there is none."""
+    names = list(dict.fromkeys(name for relation in relations for name, _ in relation.terms))
+    change = {names[0]: Fraction(1)}
+    consistent = all(name in layer.size_of and name not in own for name in names)
+    while len(change) < len(names):
+        for relation in relations:
+            for (first, c1), (second, c2) in (relation.terms, relation.terms[::-1]):
+                if first in change and second not in change and c2:
+                    change[second] = -change[first] * c1 / c2
+    for relation in relations:
+        consistent = consistent and sum(change[name] * c for name, c in relation.terms) == 0
+    if not consistent:
+        return tuple((name, NO_STEP) for name in names)
+    scale = math.lcm(*(value.denominator for value in change.values()))
+    whole = {name: int(value * scale) for name, value in change.items()}
+    divisor = math.gcd(*whole.values())
+    return tuple((name, value // divisor) for name, value in whole.items())
+
+
 def distinct_positions(coefficients: tuple[int, int], first: int, second: int, exact: bool) -> int:
     """Number of distinct values of c1*i + c2*j for i < first, j < second.
 
@@ -71,12 +124,36 @@ def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: Mode
     return max(1, count - sum(dict(layer.padding).get(relation.data_dimension, (0, 0))))
 
 
+def outputs_have_windows(layer: Layer) -> bool:
+    """Whether outputs are addressed by a sliding window."""
+    own = dict(layer.operand_dimensions)[layer.operands[0]]
+    return any(relation.data_dimension in own for relation in layer.relations)
+
+
+def joins_windows(profile: ModelProfile) -> bool:
+    """Whether windows that share loops are counted together, each position once."""
+    return profile.exact_window_sizes and profile.whole_tiles
+
+
+def group_positions(layer: Layer, operand: str, group: WindowGroup, profile: ModelProfile) -> int:
+    """Distinct positions of a group of windows in the whole layer."""
+    own = dict(layer.operand_dimensions)[operand]
+    sizes = [layer.size_of.get(name, 1) for name, _ in group.step]
+    again = math.prod(max(0, size - abs(step)) for size, (_, step) in zip(sizes, group.step, strict=True))
+    most = math.prod(data_dimension_size(layer, relation, profile) for relation in group.relations)
+    most *= math.prod(layer.size_of.get(name, 1) for name, _ in group.step if name in own)
+    return min(most, math.prod(sizes) - again)
+
+
 @lru_cache(maxsize=2048)
 def operand_elements(layer: Layer, operand: str, profile: ModelProfile) -> int:
     """Number of elements of the whole operand."""
     relevancy = operand_relevancy(layer, operand, profile)
     sizes = layer.size_of
     elements = math.prod(sizes.get(dimension, 1) for dimension in relevancy.relevant)
+    groups = window_groups(layer, operand, relevancy.relations)
+    if joins_windows(profile) and any(group.is_joint for group in groups):
+        return elements * math.prod(group_positions(layer, operand, group, profile) for group in groups)
     for relation in relevancy.relations:
         (first, c1), (second, c2) = relation.terms
         count = distinct_positions((c1, c2), sizes.get(first, 1), sizes.get(second, 1), profile.exact_window_sizes)

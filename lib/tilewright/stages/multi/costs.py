@@ -9,9 +9,10 @@ from typing import Any
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.graph import CnGraph
 from tilewright.mapping.runnable import core_choice
-from tilewright.mapping.spatial_generation import cuts_by_array, note_cut_lanes
+from tilewright.mapping.spatial_generation import cuts_by_array, cuts_to_layer, note_cut_lanes
 from tilewright.mapping.yaml_reader import document_behind
 from tilewright.objectives import REDUCTION_OF
+from tilewright.profile import profile_by_name
 from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stage_table import CORE
@@ -150,8 +151,13 @@ def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
     return Pipeline.build(None, options, flow=CN_SEARCH).stages
 
 
-def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str) -> list[str]:
-    """A notice for each cause for which computation nodes get fewer lanes on a core than the mapping file says."""
+def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str, stages: Slice) -> list[str]:
+    """A notice for each cause for which computation nodes get fewer lanes on a core than the mapping file says.
+
+    `stages` are those that cost them: what becomes of loops that several sides share is a matter of their model.
+    """
+    model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
+    cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling
     core = problem.accelerator.distinct_cores[core_file_name]
     problems = Problems(document_behind(problem.mapping, problem.mapping_file))
     node_of = {node.node_id: node for node in problem.workload.nodes}
@@ -163,7 +169,10 @@ def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name:
                 continue
             entry = problem.mapping.constraints_for(node.layer)
             if {name for name, _ in entry.spatial_mapping} <= set(core.operational_array.size_of):
-                cuts.append((node.name, entry, cuts_by_array(graph.shapes[cost_class.shape], core, entry)))
+                shape = graph.shapes[cost_class.shape]
+                cuts.append((node.name, entry, cuts_by_array(shape, core, entry)))
+                if cuts_loops:
+                    cuts.append((node.name, entry, cuts_to_layer(shape, core, entry)))
     note_cut_lanes(problems, problem.mapping, cuts)
     return problems.notices
 

@@ -1,0 +1,336 @@
+"""Partial sums that come back where outputs are addressed by windows (compiled).
+
+A tile of such outputs has some that were there before and some that are new: `ox = ix + fx` with FX inside a memory and
+IX above it moves on by one output a period. What comes back into a tile are the outputs that earlier iterations have
+left in the memory above it. It is counted tile by tile, for each group of windows that share loops: all groups
+together have as many new outputs as the product of those of each.
+
+Iterations that touch the same output lie one `group_step` apart each. Whether one of them came earlier says the order
+of the loops.
+"""
+
+import math
+
+from tilewright.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
+from tilewright.cost.ragged_kernel import list_sizes
+from tilewright.cost.tile_kernel import rounded_up
+from tilewright.cost.workspace import HELD, MAX_SHARES, WIDE
+from tilewright.hardware.core import FH
+
+NEARLY = 1e-9
+
+
+@kernel
+def count_returns(problem, ws, v, m, x):
+    """Take the outputs that are new out of a link of read-backs: amount at most, transfers, parts on average."""
+    parent = m + 1 if x == FH else m
+    size_tile(problem, ws, m, x)
+    visits, periods = count_visits(problem, ws, parent)
+    silent = 1
+    lanes = 1.0
+    for group in range(problem.relation_count):
+        ws.share_count[group] = 0
+        if problem.group_positions[OUTPUT_INDEX, group] > 0:
+            list_digits(problem, ws, group, m, parent)
+            silent *= share_out(problem, ws, group, parent)
+            lanes *= lanes_of(ws)
+    others = ws.count[v, OUTPUT_INDEX, m, x] // periods
+    units = problem.units[OUTPUT_INDEX, m + 1]
+    narrow = problem.bandwidth_min_bits[OUTPUT_INDEX, m, x]
+    way = HELD if x == FH else WIDE
+    most, parts = sum_shares(problem, ws, m, way, visits, ws.precision[v, OUTPUT_INDEX, m, x], max(1, narrow))
+    ws.amount[v, OUTPUT_INDEX, m, x] = most
+    ws.count[v, OUTPUT_INDEX, m, x] -= others // visits * silent
+    if ws.count[v, OUTPUT_INDEX, m, x] > 0:
+        total = parts * others * units / lanes
+        ws.returned_parts[m, x] = total / (ws.count[v, OUTPUT_INDEX, m, x] * units)
+
+
+@kernel
+def size_tile(problem, ws, m, x):
+    """Sizes of a tile of outputs: of one instance of memory m (`fh`), or of all below it together (`tl`)."""
+    o = OUTPUT_INDEX
+    for d in range(problem.dimension_count):
+        ws.tile_size[d] = 1.0
+    for s in range(problem.spatial_start[o, m + 1]):
+        ws.tile_size[problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
+    end = ws.merged[o, m] if x == FH else (ws.merged[o, m - 1] if m > 0 else 0)
+    for i in range(end):
+        ws.tile_size[ws.loop_dimension[i]] *= ws.loop_size[i]
+
+
+@kernel
+def count_visits(problem, ws, parent):
+    """(times that irrelevant loops come back to an output, periods by loops of windows) from a memory level on."""
+    o = OUTPUT_INDEX
+    visits = 1
+    periods = 1
+    first = ws.merged[o, parent - 1] if parent > 0 else 0
+    for i in range(first, ws.merged[o, problem.level_count[o] - 1]):
+        kind = problem.kind[o, ws.loop_dimension[i]]
+        if kind == IRRELEVANT:
+            visits *= ws.loop_size[i]
+        if kind == PARTIAL:
+            periods *= ws.loop_size[i]
+    return visits, periods
+
+
+@kernel
+def list_digits(problem, ws, group, m, parent):
+    """List the loops of a group above a tile, inner to outer."""
+    o = OUTPUT_INDEX
+    ws.digit_count = 0
+    for d in range(problem.dimension_count):
+        ws.visit[d] = 0
+    for a in range(parent, problem.level_count[o] + 1):
+        # Lanes between memory a - 1 and a, then the loops of memory a; lanes below the tile are part of it.
+        if a > m:
+            for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
+                if problem.dimension_group[o, problem.spatial_dimension[o, s]] == group:
+                    factor = problem.spatial_factor[0, o, s]
+                    add_digit(ws, problem.spatial_dimension[o, s], rounded_up(factor), factor, a, 1)
+        if a < problem.level_count[o]:
+            first = ws.merged[o, a - 1] if a > 0 else 0
+            for i in range(first, ws.merged[o, a]):
+                if problem.dimension_group[o, ws.loop_dimension[i]] == group:
+                    add_digit(ws, ws.loop_dimension[i], ws.loop_size[i], float(ws.loop_size[i]), a, 0)
+
+
+@kernel
+def add_digit(ws, d, count, factor, level, is_lane):
+    """Add a loop outside all that are listed."""
+    stride = ws.tile_size[d]
+    for i in range(ws.digit_count):
+        if ws.digit[i].dimension == d:
+            stride *= ws.digit[i].factor
+    digit = ws.digit[ws.digit_count]
+    digit.dimension, digit.count, digit.factor, digit.stride = d, count, factor, stride
+    digit.level, digit.is_lane, digit.value = level, is_lane, 0
+    ws.digit_count += 1
+
+
+@kernel
+def lanes_of(ws):
+    """Lanes of the listed loops, on average."""
+    lanes = 1.0
+    for i in range(ws.digit_count):
+        if ws.digit[i].is_lane:
+            lanes *= ws.digit[i].factor
+    return lanes
+
+
+@kernel
+def next_value(ws, lanes):
+    """Go on to the next values of all temporal loops, or of all lanes; False after the last ones."""
+    for i in range(ws.digit_count):
+        digit = ws.digit[i]
+        if digit.is_lane == lanes:
+            digit.value += 1
+            if digit.value < digit.count:
+                return True
+            digit.value = 0
+    return False
+
+
+@kernel
+def share_out(problem, ws, group, parent):
+    """Count the tiles of a group by their positions and new ones; returns the periods in which all are new."""
+    silent = 0
+    more = True
+    while more:
+        all_new = True
+        another = True
+        while another:
+            place_tile(problem, ws, group)
+            positions, fresh = count_new(problem, ws, group, parent)
+            if positions > 0:
+                add_share(ws, group, float(positions), float(fresh))
+            all_new = all_new and positions == fresh
+            another = next_value(ws, 1)
+        silent += all_new
+        more = next_value(ws, 0)
+    return silent
+
+
+@kernel
+def add_share(ws, group, positions, fresh):
+    """Count one more tile. Where there are more kinds than room, none of its outputs counts as new."""
+    count = ws.share_count[group]
+    for i in range(count):
+        if ws.share[group, i, 0] == positions and ws.share[group, i, 1] == fresh:
+            ws.share[group, i, 2] += 1.0
+            return
+    if count == MAX_SHARES:
+        ws.share[group, count - 1, 2] += 1.0
+        return
+    full = count == MAX_SHARES - 1
+    ws.share[group, count, 0] = positions
+    ws.share[group, count, 1] = 0.0 if full else fresh
+    ws.share[group, count, 2] = 1.0
+    ws.share_count[group] = count + 1
+
+
+@kernel
+def place_tile(problem, ws, group):
+    """Iterations of the tile that the values of all loops choose."""
+    for d in range(problem.dimension_count):
+        if problem.dimension_group[OUTPUT_INDEX, d] != group:
+            continue
+        start = 0.0
+        limit = math.inf
+        for i in range(ws.digit_count - 1, -1, -1):
+            digit = ws.digit[i]
+            if digit.dimension == d:
+                if digit.is_lane:  # lanes of a pass that is not full end with it
+                    limit = min(limit, start + digit.factor * digit.stride)
+                start += digit.value * digit.stride
+        ws.tile_low[d] = math.ceil(start - NEARLY)
+        ws.tile_high[d] = math.ceil(min(start + ws.tile_size[d], limit) - NEARLY)
+
+
+@kernel
+def count_new(problem, ws, group, parent):
+    """(positions of the tile at hand, those that no earlier iteration has left in the memory above)."""
+    positions = 0
+    fresh = 0
+    for d in range(problem.dimension_count):
+        if problem.dimension_group[OUTPUT_INDEX, d] == group:
+            ws.visit[d] = ws.tile_low[d]
+            if ws.tile_low[d] >= ws.tile_high[d]:
+                return 0, 0
+    more = True
+    while more:
+        if not is_in_tile(problem, ws, group, -1):
+            positions += 1
+            fresh += not was_visited(problem, ws, group, parent)
+        more = False
+        for d in range(problem.dimension_count):
+            if problem.dimension_group[OUTPUT_INDEX, d] == group and not more:
+                ws.visit[d] += 1
+                more = ws.visit[d] < ws.tile_high[d]
+                if not more:
+                    ws.visit[d] = ws.tile_low[d]
+    return positions, fresh
+
+
+@kernel
+def is_in_tile(problem, ws, group, times):
+    """Whether the iteration so many steps away from the one at hand is in the tile."""
+    for d in range(problem.dimension_count):
+        if problem.dimension_group[OUTPUT_INDEX, d] == group:
+            at = ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d]
+            if at < ws.tile_low[d] or at >= ws.tile_high[d]:
+                return False
+    return True
+
+
+@kernel
+def was_visited(problem, ws, group, parent):
+    """Whether an iteration that touches the same output came earlier, and left it where it is read from."""
+    for direction in (-1, 1):
+        times = direction
+        while is_in_layer(problem, ws, group, times):
+            find_values(ws, times, problem)
+            if came_earlier(problem, ws, parent):
+                return True
+            times += direction
+    return False
+
+
+@kernel
+def is_in_layer(problem, ws, group, times):
+    """Whether there is an iteration so many steps away."""
+    for d in range(problem.dimension_count):
+        if problem.dimension_group[OUTPUT_INDEX, d] == group:
+            at = ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d]
+            if at < 0 or at >= size_of(ws, d):
+                return False
+    return True
+
+
+@kernel
+def size_of(ws, d):
+    """Size of a dimension in the layer."""
+    size = ws.tile_size[d]
+    for i in range(ws.digit_count):
+        if ws.digit[i].dimension == d:
+            size *= ws.digit[i].factor
+    return math.ceil(size - NEARLY)
+
+
+@kernel
+def find_values(ws, times, problem):
+    """Values of all loops in the iteration so many steps away."""
+    for d in range(problem.dimension_count):
+        left = float(ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d])
+        for i in range(ws.digit_count - 1, -1, -1):
+            if ws.digit[i].dimension == d:
+                value = math.floor((left + NEARLY) / ws.digit[i].stride)
+                ws.digit[i].other = value
+                left -= value * ws.digit[i].stride
+
+
+@kernel
+def came_earlier(problem, ws, parent):
+    """Whether the other values lie before those of the tile in a memory above it that both share.
+
+    That memory, of some level, keeps what lanes below it have left in its earlier periods, while loops above it stay.
+    """
+    for level in range(parent, problem.level_count[OUTPUT_INDEX]):
+        shared = True
+        order = 0
+        for i in range(ws.digit_count):
+            digit = ws.digit[i]
+            above = digit.level > level
+            if above and digit.other != digit.value:
+                shared = False
+            if digit.level == level and not digit.is_lane and digit.other != digit.value:
+                order = -1 if digit.other < digit.value else 1  # the outermost one that differs decides
+        if shared and order < 0:
+            return True
+    return False
+
+
+@kernel
+def sum_shares(problem, ws, m, way, visits, precision, narrow):
+    """(elements that come back at most at a time, parts of all tiles in one round of the irrelevant loops).
+
+    Irrelevant loops come back to all of a tile but in their first round. Dimensions that are no windows have fractions
+    of elements where lanes do not divide them.
+    """
+    choices = 1
+    for d in range(problem.dimension_count):
+        ws.size_count[d] = 1
+        ws.size_kind[d, 0] = ws.tile_size[d]
+        ws.size_share[d, 0] = 1.0
+        if problem.spatial_fractional and problem.kind[OUTPUT_INDEX, d] != PARTIAL:
+            list_sizes(problem, ws, OUTPUT_INDEX, m, way, d)
+        choices *= ws.size_count[d]
+    for group in range(problem.relation_count):
+        choices *= max(1, ws.share_count[group])
+    most = 0
+    parts = 0.0
+    for choice in range(choices):
+        left = choice
+        tile = fresh = number = 1.0
+        for d in range(problem.dimension_count):
+            kind = left % ws.size_count[d]
+            left //= ws.size_count[d]
+            number *= ws.size_share[d, kind]
+            if problem.kind[OUTPUT_INDEX, d] == RELEVANT:
+                tile *= ws.size_kind[d, kind]
+                fresh *= ws.size_kind[d, kind]
+        for group in range(problem.relation_count):
+            if ws.share_count[group] > 0:
+                kind = left % ws.share_count[group]
+                left //= ws.share_count[group]
+                tile *= ws.share[group, kind, 0]
+                fresh *= ws.share[group, kind, 1]
+                number *= ws.share[group, kind, 2]
+        if number > 0:
+            most = max(most, int(tile if visits > 1 else tile - fresh))
+            first = math.ceil((tile - fresh) * precision / narrow)
+            parts += number * (first + (visits - 1) * math.ceil(tile * precision / narrow)) / visits
+    return most, parts

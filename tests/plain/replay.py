@@ -1,0 +1,377 @@
+"""A replay of one mapping: the loop nest is walked, tiles are moved element by element, and what moves is counted.
+
+It shares no code and no formula with the cost model, and knows none of its words but those of the four links. What it
+holds to be true:
+
+* **Who does what.** A loop dimension of size n over f lanes and t passes is dealt out evenly: pass p has the iterations
+  from ceil(p n / t) to ceil((p + 1) n / t). Each operand is replayed on its own. Its lanes stand between its memories
+  (a side of the array below the innermost memory that serves it), and in every dimension inner loops take the nearer
+  iterations, so that what a memory holds of a dimension is a range. The last lane of a pass may have less to do than
+  the others, or nothing: then it moves less, or nothing.
+* **What a memory holds when.** The elements that its loops and lanes, and all below it, touch while the loops above
+  stand still. It exchanges them when a loop above it moves on by which the operand is indexed. A loop by which the
+  operand is not indexed exchanges nothing until an indexing one inside it begins anew. Which memory has room for what
+  was decided when loops were given to memories; that tiles may be there twice changes no count.
+* **Windows.** Elements that two windows have in common are one element inside a tile. From one tile to the next
+  nothing is kept: the elements that both have move again.
+* **Inputs** come down: out of the memory above once for all memories below that need the same (they listen together),
+  into each of them. A multiplier keeps its input until it needs another.
+* **Outputs.** Every operation hands its result up in its cycle, lanes next to each other that work on one element add
+  it up on the way. A memory hands all of its tile up when it exchanges it. What lies in the memory above by then comes
+  back down before the next tile is worked on: an element that no memory below has handed up before is new, and is
+  not read. Into each memory that adds to it comes a copy, as does the zero that all but one would need.
+  Between two memories, too, lanes add up what goes up.
+* **Widths.** A sum is as wide as a partial sum (at least as the final output) as long as anything is to be added to it
+  after it is handed up, be it on the way up. A link has one width: final, if all that ever moves up over it is final
+  once lanes above it, and loops, have nothing to add. What comes back are partial sums.
+* **Words.** One transfer of one memory moves whole parts of the narrowest width of its port; all parts together are
+  counted in words of the full width, rounded up once.
+
+Lanes over a dimension by which an operand is not indexed hold copies. How many of them work in a period, where that
+differs from pass to pass, is counted as the average over passes.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import Unrolling
+from tilewright.workload.layer import Layer
+
+Element = tuple[int, ...]
+Loops = Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of the nest of one operand."""
+
+    dimension: str
+    factor: Fraction
+    is_lane: bool
+    level: int
+    """Of a temporal loop the memory that keeps it, of lanes the level that they stand below: lanes of level m are
+    between memory m - 1, or the array, and memory m."""
+
+    @property
+    def count(self) -> int:
+        """Values that it takes."""
+        return math.ceil(self.factor)
+
+
+@dataclass
+class Link:
+    """What one link moves."""
+
+    parts: Fraction = Fraction(0)
+    elements: Fraction = Fraction(0)
+    most_elements: int = 0
+    """At a time, by one memory."""
+    transfers: int = 0
+    """Times at which something moves."""
+    bits: int = 0
+    """Of an element."""
+    words: int = 0
+    cycles: int = 0
+    """Of the largest transfer."""
+
+
+@dataclass
+class Replay:
+    """The links of all memories of all operands."""
+
+    links: dict[tuple[str, int, str], Link] = field(default_factory=dict)
+    distinct_outputs: int = 0
+    energy_pj: float = 0.0
+
+
+def replay(layer: Layer, core: Core, links: Sequence[tuple[str, str]], unrolling: Unrolling,
+           temporal: Mapping[str, Sequence[Loops]]) -> Replay:  # fmt: skip
+    """Replay a mapping. `temporal`: for each operand the loops of each of its memories, inner to outer."""
+    result = Replay()
+    lanes = dealt_out(layer, core, unrolling)
+    memory_operand = dict(links)
+    for operand in layer.operands:
+        memories = [memory for memory in core.memories if memory_operand[operand] in memory.operands]
+        served = [memory.served_dimensions for memory in memories]
+        walk = OperandWalk(layer, operand, nest_of(lanes, served, temporal[operand]), len(memories))
+        for m, memory in enumerate(memories):
+            for direction, link in walk.links_of(m).items():
+                if not link.transfers:
+                    continue
+                port = memory.ports[memory.port_of[memory_operand[operand], direction]]
+                narrow, wide = port.bandwidth_min_bits, port.bandwidth_max_bits
+                moved = walk.moved[m, direction]
+                link.parts = sum((times * math.ceil(Fraction(n * link.bits, narrow)) for n, times in moved.items()),
+                                 start=Fraction(0))  # fmt: skip
+                link.words = math.ceil(link.parts * Fraction(narrow, wide))
+                link.cycles = math.ceil(Fraction(link.most_elements * link.bits, wide))
+                cost = memory.read_energy_pj if direction in ("tl", "th") else memory.write_energy_pj
+                result.energy_pj += link.words * cost
+                result.links[operand, m, direction] = link
+        if operand == "O":
+            result.distinct_outputs = len(walk.seen)
+    return result
+
+
+def dealt_out(layer: Layer, core: Core, unrolling: Unrolling) -> dict[str, list[tuple[str, Fraction]]]:
+    """Side of the array -> (dimension, lanes on average). The widest side of a dimension has what others leave."""
+    units = dict(core.operational_array.dimensions)
+    given = {(side, d): min(f, units[side]) for side, factors in unrolling for d, f in factors}
+    used: dict[tuple[str, str], Fraction] = {place: Fraction(f) for place, f in given.items()}
+    asked = {(side, d): f for side, factors in unrolling for d, f in factors}
+    for dimension in {d for _, d in given}:
+        places = [place for place in given if place[1] == dimension]
+        widest = max(places, key=lambda place: asked[place])
+        others = math.prod(given[place] for place in places if place != widest)
+        passes = math.ceil(Fraction(layer.size_of[dimension], given[widest] * others))
+        used[widest] = Fraction(layer.size_of[dimension], passes * others)
+    return {side: [(d, used[side, d]) for d, _ in factors] for side, factors in unrolling}
+
+
+def nest_of(
+    lanes: Mapping[str, list[tuple[str, Fraction]]], served: Sequence[Sequence[str]], temporal: Sequence[Loops]
+) -> list[Loop]:
+    """The loops of an operand from the array outwards."""
+    nest, left = [], dict(lanes)
+    for level in range(len(served) + 1):
+        here = [side for side in left if level == len(served) or side in served[level]]
+        for side in here:
+            nest += [Loop(d, factor, True, level) for d, factor in left.pop(side)]
+        if level < len(served):
+            nest += [Loop(d, Fraction(size), False, level) for d, size in temporal[level]]
+    return nest
+
+
+class OperandWalk:
+    """The walk over the nest of one operand."""
+
+    def __init__(self, layer: Layer, operand: str, nest: list[Loop], memories: int) -> None:
+        self.layer, self.operand, self.nest, self.memories = (layer, operand, nest, memories)
+        self.is_output = operand == "O"
+        own = dict(layer.operand_dimensions)[operand]
+        windows = {relation.data_dimension: relation.terms for relation in layer.relations}
+        self.axes = [windows.get(axis, ((axis, 1),)) for axis in own]
+        self.indexing = {d for axis in self.axes for d, _ in axis if d in layer.size_of}
+        bits = layer.bits_of
+        self.sum_bits = max(bits["O"], bits["O_final"]) if self.is_output else bits[operand]
+        self.final_bits = bits["O_final"] if self.is_output else bits[operand]
+        self.moved: dict[tuple[int, str], dict[int, Fraction]] = {}
+        self.most: dict[tuple[int, str], int] = {}
+        self.times: dict[tuple[int, str], int] = {}
+        self.seen: set[Element] = set()
+        self.touched_by: dict[tuple[int, str], dict[Element, object]] = {}
+        self.added_later: set[tuple[int, str]] = set()
+        self.copies = {(m, at): self._copies(m, at) for m in range(memories) for at in ("below", "above")}
+        self.known: dict[object, frozenset[Element]] = {}
+        self._walk()
+
+    # loops and ranges -------------------------------------------------------------------------------------------------
+
+    def _is_inside(self, loop: Loop, m: int, at: str) -> bool:
+        """Whether a loop is part of a tile: of what memory m takes at once below it, or holds."""
+        if loop.is_lane:
+            return loop.level <= m
+        return loop.level < m or (at == "above" and loop.level == m)
+
+    def ranges(self, dimension: str, values: Mapping[int, int], inside: set[int]) -> range:
+        """Iterations of a dimension in a tile; `values` of the loops outside, by their place in the nest."""
+        size = Fraction(1)
+        strides: list[tuple[int, Loop, Fraction]] = []
+        tile = Fraction(1)
+        for i, loop in enumerate(self.nest):
+            if loop.dimension == dimension:
+                strides.append((i, loop, size))
+                size *= loop.factor
+                if i in inside:
+                    tile *= loop.factor
+        assert size == self.layer.size_of[dimension], (dimension, size)
+        start, end = Fraction(0), size
+        for i, loop, stride in reversed(strides):
+            if i not in inside:
+                end = min(end, start + loop.factor * stride)  # a pass over lanes ends where the next one begins
+                start += values[i] * stride
+        return range(math.ceil(start), math.ceil(min(end, start + tile)))
+
+    def elements(self, m: int, at: str, values: Mapping[int, int]) -> frozenset[Element]:
+        """The elements of one tile."""
+        inside = {i for i, loop in enumerate(self.nest) if self._is_inside(loop, m, at)}
+        key = (m, at, tuple(v for i, v in sorted(values.items()) if i not in inside))
+        if key not in self.known:
+            names = sorted(self.indexing)
+            spans = [self.ranges(name, values, inside) for name in names]
+            found = set()
+            for point in itertools.product(*spans):
+                index = dict(zip(names, point, strict=True))
+                found.add(tuple(sum(c * index.get(d, 0) for d, c in axis) for axis in self.axes))
+            self.known[key] = frozenset(found)
+        return self.known[key]
+
+    def _copies(self, m: int, at: str) -> Fraction:
+        """Memories m side by side that hold the same, on average over passes: those of lanes that work at all."""
+        copies = Fraction(1)
+        flat = [i for i, loop in enumerate(self.nest) if not loop.is_lane]
+        outside = [i for i in flat if not self._is_inside(self.nest[i], m, at)]
+        stay = set(itertools.takewhile(lambda i: self.nest[i].dimension not in self.indexing, outside))
+        if self.is_output and m == 0 and at == "below":
+            stay = set()
+        for dimension in {loop.dimension for loop in self.nest} - self.indexing:
+            mine = [i for i, loop in enumerate(self.nest) if loop.dimension == dimension]
+            lanes = [i for i in mine if self.nest[i].is_lane and not self._is_inside(self.nest[i], m, at)]
+            if not lanes:
+                continue
+            above = [i for i in mine if i in outside and i not in stay]
+            inner = [i for i in mine if i in stay]
+            inside = {i for i in mine if self._is_inside(self.nest[i], m, at)}
+            working, periods = 0, 0
+            for outer in self._values(above):
+                periods += 1
+                for lane in self._values(lanes):
+                    working += any(
+                        len(self.ranges(dimension, outer | lane | step, inside)) for step in self._values(inner)
+                    )
+            copies *= Fraction(working, periods)
+        return copies
+
+    def _values(self, places: Sequence[int]) -> Iterator[dict[int, int]]:
+        """All values of some loops, the outermost varying slowest."""
+        backwards = list(reversed(places))
+        for values in itertools.product(*(range(self.nest[i].count) for i in backwards)):
+            yield dict(zip(backwards, values, strict=True))
+
+    # the walk ---------------------------------------------------------------------------------------------------------
+
+    def _walk(self) -> None:
+        """Walk through time. `held` are the tiles of all instances of each memory, `sums` what they have of outputs."""
+        flat = [i for i, loop in enumerate(self.nest) if not loop.is_lane]
+        lanes = {m: self._lanes_above(m) for m in range(self.memories + 1)}
+        key_of = {
+            m: [i for i in flat if self.nest[i].level >= m and self.nest[i].dimension in self.indexing]
+            for m in range(self.memories)
+        }
+        if self.is_output:
+            self._sums: list[dict[tuple[int, ...], set[Element]]] = [{} for _ in range(self.memories)]
+            self._sums[-1] = {tuple(v.values()): set() for v in lanes[self.memories - 1]}
+        held: dict[int, dict[int, int]] = {}
+        keys: dict[int, tuple[int, ...]] = {}
+        for now in self._values(flat):
+            changed = [m for m in key_of if keys.get(m) != tuple(now[i] for i in key_of[m])]
+            # key_of[m] are the loops from memory m on: what memory m - 1, or the array, has at a time.
+            top = max(changed, default=-1)
+            for m in range(top + 1):
+                if m in held and (m > 0 or not self.is_output):
+                    self._leave(m, held[m], lanes)
+            for m in range(top, -1, -1):
+                keys[m], held[m] = tuple(now[i] for i in key_of[m]), now
+                if m > 0 or not self.is_output:
+                    self._enter(m, now, lanes)
+            if self.is_output:  # every operation hands its result up
+                self._enter(0, now, lanes)
+                self._leave(0, now, lanes)
+        for m in range(self.memories):
+            if m > 0 or not self.is_output:
+                self._leave(m, held.get(m, {}), lanes)
+
+    def _lanes_above(self, m: int) -> list[dict[int, int]]:
+        """Values of the lanes that tell instances of memory m apart, as far as their data differ."""
+        places = [
+            i for i, loop in enumerate(self.nest) if loop.is_lane and loop.level > m and loop.dimension in self.indexing
+        ]
+        return list(self._values(places))
+
+    def _name(self, lane: Mapping[int, int], m: int) -> tuple[int, ...]:
+        """Name of the instance of memory m that a lane is of."""
+        return tuple(value for i, value in lane.items() if self.nest[i].level > m)
+
+    def _enter(self, m: int, now: dict[int, int], lanes: Mapping[int, list[dict[int, int]]]) -> None:
+        """Data come down over the links between memory m and what is below it."""
+        wide, narrow = {}, {}
+        for lane in lanes[m]:
+            tile = self.elements(m, "below", now | lane)
+            wide[self._name(lane, m)] = len(tile & self._sums[m][self._name(lane, m)] if self.is_output else tile)
+        self._count(m, "tl", wide)
+        if m == 0:
+            return
+        for lane in lanes[m - 1]:
+            tile = self.elements(m - 1, "above", now | lane)
+            if self.is_output:
+                back = set(tile & self._sums[m][self._name(lane, m)])
+                self._sums[m - 1][self._name(lane, m - 1)] = back
+                narrow[self._name(lane, m - 1)] = len(back)
+            else:
+                narrow[self._name(lane, m - 1)] = len(tile)
+        self._count(m - 1, "fh", narrow)
+
+    def _leave(self, m: int, then: dict[int, int], lanes: Mapping[int, list[dict[int, int]]]) -> None:
+        """Outputs go up over the same links; what has come together on the way is one element."""
+        if not self.is_output or (m > 0 and not then and any(not loop.is_lane for loop in self.nest)):
+            return
+        wide, narrow = {}, {}
+        arriving: list[tuple[tuple[int, ...], frozenset[Element]]] = []
+        for lane in lanes[m]:
+            tile = self.elements(m, "below", then | lane)
+            name = self._name(lane, m)
+            wide[name] = len(tile)
+            arriving.append((name, tile))
+            self._touch(m, "fl", tile, self._place(m, "below", then, lane))
+            self.seen |= tile
+        if m > 0:
+            for lane in lanes[m - 1]:
+                tile = self.elements(m - 1, "above", then | lane)
+                narrow[self._name(lane, m - 1)] = len(tile)
+                self._touch(m - 1, "th", tile, self._place(m - 1, "above", then, lane))
+            self._count(m - 1, "th", narrow)
+        self._count(m, "fl", wide)
+        for name, tile in arriving:
+            self._sums[m][name] |= tile
+
+    def _place(self, m: int, at: str, then: Mapping[int, int], lane: Mapping[int, int]) -> object:
+        """Which tile of a link it is, whatever the loops say that index nothing."""
+        values = {**{i: v for i, v in then.items() if self.nest[i].dimension in self.indexing}, **lane}
+        return tuple(sorted((i, v) for i, v in values.items() if not self._is_inside(self.nest[i], m, at)))
+
+    def _touch(self, m: int, direction: str, tile: frozenset[Element], place: object) -> None:
+        """Note whether an element is in two tiles of a link: then something is added to it after it has moved."""
+        known = self.touched_by.setdefault((m, direction), {})
+        for element in tile:
+            if known.setdefault(element, place) != place:
+                self.added_later.add((m, direction))
+
+    def _count(self, m: int, direction: str, moved: Mapping[tuple[int, ...], int]) -> None:
+        """Count one transfer of each instance."""
+        at = "below" if direction in ("tl", "fl") else "above"
+        row = self.moved.setdefault((m, direction), {})
+        for elements in moved.values():
+            row[elements] = row.get(elements, Fraction(0)) + self.copies[m, at]
+        most = max(moved.values(), default=0)
+        self.most[m, direction] = max(most, self.most.get((m, direction), 0))
+        self.times[m, direction] = self.times.get((m, direction), 0) + (most > 0)
+
+    # what came out ----------------------------------------------------------------------------------------------------
+
+    def _width(self, m: int, direction: str) -> int:
+        """Bits of an element on a link."""
+        if not self.is_output or direction in ("tl", "fh"):
+            return self.sum_bits
+        at = "below" if direction == "fl" else "above"
+        outside = [loop for loop in self.nest if not self._is_inside(loop, m, at)]
+        later = any(loop.factor > 1 and loop.dimension not in self.indexing for loop in outside)
+        return self.sum_bits if later or (m, direction) in self.added_later else self.final_bits
+
+    def links_of(self, m: int) -> dict[str, Link]:
+        """The links of one memory."""
+        found = {}
+        for direction in ("tl", "fl", "th", "fh"):
+            moved = self.moved.get((m, direction), {})
+            if any(elements for elements in moved):
+                bits = self._width(m, direction)
+                found[direction] = Link(
+                    elements=sum((n * times for n, times in moved.items()), start=Fraction(0)),
+                    most_elements=self.most[m, direction],
+                    transfers=self.times[m, direction] if bits else 0,
+                    bits=bits,
+                )
+        return found
