@@ -1,11 +1,15 @@
 """Lanes that a mapping file asks for and layers do not get: told once for each cause, with the layers that it hits."""
 
+import math
+import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import accelerator_of
+from tilewright.mapping.spatial import convert_spatial_mapping, spread_lanes
 from tilewright.mapping.spatial_generation import cuts_on_core, spatial_candidates
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.profile import profile_by_name
@@ -13,6 +17,7 @@ from tilewright.workload.layer import Layer
 from tilewright.workload.yaml_reader import workload_of
 from tilewright.yamlfile import parse_yaml
 
+LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 TPU = Path("config/hardware/tpu_like.yaml").read_text()
 
 
@@ -87,3 +92,49 @@ def test_told_if_and_only_if_lanes_are_missing(text: str, unrolling: dict[str, A
     (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
     (given,) = spatial_candidates(layer(**LARGE), core(text), entry, profile_by_name(model))
     assert bool(cuts(text, both, model, **LARGE)) == (given != entry.spatial_mapping)
+
+
+def test_several_sides_that_share_a_loop_are_cut_to_it() -> None:
+    """14 x 2 lanes on a loop of 27 leave one pass under `corrected`, and it is told; the reference drops the loop."""
+    wide = TPU.replace("sizes: [32, 32]", "sizes: [14, 12]")
+    both = {"D1": ["OX, 14"], "D2": ["C, 5", "OX, 2"]}
+    (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
+    (given,) = spatial_candidates(layer(K=4, C=5, OX=27), core(wide), entry, profile_by_name("corrected"))
+    assert given == (("D1", (("OX", 14),)), ("D2", (("C", 5), ("OX", 2))))
+    told = ("D2", "D1 and D2 together take 28 of OX, cut to what there is: 27")
+    assert cuts(wide, both, "corrected", K=4, C=5, OX=27) == [told]
+    spatial = convert_spatial_mapping(given, layer(K=4, C=5, OX=27), core(wide), LINKS, profile_by_name("corrected"))
+    assert dict(spatial.temporal_sizes) == {"K": 4}
+    assert cuts(wide, both, K=4, C=5, OX=27) != [told]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_lanes_and_passes_cover_the_layer_and_no_more(seed: int) -> None:
+    """Law of given unrollings under `corrected`: whatever sides share, and in whatever order they stand, lanes times
+    passes are the loop, no side has more lanes than units, and every loop has as few passes as its lanes allow."""
+    rng = random.Random(seed)
+    sides = [("D1", rng.randint(1, 14)), ("D2", rng.randint(1, 14)), ("D3", rng.randint(1, 6))][: rng.choice((2, 3))]
+    text = TPU.replace("dimensions: [D1, D2]", f"dimensions: [{', '.join(name for name, _ in sides)}]")
+    own = core(text.replace("sizes: [32, 32]", f"sizes: {[units for _, units in sides]}"))
+    sizes = {"K": rng.randint(1, 40), "C": rng.randint(1, 40), "OX": rng.randint(1, 40)}
+    asked = {
+        name: [f"{loop}, {rng.randint(1, 16)}" for loop in rng.sample(["K", "C", "OX"], rng.choice((1, 1, 2, 3)))]
+        for name, _ in sides
+    }
+    (entry,) = read_mapping([{"name": "default", "spatial_mapping": asked}]).entries
+    profile = profile_by_name("corrected")
+    (given,) = spatial_candidates(layer(**sizes), own, entry, profile)
+    assert all(math.prod(f for _, f in factors) <= dict(sides)[name] for name, factors in given)
+    lanes = dict.fromkeys(sizes, Fraction(1))
+    used = dict.fromkeys(sizes, 1)
+    for factors in spread_lanes(given, layer(**sizes), own, True).values():
+        for loop, factor in factors.items():
+            assert factor >= 1
+            lanes[loop] *= Fraction(factor).limit_denominator(10**6)
+    for _, factors in given:
+        for loop, factor in factors:
+            used[loop] *= factor
+    passes = dict(convert_spatial_mapping(given, layer(**sizes), own, LINKS, profile).temporal_sizes)
+    for loop, size in sizes.items():
+        assert lanes[loop] * passes.get(loop, 1) == size
+        assert passes.get(loop, 1) == math.ceil(Fraction(size, used[loop]))
