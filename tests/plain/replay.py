@@ -138,9 +138,11 @@ def nest_of(
     """The loops of an operand from the array outwards."""
     nest, left = [], dict(lanes)
     for level in range(len(served) + 1):
-        here = [side for side in left if level == len(served) or side in served[level]]
-        for side in here:
-            nest += [Loop(d, factor, True, level) for d, factor in left.pop(side)]
+        row: dict[str, Fraction] = {}  # sides of one level are one row of lanes
+        for side in [side for side in left if level == len(served) or side in served[level]]:
+            for d, factor in left.pop(side):
+                row[d] = row.get(d, Fraction(1)) * factor
+        nest += [Loop(d, factor, True, level) for d, factor in row.items()]
         if level < len(served):
             nest += [Loop(d, Fraction(size), False, level) for d, size in temporal[level]]
     return nest

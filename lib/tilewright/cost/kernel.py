@@ -46,7 +46,7 @@ def parts_of_transfer(problem, ws, o, m, x):
     comes_back = o == OUTPUT_INDEX and (x == TL or x == FH)
     if comes_back and problem.has_output_windows and problem.switches[SKIP_FIRST_READ]:
         return ws.returned_parts[m, x]
-    if problem.switches[WHOLE_TILES] and problem.spatial_fractional:
+    if problem.switches[WHOLE_TILES] and problem.ragged_count > 0:
         way = HELD if x == FH or x == TH else WIDE
         return average_parts(problem, ws, o, m, way, ws.precision[0, o, m, x], problem.bandwidth_min_bits[o, m, x])
     return float(math.ceil(bits / problem.bandwidth_min_bits[o, m, x]))

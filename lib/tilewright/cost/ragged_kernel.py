@@ -19,13 +19,17 @@ def average_parts(problem, ws, o, m, way, precision, narrow):
     """Parts of `narrow` bits in a transfer of a tile whose sizes are fractions, on average."""
     choices = 1
     for d in range(problem.dimension_count):
+        ws.dimension_size[SLICE_ROW, d] = ws.ragged_size[way, o, m, d]
+    for i in range(problem.ragged_count):
+        d = problem.ragged_dimension[i]
         list_sizes(problem, ws, o, m, way, d)
         choices *= ws.size_count[d]
     average = 0.0
     for choice in range(choices):
         share = 1.0
         left = choice
-        for d in range(problem.dimension_count):
+        for i in range(problem.ragged_count):
+            d = problem.ragged_dimension[i]
             kind = left % ws.size_count[d]
             left //= ws.size_count[d]
             share *= ws.size_share[d, kind]
@@ -58,10 +62,10 @@ def list_sizes(problem, ws, o, m, way, d):
     ws.size_kind[d, 0] = size
     if irrelevant and m == 0 and way == WIDE and o != OUTPUT_INDEX and problem.same_data_is_no_access:
         size *= iterations_in_place(problem, ws, o, d)
-    span = pass_length(problem, ws, o, m, way, d)
-    low = rounded_down(span)
-    if span == 1 or size == 1:
+    if problem.ragged_level[o, d] <= m or size == 1:
         return
+    span = ws.pass_length[o, d]
+    low = rounded_down(span)
     more = span - low if rounded_up(span) > low else 0.0
     tiles = span / size
     full = (1.0 - more) * (low // size) + more * ((low + 1) // size)
@@ -93,26 +97,6 @@ def iterations_in_place(problem, ws, o, d):
         if ws.loop_dimension[i] == d:
             iterations *= ws.loop_size[i]
     return iterations
-
-
-@kernel
-def pass_length(problem, ws, o, m, way, d):
-    """Iterations of a dimension in one pass over all lanes of which there is a fraction above a tile; 1 without."""
-    length = 1.0
-    first = 0
-    for a in range(problem.level_count[o] + 1):
-        for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
-            if problem.spatial_dimension[o, s] == d:
-                factor = problem.spatial_factor[0, o, s]
-                length *= factor
-                if rounded_up(factor) > rounded_down(factor):
-                    return length if a > m else 1.0
-        if a < problem.level_count[o]:
-            for i in range(first, ws.merged[o, a]):
-                if ws.loop_dimension[i] == d:
-                    length *= ws.loop_size[i]
-            first = ws.merged[o, a]
-    return 1.0
 
 
 @kernel

@@ -294,6 +294,15 @@ def came_earlier(problem, ws, parent):
 
 
 @kernel
+def is_ragged(problem, d):
+    """Whether there is a fraction of a lane of a dimension."""
+    found = False
+    for i in range(problem.ragged_count):
+        found = found or problem.ragged_dimension[i] == d
+    return found
+
+
+@kernel
 def sum_shares(problem, ws, m, way, visits, precision, narrow):
     """(elements that come back at most at a time, parts of all tiles in one round of the irrelevant loops).
 
@@ -305,7 +314,7 @@ def sum_shares(problem, ws, m, way, visits, precision, narrow):
         ws.size_count[d] = 1
         ws.size_kind[d, 0] = ws.tile_size[d]
         ws.size_share[d, 0] = 1.0
-        if problem.spatial_fractional and problem.kind[OUTPUT_INDEX, d] != PARTIAL:
+        if is_ragged(problem, d) and problem.kind[OUTPUT_INDEX, d] != PARTIAL:
             list_sizes(problem, ws, OUTPUT_INDEX, m, way, d)
         choices *= ws.size_count[d]
     for group in range(problem.relation_count):
