@@ -51,11 +51,10 @@ def rounded_up(value: Number) -> int:
 
 @dataclass(frozen=True)
 class Tile:
-    """Elements of a tile where lanes do not divide a dimension: they differ from period to period, and from lane to
-    lane."""
+    """Elements of a tile where lanes do not divide a dimension: they differ from period to period."""
 
     shares: tuple[tuple[int, Fraction], ...]
-    """(elements, tiles that have so many, in parts of all tiles that passes and average lanes make)."""
+    """(elements, share of the periods that have so many)."""
     whole: int
     """At most at a time."""
 
@@ -107,33 +106,14 @@ class Relevancy:
         """Positions of all data dimensions that partial loop sizes touch, rounded up."""
         return math.prod(self.window(relation, sizes, up=True) for relation in self.relations)
 
-    def tile(self, sizes: Mapping[str, Number], spans: Mapping[str, Number], stay: Mapping[str, Number]) -> Tile:
-        """A tile of fractional sizes. `spans`: iterations of a dimension in a pass over lanes above the tile, where
-        these are a fraction. `stay`: iterations of irrelevant dimensions during which the tile stays."""
+    def tile(self, sizes: Mapping[str, Number]) -> Tile:
+        """A tile of fractional sizes: each dimension has the next whole number below or above, on average the size."""
         kinds: list[list[tuple[int, Fraction]]] = []
-        names = [d for d in self.layer.size_of if sizes.get(d, 1) != 1 or d in spans]
+        names = [d for d in self.layer.size_of if sizes.get(d, 1) != 1 and d not in self.irrelevant]
         for d in names:
-            size = Fraction(sizes.get(d, 1))
-            if size.denominator > 1:
-                low = math.floor(size)
-                kinds.append([(low, 1 - (size - low)), (low + 1, size - low)])
-                if d in self.irrelevant:
-                    kinds[-1] = [(low, Fraction(1))]
-                continue
-            kinds.append([(int(size), Fraction(1))])
-            if d not in spans:
-                continue
-            size *= stay.get(d, 1)
-            span = Fraction(spans[d])
-            tiles = span / size
-            counted: dict[int, Fraction] = {}
-            for length, share in ((math.floor(span), 1 - span % 1), (math.floor(span) + 1, span % 1)):
-                for first in range(0, length, int(size)):
-                    part = min(int(size), length - first)
-                    counted[part] = counted.get(part, Fraction(0)) + share / tiles
-            kinds[-1] = list(counted.items())
-            if d in self.irrelevant:
-                kinds[-1] = [(int(size), sum(counted.values(), start=Fraction(0)))]
+            size = Fraction(sizes[d])
+            low = math.floor(size)
+            kinds.append([(low, 1 - (size - low)), (low + 1, size - low)])
         found: dict[int, Fraction] = {}
         for choice in itertools.product(*kinds):
             whole = {d: kind for d, (kind, _) in zip(names, choice, strict=True)}

@@ -6,8 +6,9 @@ holds to be true:
 * **Who does what.** A loop dimension of size n over f lanes and t passes is dealt out evenly: pass p has the iterations
   from ceil(p n / t) to ceil((p + 1) n / t). Each operand is replayed on its own. Its lanes stand between its memories
   (a side of the array below the innermost memory that serves it), and in every dimension inner loops take the nearer
-  iterations, so that what a memory holds of a dimension is a range. The last lane of a pass may have less to do than
-  the others, or nothing: then it moves less, or nothing.
+  iterations, so that what a memory holds of a dimension is a range. Of lanes that do not divide a dimension there are
+  on average as many as work in a pass; each with a memory of its own moves what the first one does, and only of sums
+  that windows revisit every lane is asked for its own.
 * **What a memory holds when.** The elements that its loops and lanes, and all below it, touch while the loops above
   stand still. It exchanges them when a loop above it moves on by which the operand is indexed. A loop by which the
   operand is not indexed exchanges nothing until an indexing one inside it begins anew. Which memory has room for what
@@ -27,8 +28,7 @@ holds to be true:
 * **Words.** One transfer of one memory moves whole parts of the narrowest width of its port; all parts together are
   counted in words of the full width, rounded up once.
 
-Lanes over a dimension by which an operand is not indexed hold copies. How many of them work in a period, where that
-differs from pass to pass, is counted as the average over passes.
+Lanes over a dimension by which an operand is not indexed hold copies, on average over passes as many as work.
 """
 
 import itertools
@@ -157,6 +157,9 @@ class OperandWalk:
         own = dict(layer.operand_dimensions)[operand]
         windows = {relation.data_dimension: relation.terms for relation in layer.relations}
         self.axes = [windows.get(axis, ((axis, 1),)) for axis in own]
+        self.in_windows = {d for axis in self.axes if len(axis) > 1 for d, _ in axis}
+        for group in [{d for d, _ in axis} for axis in self.axes] * len(self.axes):
+            self.in_windows |= group if group & self.in_windows else set()
         self.indexing = {d for axis in self.axes for d, _ in axis if d in layer.size_of}
         bits = layer.bits_of
         self.sum_bits = max(bits["O"], bits["O_final"]) if self.is_output else bits[operand]
@@ -213,30 +216,19 @@ class OperandWalk:
         return self.known[key]
 
     def _copies(self, m: int, at: str) -> Fraction:
-        """Memories m side by side that hold the same, on average over passes: those of lanes that work at all."""
-        copies = Fraction(1)
-        flat = [i for i, loop in enumerate(self.nest) if not loop.is_lane]
-        outside = [i for i in flat if not self._is_inside(self.nest[i], m, at)]
-        stay = set(itertools.takewhile(lambda i: self.nest[i].dimension not in self.indexing, outside))
-        if self.is_output and m == 0 and at == "below":
-            stay = set()
-        for dimension in {loop.dimension for loop in self.nest} - self.indexing:
-            mine = [i for i, loop in enumerate(self.nest) if loop.dimension == dimension]
-            lanes = [i for i in mine if self.nest[i].is_lane and not self._is_inside(self.nest[i], m, at)]
-            if not lanes:
-                continue
-            above = [i for i in mine if i in outside and i not in stay]
-            inner = [i for i in mine if i in stay]
-            inside = {i for i in mine if self._is_inside(self.nest[i], m, at)}
-            working, periods = 0, 0
-            for outer in self._values(above):
-                periods += 1
-                for lane in self._values(lanes):
-                    working += any(
-                        len(self.ranges(dimension, outer | lane | step, inside)) for step in self._values(inner)
-                    )
-            copies *= Fraction(working, periods)
-        return copies
+        """Memories m side by side that hold the same, on average over passes."""
+        outside = (loop for loop in self.nest if loop.is_lane and not self._is_inside(loop, m, at))
+        return math.prod((x.factor for x in outside if x.dimension not in self.indexing), start=Fraction(1))
+
+    def _like_this(self, lane: Mapping[int, int], direction: str) -> Fraction:
+        """How many lanes count as this one does: where there is a fraction of a lane, the first one stands for all."""
+        weight = Fraction(1)
+        for i, value in lane.items():
+            loop = self.nest[i]
+            comes_back = self.is_output and direction in ("tl", "fh")
+            if loop.factor.denominator > 1 and not (comes_back and loop.dimension in self.in_windows):
+                weight *= loop.factor if value == 0 else 0
+        return weight
 
     def _values(self, places: Sequence[int]) -> Iterator[dict[int, int]]:
         """All values of some loops, the outermost varying slowest."""
@@ -290,43 +282,42 @@ class OperandWalk:
 
     def _enter(self, m: int, now: dict[int, int], lanes: Mapping[int, list[dict[int, int]]]) -> None:
         """Data come down over the links between memory m and what is below it."""
-        wide, narrow = {}, {}
+        moved = []
         for lane in lanes[m]:
             tile = self.elements(m, "below", now | lane)
-            wide[self._name(lane, m)] = len(tile & self._sums[m][self._name(lane, m)] if self.is_output else tile)
-        self._count(m, "tl", wide)
+            here = tile & self._sums[m][self._name(lane, m)] if self.is_output else tile
+            moved.append((len(here), self._like_this(lane, "tl")))
+        self._count(m, "tl", moved)
         if m == 0:
             return
+        moved = []
         for lane in lanes[m - 1]:
-            tile = self.elements(m - 1, "above", now | lane)
+            here = self.elements(m - 1, "above", now | lane)
             if self.is_output:
-                back = set(tile & self._sums[m][self._name(lane, m)])
-                self._sums[m - 1][self._name(lane, m - 1)] = back
-                narrow[self._name(lane, m - 1)] = len(back)
-            else:
-                narrow[self._name(lane, m - 1)] = len(tile)
-        self._count(m - 1, "fh", narrow)
+                here &= self._sums[m][self._name(lane, m)]
+                self._sums[m - 1][self._name(lane, m - 1)] = set(here)
+            moved.append((len(here), self._like_this(lane, "fh")))
+        self._count(m - 1, "fh", moved)
 
     def _leave(self, m: int, then: dict[int, int], lanes: Mapping[int, list[dict[int, int]]]) -> None:
         """Outputs go up over the same links; what has come together on the way is one element."""
         if not self.is_output or (m > 0 and not then and any(not loop.is_lane for loop in self.nest)):
             return
-        wide, narrow = {}, {}
-        arriving: list[tuple[tuple[int, ...], frozenset[Element]]] = []
+        arriving, moved = [], []
         for lane in lanes[m]:
             tile = self.elements(m, "below", then | lane)
-            name = self._name(lane, m)
-            wide[name] = len(tile)
-            arriving.append((name, tile))
+            arriving.append((self._name(lane, m), tile))
+            moved.append((len(tile), self._like_this(lane, "fl")))
             self._touch(m, "fl", tile, self._place(m, "below", then, lane))
             self.seen |= tile
+        self._count(m, "fl", moved)
         if m > 0:
+            moved = []
             for lane in lanes[m - 1]:
                 tile = self.elements(m - 1, "above", then | lane)
-                narrow[self._name(lane, m - 1)] = len(tile)
+                moved.append((len(tile), self._like_this(lane, "th")))
                 self._touch(m - 1, "th", tile, self._place(m - 1, "above", then, lane))
-            self._count(m - 1, "th", narrow)
-        self._count(m, "fl", wide)
+            self._count(m - 1, "th", moved)
         for name, tile in arriving:
             self._sums[m][name] |= tile
 
@@ -342,13 +333,13 @@ class OperandWalk:
             if known.setdefault(element, place) != place:
                 self.added_later.add((m, direction))
 
-    def _count(self, m: int, direction: str, moved: Mapping[tuple[int, ...], int]) -> None:
-        """Count one transfer of each instance."""
+    def _count(self, m: int, direction: str, moved: Sequence[tuple[int, Fraction]]) -> None:
+        """Count one transfer of each instance: (elements, lanes like it)."""
         at = "below" if direction in ("tl", "fl") else "above"
         row = self.moved.setdefault((m, direction), {})
-        for elements in moved.values():
-            row[elements] = row.get(elements, Fraction(0)) + self.copies[m, at]
-        most = max(moved.values(), default=0)
+        for elements, weight in moved:
+            row[elements] = row.get(elements, Fraction(0)) + self.copies[m, at] * weight
+        most = max((elements for elements, weight in moved if weight), default=0)
         self.most[m, direction] = max(most, self.most.get((m, direction), 0))
         self.times[m, direction] = self.times.get((m, direction), 0) + (most > 0)
 

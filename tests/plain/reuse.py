@@ -97,28 +97,10 @@ class OperandModel:
         return self._analysed(levels, self.fractional), self._analysed(levels, self.integer)
 
     def tile(self, m: int, temporal: dict[str, Number]) -> Tile:
-        """What one instance of memory m holds for temporal loops: with the spatial loops S[0..m]."""
+        """What one instance of memory m holds for temporal loops, or takes: with the spatial loops S[0..m]."""
         key = (m, frozenset(temporal.items()))
         if key not in self.memo_of_tiles:
-            self.memo_of_tiles[key] = self.rel.tile(self._with_lanes(temporal, m + 1), {}, {})
-        return self.memo_of_tiles[key]
-
-    def moved(self, m: int, levels: Levels, inner: int, stay: Loops = ()) -> Tile:
-        """What one transfer of memory m moves: the tile of its lanes and the loops of `inner` levels, of all lanes and
-        periods. `stay`: loops during which it stays nevertheless."""
-        sizes = self._with_lanes(sizes_by_dimension(x for level in levels[:inner] for x in level), m + 1)
-        spans = {}
-        for dimension in sizes.keys() | {d for loops in self.exact[m + 1 :] for d, _ in loops}:
-            span: Number = 1
-            for a, lanes in enumerate(self.exact):
-                for d, factor in lanes:
-                    span *= factor if d == dimension else 1
-                    if d == dimension and factor != int(factor) and a > m:
-                        spans[dimension] = span
-                span *= product(x for x in (levels[a] if a < len(levels) else ()) if x[0] == dimension)
-        key = (m, inner, frozenset(sizes.items()), frozenset(spans.items()), stay)
-        if key not in self.memo_of_tiles:
-            self.memo_of_tiles[key] = self.rel.tile(sizes, spans, sizes_by_dimension(stay))
+            self.memo_of_tiles[key] = self.rel.tile(self._with_lanes(temporal, m + 1))
         return self.memo_of_tiles[key]
 
     def _with_lanes(self, temporal: dict[str, Number], levels: int) -> dict[str, Number]:
@@ -151,11 +133,8 @@ class OperandModel:
             elements = [1]
             below, above = [], []
             for m in range(count):
-                in_place = (
-                    itertools.takewhile(lambda x: x[0] in rel.irrelevant, levels[0]) if m == 0 and o != "O" else ()
-                )
-                wide = self.moved(m, levels, m, tuple(in_place))
-                held = self.moved(m, levels, m + 1)
+                wide = self.tile(m, sizes_by_dimension(x for level in levels[:m] for x in level))
+                held = self.tile(m, sizes_by_dimension(x for level in levels[: m + 1] for x in level))
                 tiles |= dict.fromkeys([(m, "tl"), (m, "fl")], wide) | dict.fromkeys([(m, "th"), (m, "fh")], held)
                 elements.append(held.whole)
                 below.append((wide.whole, Fraction(wide.whole * precision[m], periods_below[m])))

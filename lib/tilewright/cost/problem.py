@@ -96,7 +96,6 @@ PROBLEM_DTYPE = np.dtype(
         ("spatial_fractional", np.int8),  # a factor of the fractional variant is no whole number
         ("ragged_count", np.int64),
         ("ragged_dimension", np.int64, (_D,)),  # dimensions with a fraction of a lane
-        ("ragged_level", np.int64, (_O, _D)),  # [o, d] architecture level of these lanes
         ("partial_above", np.int8, (_O, _A)),  # a spatial loop at this level or above is over an irrelevant dimension
         ("units", np.float64, (_O, _A)),  # active instances, fractional representation
         ("boost", np.int64, (2, _O, _A)),  # distinct lower instances that one upper instance feeds
@@ -454,12 +453,10 @@ def _spatial_arrays(
     dimension = np.full((len(operands), longest), -1, np.int64)
     factor = np.ones((2, len(operands), longest), np.float64)
     partial_above = np.zeros((len(operands), depth + 2), np.bool_)
-    ragged_level = np.full((len(operands), len(dimensions)), -1, np.int64)
+    ragged = np.zeros(len(dimensions), np.bool_)
     for o, operand in enumerate(operands):
-        for a, level in enumerate(fractional[operand]):
-            for name, fraction in level:
-                if abs(fraction - round(fraction)) > 1e-9:
-                    ragged_level[o, dimensions[name]] = a
+        for name, fraction in (loop for level in fractional[operand] for loop in level):
+            ragged[dimensions[name]] |= abs(fraction - round(fraction)) > 1e-9
         loops = [
             (dimensions[d], fraction, whole)
             for level, other in zip(fractional[operand], integer[operand], strict=True)
@@ -484,9 +481,8 @@ def _spatial_arrays(
         # Whole tiles need one variant only: fractional factors, rounded up where a tile must be whole.
         "spatial_differs": bool((factor[0] != factor[1]).any()) and not profile.whole_tiles,
         "spatial_fractional": bool((factor[0] != np.floor(factor[0])).any()),
-        "ragged_count": int((ragged_level >= 0).any(axis=0).sum()),
-        "ragged_dimension": np.flatnonzero((ragged_level >= 0).any(axis=0)),
-        "ragged_level": ragged_level,
+        "ragged_count": int(ragged.sum()),
+        "ragged_dimension": np.flatnonzero(ragged),
         "partial_above": partial_above,
     }
 

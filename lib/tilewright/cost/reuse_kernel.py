@@ -132,27 +132,12 @@ def size_whole_tiles(problem, ws, v, o):
     for m in range(problem.level_count[o]):
         for s in range(problem.spatial_start[o, m], problem.spatial_start[o, m + 1]):
             ws.dimension_size[SLICE_ROW, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
-        note_passes(problem, ws, o, m)
         ws.wide_tile[o, m] = count_elements(problem, ws, o, m, WIDE)
         for i in range(first, ws.merged[o, m]):
             ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
         first = ws.merged[o, m]
         ws.tile_elements[v, o, m + 1] = count_elements(problem, ws, o, m, HELD)
     ws.tile_elements[v, o, 0] = 1
-    if problem.ragged_count > 0:
-        top = problem.level_count[o]
-        for s in range(problem.spatial_start[o, top], problem.spatial_start[o, top + 1]):
-            ws.dimension_size[SLICE_ROW, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
-        note_passes(problem, ws, o, top)
-
-
-@kernel
-def note_passes(problem, ws, o, a):
-    """Keep the sizes at hand of dimensions with a fraction of a lane at architecture level `a`."""
-    for i in range(problem.ragged_count):
-        d = problem.ragged_dimension[i]
-        if problem.ragged_level[o, d] == a:
-            ws.pass_length[o, d] = ws.dimension_size[SLICE_ROW, d]
 
 
 @kernel

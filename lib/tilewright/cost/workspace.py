@@ -85,10 +85,9 @@ WORKSPACE_DTYPE = np.dtype(
         ("tile_precision", np.int64, (2, _O, _A)),  # [v, o, a]
         ("wide_tile", np.int64, (_O, _M)),  # [o, m] with whole tiles: elements that all below memory m take of it
         ("ragged_size", np.float64, (2, _O, _M, _D)),  # [HELD | WIDE, o, m, d] sizes of tiles with fractions of lanes
-        ("pass_length", np.float64, (_O, _D)),  # [o, d] iterations of a pass over lanes of which there is a fraction
-        ("size_count", np.int64, (_D,)),  # [d] sizes of a tile in a dimension (at most 3)
-        ("size_kind", np.float64, (_D, 3)),  # [d, kind] a size
-        ("size_share", np.float64, (_D, 3)),  # [d, kind] its share
+        ("size_count", np.int64, (_D,)),  # [d] sizes of a tile in a dimension (1 or 2)
+        ("size_kind", np.float64, (_D, 2)),  # [d, kind] a size
+        ("size_share", np.float64, (_D, 2)),  # [d, kind] its share
         # Outputs addressed by windows: which of a tile have been there before.
         ("digit_count", np.int64),
         ("digit", WINDOW_DIGIT, (MAX_DIGITS,)),  # loops that choose a tile in a group of windows, inner to outer
