@@ -31,9 +31,8 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
     given = {name: dict(factors) for name, factors in unrolling}
     if core.operational_array.kind == DIGITAL:
         return ArrayWork(layer.mac_count, given, given, {}, profile)
-    lanes = given
-    if profile.in_memory_active_parts:
-        lanes = spread_lanes(unrolling, layer, core, profile.whole_tiles)
+    spread = profile.in_memory_active_parts
+    lanes = spread_lanes(unrolling, layer, core, profile.whole_tiles) if spread else given
     return ArrayWork(layer.mac_count, given, lanes, input_loops(layer, profile, links), profile)
 
 
