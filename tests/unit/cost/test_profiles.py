@@ -327,6 +327,7 @@ def test_every_switch_has_a_test() -> None:
         "effective_top_memory_option",
         "complete_in_memory_model",
         "in_memory_active_parts",
+        "wide_until_added",
     }
     assert set(SWITCHES) <= here | elsewhere
 
