@@ -47,7 +47,7 @@ CASES = {
         "  fused_groups:\n",
         "  fused_groups",
         "Add.fused_groups",
-        ["is not supported"],
+        ["are not read", "write a list of entries"],
     ),
     "core": ("  temporal", "  core_allocation: [a]\n  temporal", "  core_", "Add.core_allocation[0]", ["whole number"]),
     "core twice": (
