@@ -17,13 +17,24 @@ from tilewright.hardware.system_links import path_table
 from tilewright.sources import parse_accelerator
 from tilewright.validate_files import schema_text
 
-from tests.unit.hardware.system_cases import MULTI, SHARED, connected, core, memory, mesh, offchip, read, write
+from tests.unit.hardware.system_cases import (
+    FOREIGN_KEY,
+    MULTI,
+    PUBLISHED_CHIPS,
+    SHARED,
+    WITH_FOREIGN_KEY,
+    connected,
+    core,
+    memory,
+    mesh,
+    offchip,
+    read,
+    write,
+)
 
 REFERENCE = SHARED / "stream-reference"
 OURS = sorted(MULTI.glob("*.yaml"))
-PUBLISHED = sorted((SHARED / "validation").rglob("accelerator.yaml")) + [
-    path for path in sorted((REFERENCE / "hw").glob("hw*.yaml")) if path.is_file()
-]
+PUBLISHED = PUBLISHED_CHIPS + [path for path in sorted((REFERENCE / "hw").glob("hw*.yaml")) if path.is_file()]
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the reference inputs are not part of the repository")
 
 
@@ -46,6 +57,14 @@ def test_our_own_accelerators_have_no_problem_and_no_remark(path: Path) -> None:
 def test_accelerators_of_the_reference_are_read(path: Path) -> None:
     """Files of the reference tool and of the published chips have no problem."""
     assert validate_file(path)[:2] == ("hardware", [])
+
+
+@needs_shared
+@pytest.mark.parametrize("path", WITH_FOREIGN_KEY, ids=lambda path: path.parent.name)
+def test_a_key_of_others_is_the_only_problem(path: Path) -> None:
+    """What no project but that of the file knows is refused, and nothing else in it."""
+    (problem,) = validate_file(path)[1]
+    assert (problem.path, problem.message, problem.nearest) == (FOREIGN_KEY, "unknown key", "core_memory_sharing")
 
 
 @needs_shared

@@ -9,11 +9,11 @@ from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.report.multi.system_figure import system_figure, system_layout, write_system_figure
 from tilewright.sources import parse_accelerator
 
-from tests.unit.hardware.system_cases import MULTI, SHARED, connected, mesh, read
+from tests.unit.hardware.system_cases import MULTI, PUBLISHED_CHIPS, SHARED, connected, mesh, read
 from tests.unit.report.test_nest_figure import assert_texts_are_readable, texts
 
 FILES = [*sorted(MULTI.glob("*.yaml")), *sorted((SHARED / "stream-reference" / "hw").glob("hw2[ps]*.yaml"))]
-FILES += sorted((SHARED / "validation").glob("*/accelerator.yaml"))
+FILES += PUBLISHED_CHIPS
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
