@@ -48,7 +48,7 @@ def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
     """What two spatial mappings share that are the same problem to the model: equal loops left, equal numbers."""
     record = prepared.arrays
     digest = hashlib.blake2b(digest_size=16)
-    for name in record.dtype.names:  # not the record as a whole: bytes between its fields are left as they were found
+    for name in record.dtype.names or ():  # without the bytes between fields, which may be anything
         digest.update(record[name].tobytes())
     return prepared.spatial.temporal_sizes, digest.digest()
 
