@@ -110,6 +110,8 @@ def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
         return (("a number", lambda value: isinstance(value, _PLAIN) or type(value).__module__ == "numpy"),)
     if hasattr(annotation, "__forward_arg__"):
         return _kinds_of_text(annotation.__forward_arg__.rpartition(".")[2])
+    if origin is tuple and Ellipsis not in get_args(annotation):  # fields, each of a kind of its own
+        return (("a list", _list_of(())),)
     if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
         return (("a list", _list_of(get_args(annotation))),)
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):

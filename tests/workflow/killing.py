@@ -60,7 +60,8 @@ def wait_for_verb(process: subprocess.Popen[bytes], verb: str) -> psutil.Process
                 words = member.cmdline()
             except psutil.NoSuchProcess:
                 continue
-            if words[1:4] == ["-m", "tilewright", verb]:
+            # Jobs have an order before their verb.
+            if words[1:3] == ["-m", "tilewright"] and verb in (*words[3:4], *words[5:6]):
                 return member
         time.sleep(0.02)
     raise AssertionError(f"no {verb} in {LONGEST_WAIT_S} s")

@@ -132,7 +132,7 @@ def test_errors_in_their_code_are_told(staged: Project, edit: Edit) -> None:
     with pytest.raises(WorkflowError):
         staged.run()
     log = (staged.root / "logs" / "single" / "stationary" / "map.log").read_text()
-    assert log.startswith("error: config/stages/stationary.py:")
+    assert "\nerror: config/stages/stationary.py:" in f"\n{log}"
     assert "StationaryOrders: ZeroDivisionError: integer division or modulo by zero" in log
     assert "Traceback" not in log
 

@@ -74,7 +74,8 @@ class _Seen(NamedTuple):
 def files_digest(path: Path) -> str:
     """Digest of the bytes of a file, or of the names and bytes of all files in a folder; 'missing' without either."""
     if path.is_dir():
-        inner = sorted(file for file in path.rglob("*") if file.is_file())
+        # Snakemake notes the age of a folder in a hidden file.
+        inner = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".snakemake"))
         return content_digest([[file.relative_to(path).as_posix(), bytes_digest(file)] for file in inner])
     try:
         return bytes_digest(path)

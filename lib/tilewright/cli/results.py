@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--unfinished", is_flag=True, help="Also say which runs have no result that is up to date.")
 @click.option("-o", "--output", type=FILE, help="JSON file to write the unfinished runs into.")
 @click.option("--spaces", is_flag=True, help="Say only which spaces are unfinished: file, tab, folder.")
-@click.option("--report", "with_report", is_flag=True, help="Say only the order of the report, if it has to be made.")
+@click.option("--report", is_flag=True, help="Say only the order of the report, if it has to be made.")
 @click.option("--left-out", type=FILE, help="With --report: the unfinished runs, as written into OUTPUT.")
 @common_options
 def command(
@@ -38,7 +38,7 @@ def command(
     unfinished: bool,
     output: Path | None,
     spaces: bool,
-    with_report: bool,
+    report: bool,
     left_out: Path | None,
     verbose: bool,
     as_json: bool,
@@ -47,12 +47,11 @@ def command(
 
     Example: tilewright results config/config.yaml
     """
-    if with_report:
-        click.echo(_order_of_report(config, left_out))
-        return
-    found = results(config, is_claimed, unfinished or output is not None, output, spaces)
+    found = results(config, is_claimed, unfinished or output is not None, output, spaces, report, left_out)
     if as_json:
         echo_json(found)
+    elif report:
+        click.echo(found["report_order"])
     elif spaces:
         for row in found["unfinished_spaces"]:
             click.echo(f"{row['file']}\t{row['folder']}")
@@ -68,12 +67,15 @@ def results(
     unfinished: bool = False,
     output: FilePath | None = None,
     spaces: bool = False,
+    report: bool = False,
+    left_out: FilePath | None = None,
 ) -> dict[str, Any]:
     """Where the results of a configuration file and their logs lie, as `results` and `logs`.
 
     With `claim` the folder is made, and noted in it whose it is. With `unfinished` the runs without a result that is up
     to date are under that key, also written to the JSON file `output`; with `spaces` there are `unfinished_spaces` too,
-    explorations and complete fronts. Raises InputError with everything that is wrong with the configuration.
+    explorations and complete fronts. With `report` there is `report_order`, the order of the report of Snakemake, '' where
+    it is up to date; `left_out` is the file of the runs that it leaves out. Raises InputError with everything that is wrong with the configuration.
     """
     from tilewright.cli import config_files
     from tilewright.cli.config import read_config
@@ -93,6 +95,8 @@ def results(
             write_atomically(Path(output), canonical_text(found["unfinished"]) + "\n")
         if spaces:
             found["unfinished_spaces"] = unfinished_spaces(read, states)
+    if report:
+        found["report_order"] = _order_of_report(Path(config), None if left_out is None else Path(left_out))
     return found
 
 

@@ -303,7 +303,8 @@ class Units:
         }
         yield self._unit("split", folder, "split", said, self._mapping_of(run))
         said = {"name": partial(str, run.workload), **network}
-        yield self._unit("parse_split", folder, "workload", said, (f"{folder}/split",))
+        files = STEPS["parse_split"].writes
+        yield self._unit("parse_workload", folder, "workload", said, (f"{folder}/split",), files)
 
     def _costed_graph(self, run: Run) -> Iterator[Unit]:
         folder, system, workload = f"{MULTI}/{run.name}", self.systems[run.hardware], self.workload_of(run)

@@ -209,7 +209,6 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
 
     from tilewright.artifacts.digests import document_text
     from tilewright.artifacts.files import make_folder, write_atomically
-    from tilewright.artifacts.seals import sealed_document
     from tilewright.comparison.court.figures import write_figure
     from tilewright.comparison.court.verdict import table
 
@@ -220,7 +219,7 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
         frame.insert(4, "unit", one.court_set.unit)
     paths = [folder / COURT_TABLE, folder / COURT]
     write_atomically(paths[0], pandas.concat(frames).to_csv(index=False, lineterminator="\n"))
-    write_atomically(paths[1], sealed_document(document_text(_object(found))))
+    write_atomically(paths[1], document_text(_object(found)))
     for one in found:
         paths += write_figure(one.court_set, one.cases, folder)
     return paths
