@@ -33,7 +33,12 @@ EDITS: dict[str, tuple[str, str, str, list[str]]] = {
     ),
     "the mapping": ("mapping/duo.yaml", "OY, all", "OY, 2", ["parse_mapping duo", *GRAPHS, *COSTS, *LATER]),
     "the genetic algorithm": ("config.yaml", "nb_ga_generations: 2", "nb_ga_generations: 3", LATER),
-    "the seed": ("config.yaml", "lpf_limit: 4", "lpf_limit: 4\nseed: 1", LATER),  # all orders: costs do not depend on it
+    "the seed": (
+        "config.yaml",
+        "lpf_limit: 4",
+        "lpf_limit: 4\nseed: 1",
+        LATER,
+    ),  # all orders: costs do not depend on it
     "the search for mappings": ("config.yaml", "lpf_limit: 4", "lpf_limit: 3", [*COSTS, *LATER]),
     "the scheduler": ("config.yaml", "exhaustive_nodes: 0", "scheduler_candidate_selection: memory", LATER),
     "the tiling of the run": (
