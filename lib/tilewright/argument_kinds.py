@@ -1,4 +1,4 @@
-"""What the functions of the Python interface are given: an argument of another kind than a function takes is refused in words.
+"""What the functions of the Python interface are given: arguments of another kind than they take are refused.
 
 By its name and with what it takes, before anything is done.
 

@@ -74,8 +74,10 @@ def results(
 
     With `claim` the folder is made, and noted in it whose it is. With `unfinished` the runs without a result that is up
     to date are under that key, also written to the JSON file `output`; with `spaces` there are `unfinished_spaces` too,
-    explorations and complete fronts. With `report` there is `report_order`, the order of the report of Snakemake, '' where
-    it is up to date; `left_out` is the file of the runs that it leaves out. Raises InputError with everything that is wrong with the configuration.
+    explorations and complete fronts. With `report` there is `report_order`, the order of the report of Snakemake, or ''
+    where it is up to date; `left_out` is the file of the runs that it leaves out.
+
+    Raises InputError with everything that is wrong with the configuration.
     """
     from tilewright.cli import config_files
     from tilewright.cli.config import read_config
