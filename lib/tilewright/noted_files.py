@@ -4,6 +4,7 @@ which what is not as noted is deleted before it is read.
 
 import atexit
 import contextlib
+import fcntl
 import hashlib
 import os
 import tempfile
@@ -17,6 +18,8 @@ KERNELS, NUMBA_FOLDER, NUMBA_FILES = "kernels", "numba", "*.nb[ci]"
 FONTS, FONT_FILES = "matplotlib", "*.json"
 """The list of fonts that matplotlib keeps."""
 _DIGEST_BYTES = 16
+_IN_USE = "in_use"
+"""A file that each process which may write into a noted folder locks, together with the others, until it ends."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +30,18 @@ class NotedFolder:
     pattern: str
 
     def damaged(self) -> list[Path]:
-        """Files that are not as noted, and the note if a line of it is of no file; sorted.
+        """Files that are not as noted, and the note if it is not what was written; sorted.
 
-        What was never noted, as by a process that still runs, is not damaged.
+        What was never noted is not damaged, nor what is gone, nor, while another process may write here, what has
+        changed since it was noted.
         """
-        noted, files = self._noted(), self._files()
-        lines = {path: self._line(path) for path in files}
+        note = self.folder / NOTE
+        if note.is_file() and after_digest_line(note) is None:
+            return [note]
+        noted = self._noted()
         named = {_name(line) for line in noted}
-        found = [path for path, line in lines.items() if line not in noted and _name(line) in named]
-        is_note_damaged = not named <= {_name(line) for line in lines.values()}
-        return sorted(found + [self.folder / NOTE] * is_note_damaged)
+        changed = [path for path in self._files() if (line := self._line(path)) not in noted and _name(line) in named]
+        return [] if changed and self._is_in_use() else changed
 
     def delete_untrusted(self) -> None:
         """Delete what is not as noted: a killed process left it, or it has changed."""
@@ -49,25 +54,43 @@ class NotedFolder:
         """Note all files as they are; what two processes note at once is made again at worst."""
         lines = [self._line(path) for path in self._files()]
         if lines and frozenset(lines) != self._noted():
+            text = "".join(f"{line}\n" for line in lines)
             with contextlib.suppress(OSError):
-                write_whole(self.folder / NOTE, "".join(f"{line}\n" for line in lines).encode())
+                write_whole(self.folder / NOTE, with_digest_line(text.encode()))
+
+    def take_into_use(self) -> None:
+        """Let others see, until this process ends, that it may write here."""
+        with contextlib.suppress(OSError):  # a folder that is read-only, or a file system without locks
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.folder / _IN_USE, os.O_RDWR | os.O_CREAT, 0o666)
+            fcntl.flock(handle, fcntl.LOCK_SH)  # the handle stays open: the lock ends with the process
+
+    def _is_in_use(self) -> bool:
+        try:
+            handle = os.open(self.folder / _IN_USE, os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(handle)
+        return False
 
     def _files(self) -> list[Path]:
         return sorted(path for path in self.folder.rglob(self.pattern) if path.is_file())
 
     def _noted(self) -> frozenset[str]:
-        try:
-            return frozenset((self.folder / NOTE).read_text("utf-8", "replace").splitlines())
-        except OSError:
-            return frozenset()
+        content = after_digest_line(self.folder / NOTE) or b""
+        return frozenset(content.decode("utf-8", "replace").splitlines())
 
     def _line(self, path: Path) -> str:
         try:
             content = path.read_bytes()
         except OSError:
             content = b""
-        digest = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
-        return f"{digest} {path.relative_to(self.folder).as_posix()}"
+        return f"{_digest(content)} {path.relative_to(self.folder).as_posix()}"
 
 
 def _name(line: str) -> str:
@@ -92,9 +115,13 @@ def cache_files(caches: Path) -> list[Path]:
     return sorted({*kernels, *notes, *(caches / FONTS).rglob(FONT_FILES)})
 
 
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+
+
 def with_digest_line(content: bytes) -> bytes:
     """The content of a file, after a line with its digest."""
-    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest().encode() + b"\n" + content
+    return _digest(content).encode() + b"\n" + content
 
 
 def after_digest_line(path: Path) -> bytes | None:
@@ -111,6 +138,7 @@ def after_digest_line(path: Path) -> bytes | None:
 def trust_as_noted(folder: Path, pattern: str) -> None:
     """Delete what is not as noted, and note what is there when the process ends."""
     noted = NotedFolder(folder, pattern)
+    noted.take_into_use()
     noted.delete_untrusted()
     atexit.register(noted.note)
 

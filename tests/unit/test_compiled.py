@@ -2,6 +2,8 @@
 
 import ast
 import itertools
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -102,12 +104,40 @@ def test_damaged_files_of_numba_are_not_read(tmp_path: Path) -> None:
     changed.write_bytes(b"Code of f.nbi")
     unknown.with_name("h.1.nbc").write_bytes(b"more")
     assert damaged_caches(tmp_path) == [changed]
+    unknown.unlink()
+    assert damaged_caches(tmp_path) == [changed]
     note = numba / "digests.txt"
-    note.write_text(note.read_text("utf-8").replace("a/f.1.nbc", "a/f.0.nbc"), "utf-8")
-    assert note in damaged_caches(tmp_path)
-    note.write_text(note.read_text("utf-8").replace("a/f.0.nbc", "a/f.1.nbc"), "utf-8")
+    content = note.read_text("utf-8")
+    note.write_text(content.replace("a/f.1.nbc", "a/f.0.nbc"), "utf-8")
+    assert damaged_caches(tmp_path) == [note]
+    note.write_text(content, "utf-8")
     trust_as_noted.__wrapped__(numba, NUMBA_FILES)
-    assert sorted(path.name for path in tmp_path.rglob("*.nb?")) == ["f.1.nbc", "g.1.nbc"]
+    assert sorted(path.name for path in tmp_path.rglob("*.nb?")) == ["f.1.nbc"]
+
+
+def test_what_another_process_writes_is_not_damaged(tmp_path: Path) -> None:
+    """While another process may write into the folder, a file that is not as noted is its work; once it has ended, or
+    was killed, the file is damaged."""
+    numba = tmp_path / "kernels/digest/numba"
+    numba.mkdir(parents=True)
+    (numba / "f.nbi").write_bytes(b"index")
+    NotedFolder(numba, NUMBA_FILES).note()
+    program = f"""
+from pathlib import Path
+from tilewright.noted_files import NotedFolder
+folder = NotedFolder(Path({str(numba)!r}), {NUMBA_FILES!r})
+folder.take_into_use()
+(folder.folder / "f.nbi").write_bytes(b"index, with more")
+print("written", flush=True)
+input()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout
+        assert other.stdout.readline() == b"written\n"
+        assert damaged_caches(tmp_path) == []
+        other.kill()
+        other.wait()
+    assert damaged_caches(tmp_path) == [numba / "f.nbi"]
 
 
 def test_nothing_is_stored_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:

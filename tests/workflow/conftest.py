@@ -23,6 +23,7 @@ from tilewright.steps import SINGLE, STEPS
 
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).resolve().parent / "tiny"
+REPORT_OF_SNAKEMAKE = {"report.html", ".manifest/report.json"}
 ON_REQUEST = {"figures"}
 """Steps of a run that the configurations here do not ask for."""
 SINGLE_RULES = [
@@ -96,12 +97,12 @@ class Project:
             os.environ.update(before[1])
 
     def artifacts(self) -> dict[str, bytes]:
-        """Every result file with its bytes, manifests included, without the store, the note whose results these are and
-        orders, which are of this machine."""
+        """Every result file with its bytes, manifests included, without the store, the note whose results these are,
+        orders, which are of this machine, and Snakemake's report, which has the time of the run in it."""
         results, others = self.root / "results", {".store", MARK}
         found = (path for path in sorted(results.rglob("*")) if path.is_file() and not others & set(path.parts))
-        files = (path for path in found if path.suffix != ".due")
-        return {path.relative_to(results).as_posix(): path.read_bytes() for path in files}
+        files = {path.relative_to(results).as_posix(): path for path in found if path.suffix != ".due"}
+        return {name: path.read_bytes() for name, path in files.items() if name not in REPORT_OF_SNAKEMAKE}
 
 
 def job_name(job: Any) -> str:

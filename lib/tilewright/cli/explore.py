@@ -20,7 +20,7 @@ from tilewright.cli.options import (
     keep_font_cache_here,
 )
 from tilewright.cli.parameter_options import store_of
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import InputError, Problem, count_of, nearest_name
 
 if TYPE_CHECKING:
     import pandas
@@ -82,7 +82,7 @@ def command(
         echo_paths(_shown(read, output, show), as_json)
         return
     if not as_json and shard is None and not gather:
-        click.echo(_told_before(read))
+        click.echo(_told_before(read, output))
     sharing = Sharing(None if no_store else store_of(store))
     answer = _explored(space, read, output, jobs, shard, gather, sharing, show_progress=not as_json)
     if str(sharing):
@@ -226,17 +226,17 @@ def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
     return made
 
 
-def _told_before(space: "Space") -> str:
-    """How many designs there are, before anything runs."""
-    from tilewright.exploration.parts import shards_of
+def _told_before(space: "Space", output: Path | None) -> str:
+    """How many designs there are, and how many shards of them are to be evaluated, before anything runs."""
+    from tilewright.exploration.explore import shard_states
+    from tilewright.exploration.parts import ShardDigests, shards_of
 
-    allowed = space.count_allowed()
+    allowed, number = space.count_allowed(), len(shards_of(space))
+    left = "" if allowed == len(space) else f", of which {allowed:,} meet the constraints before evaluation"
     networks = ", ".join(network.name for network in space.networks)
-    shards = len(shards_of(space))
-    return (
-        f"{space.name}: {len(space):,} designs, {allowed:,} to evaluate on {networks};"
-        f" {shards:,} shard{'s' if shards > 1 else ''}"
-    )
+    missing = number if output is None else len(shard_states(space, ShardDigests(space), output).missing)
+    designs = f"{count_of(len(space), 'design')} on {networks}{left}"
+    return f"{space.name}: {designs}; {missing:,} of {count_of(number, 'shard')} to evaluate"
 
 
 def _progress(space: "Space", shard: int | None, shown: bool) -> Any:

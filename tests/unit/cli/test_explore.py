@@ -37,9 +37,19 @@ def test_the_number_of_designs_comes_first(space: Path, capsys: pytest.CaptureFi
     """Then the answer, with reasons for designs without results."""
     assert main(["explore", str(space)]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("lanes: 4 designs, 4 to evaluate on two_layers; 2 shards\n")
+    assert said.startswith("lanes: 4 designs on two_layers; 2 of 2 shards to evaluate\n")
     assert "infeasible: 1 x no mapping of layer" in said
     assert "too small" in said or "cannot hold" in said
+
+
+def test_only_what_is_missing_is_said_to_be_evaluated(
+    space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Shards that are up to date count as such."""
+    for options, missing in ((["--shard", "1"], 2), ([], 1), ([], 0)):
+        assert main(["explore", str(space), "-o", str(tmp_path / "out"), *options]) == 0
+        said = capsys.readouterr().out
+        assert options or said.startswith(f"lanes: 4 designs on two_layers; {missing} of 2 shards to evaluate\n")
 
 
 def test_json_is_the_front(space: Path, capsys: pytest.CaptureFixture[str]) -> None:

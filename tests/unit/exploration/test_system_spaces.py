@@ -198,7 +198,7 @@ def test_the_command_and_the_run_of_one_design(tmp_path: Path, capsys: pytest.Ca
     assert "9 designs, on 1 network" in capsys.readouterr().err
     assert main(["explore", str(file), "-o", str(out), "--no-store"]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("cores: 9 designs, 9 to evaluate on bert; 3 shards\n")
+    assert said.out.startswith("cores: 9 designs on bert; 3 of 3 shards to evaluate\n")
     assert "cost tables made" in said.err
     assert "genetic algorithm" in said.out
     row = pandas.read_csv(out / "space.csv").set_index("design").loc["cores-7"]
