@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+from tilewright.harmless import terminal, terminal_lines
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 KeyPath = tuple[str | int, ...]
@@ -35,6 +37,7 @@ class Problem:
     nearest: str = ""
 
     def __str__(self) -> str:
+        """One line, whatever the names in it hold."""
         place = self.file + (f":{self.line}" if self.line else "")
         head = " ".join(part for part in (place, f"{self.path}:" if self.path else "") if part)
         text = f"{head} {self.message}" if head else self.message
@@ -44,7 +47,7 @@ class Problem:
             text += f" (allowed: {self.allowed})"
         if self.nearest:
             text += f" (did you mean '{self.nearest}'?)"
-        return text
+        return terminal(text)
 
 
 class Unused(str):
@@ -75,7 +78,7 @@ class InputError(TilewrightError):
 
     def __init__(self, problems: Iterable[Problem] | str) -> None:
         self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__(terminal_lines(self.problems))
 
 
 class Places(Protocol):
@@ -175,8 +178,13 @@ class Problems:
 class MappingError(TilewrightError):
     """A mapping that does not fit its core: a normal outcome of a search, recorded as a reason, never an abort.
 
-    Raised where a single given mapping was asked for, and when nothing at all fits.
+    Raised where a single given mapping was asked for, and when nothing at all fits. Its arguments are the lines of its
+    message.
     """
+
+    def __str__(self) -> str:
+        """The lines, to which no name adds one."""
+        return terminal_lines(self.args)
 
 
 class NothingFitsError(MappingError):
@@ -187,7 +195,7 @@ class NothingFitsError(MappingError):
         self.core = core
         self.reasons = tuple(reasons)
         """Why, for each spatial mapping that was tried."""
-        super().__init__("\n".join([f"no mapping of layer '{layer}' fits core '{core}':", *indented(self.reasons)]))
+        super().__init__(f"no mapping of layer '{layer}' fits core '{core}':", *indented(self.reasons))
 
 
 def indented(lines: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ from tilewright.artifacts.envelope import Artifact, is_artifact, read_artifact, 
 from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.artifacts.seals import read_sealed
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.harmless import from_csv_table
 from tilewright.steps import CN_COLUMNS, CN_GRAPH, FRONT, MULTI, SPACE, SUMMARY
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _csv(path: Path) -> Any:
 
     with _told_of(path):
         # Only nothing is nothing: a layer may be called "NA".
-        return pandas.read_csv(path, keep_default_na=False, na_values=[""])
+        return from_csv_table(pandas.read_csv(path, keep_default_na=False, na_values=[""]))
 
 
 def _parquet(path: Path) -> Any:

@@ -14,6 +14,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from tilewright.errors import InputError, KeyPath, Problem, Unused
+from tilewright.harmless import is_harmless
 
 LARGEST_FILE_BYTES = 16 * 2**20
 DEEPEST_NESTING = 64
@@ -21,6 +22,31 @@ _SPARE_ALIAS_VALUES = 100_000
 _MOST_REPEATED_KEYS = 100
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
+
+
+class HarmlessDumper(yaml.SafeDumper):
+    """Writer of YAML in which text with control or format characters is quoted and has them as escapes."""
+
+    def analyze_scalar(self, scalar: str) -> Any:
+        """How a text may be written: only in double quotes where it has such characters."""
+        analysis = super().analyze_scalar(scalar)
+        if not is_harmless(scalar):
+            analysis.allow_flow_plain = analysis.allow_block_plain = False
+            analysis.allow_single_quoted = analysis.allow_block = False
+        return analysis
+
+    def write_double_quoted(self, text: str, split: bool = True) -> None:
+        """Write a text in double quotes, every character beyond ASCII as an escape where it has such characters."""
+        unicode_is_allowed = self.allow_unicode
+        self.allow_unicode = unicode_is_allowed and is_harmless(text)
+        super().write_double_quoted(text, split)
+        self.allow_unicode = unicode_is_allowed
+
+
+def yaml_text(value: Any, **options: Any) -> str:
+    """A value as YAML that reads back to it, keys in the order of the value."""
+    text: str = yaml.dump(value, Dumper=HarmlessDumper, sort_keys=False, **options)
+    return text
 
 
 @dataclass(frozen=True)

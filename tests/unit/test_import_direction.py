@@ -10,6 +10,7 @@ import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
+    ("harmless",),
     ("bytecode", "errors", "noted_files", "operator_groups", "registry", "steps"),
     ("compiled",),
     ("parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),

@@ -17,6 +17,7 @@ from typing import Any
 from tilewright.allocation.result import Evaluation, SearchProgress
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import MappingError
+from tilewright.harmless import terminal
 from tilewright.scheduling.problem import Integers
 from tilewright.units import energy_text
 
@@ -204,7 +205,7 @@ def _log_lines(title: str) -> Told:
         now = time.monotonic()
         if now - last >= LOG_INTERVAL_S:
             last = now
-            print(f"{title}: {progress_text(progress)}", file=sys.stderr, flush=True)
+            print(terminal(f"{title}: {progress_text(progress)}"), file=sys.stderr, flush=True)
 
     return tell
 
@@ -237,8 +238,13 @@ def _started_bar(title: str, stack: contextlib.ExitStack) -> tuple[Any, Any]:
     )
 
     columns = (
-        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[best]}")),
+        *(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[best]}"),
+        ),
         *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
     )
     bar = stack.enter_context(Progress(*columns, console=Console(stderr=True)))
-    return bar, bar.add_task(title, total=None, best="")
+    return bar, bar.add_task(terminal(title), total=None, best="")

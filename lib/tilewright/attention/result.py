@@ -10,6 +10,7 @@ from tilewright.attention.program import TENSORS, LayerProblem
 from tilewright.attention.shape import Points
 from tilewright.attention.space import Place, Plan, Tile
 from tilewright.depth_first.stack_cost import LATENCY_PARTS, Ledger
+from tilewright.harmless import terminal_lines
 from tilewright.proof import TilePlans, optimum_line
 from tilewright.units import count_text, energy_text
 
@@ -145,7 +146,7 @@ def table_text(found: Sequence[Optimum], points: Points) -> str:
         start = f"{one.costs.attention.name:<28} {shape.queries:>8,} {shape.keys:>9,}{size}  {plan:<{width}}"
         costs = f"{energy_text(one.ledger.energy_pj):>11} {cycles:>15,.0f}"
         lines.append(f"{start} {costs} {f'{energy:.1%}, {latency:.1%}':>16}")
-    return "\n".join(lines)
+    return terminal_lines(lines)
 
 
 def _plan_text(plan: Plan | None) -> str:
@@ -172,7 +173,7 @@ def why_text(found: Optimum) -> str:
     objective = costs.options.objective
     covers = TilePlans("attention", costs.options.lpf_limit).text
     lines.append("  " + optimum_line(objective, found.is_proven, found.gap, "plans", covers, counts))
-    return "\n".join(lines)
+    return terminal_lines(lines)
 
 
 def _saved(unfused: Ledger, fused: Ledger) -> list[str]:

@@ -30,6 +30,7 @@ from tilewright.cli.described_run import (
 )
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.steps import ALLOCATION, CN_GRAPH, COSTS, FIXED_MAPPING, LAYERS, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
@@ -106,7 +107,7 @@ def command(
     if as_json:
         echo_json(advices_object(found))
         return
-    click.echo(advice_text(found), nl=False)
+    echo_text(advice_text(found))
     written = [output / f"{STEM}.{end}" for end in ("csv", "json")] if output else []
     if written or write:
         echo_paths([*written, *([write[1]] if write else [])], as_json)

@@ -23,6 +23,7 @@ from tilewright.cli.run_inputs import (
     run_inputs,
     slice_options,
 )
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.proof import ALLOWED_ALLOCATIONS
 from tilewright.scheduling.options import ScheduleSettings
@@ -206,26 +207,26 @@ def _show(
         echo_json(document)
         return
     search = document["search"]
-    click.echo(
+    echo(
         f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
         f" {energy_text(document['energy_pj'])}"
         f" ({search['evaluations']:,} of {count_text(int(search['allocations']))} allocations"
         f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
     )
     if "proof" in search:
-        click.echo(_proof_text(search["proof"]))
+        echo_text(_proof_text(search["proof"]), nl=True)
     if search["infeasible"]:
-        click.echo(f"{search['infeasible']:,} without a schedule: {search['infeasible_reasons'][0]['reason']}")
+        echo(f"{search['infeasible']:,} without a schedule: {search['infeasible_reasons'][0]['reason']}")
     for row in document["single_core"]:
         rest = f", {row['parts_elsewhere']} of {row['parts']} parts elsewhere" if row["parts_elsewhere"] else ""
-        click.echo(
+        echo(
             f"all on core {row['core']} ({row['core_name']}{rest}):"
             f" {row['latency_cycles']:,} cycles, {energy_text(row['energy_pj'])}"
         )
     if verbose or not output:
         for row in document["allocation"]:
             only = "  (only choice)" if row["is_only_choice"] else ""
-            click.echo(f"{row['name']} [{row['group']}]: core {row['core']} {row['core_name']}{only}")
+            echo(f"{row['name']} [{row['group']}]: core {row['core']} {row['core_name']}{only}")
 
 
 def _proof_text(proof: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.terminal import echo_text
 from tilewright.cli.tokens import context_list, described_model
 from tilewright.depth_first.options import LayerOptions
 from tilewright.errors import InputError, Problem
@@ -94,9 +95,9 @@ def command(
         return
     from tilewright.attention.result import table_text, why_text
 
-    click.echo(table_text(found.optima, points))
+    echo_text(table_text(found.optima, points), nl=True)
     if points == Points():
-        click.echo("\n".join(why_text(one) for one in found.optima))
+        echo_text("\n".join(why_text(one) for one in found.optima), nl=True)
     if paths:
         echo_paths(paths, as_json)
 

@@ -9,7 +9,9 @@ from tilewright.artifacts.files import FilePath
 from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.front import CERTIFICATE, SPACE_PATH
 from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem
+from tilewright.harmless import terminal_lines
 
 if TYPE_CHECKING:
     from tilewright.exploration.certify import Verdict
@@ -47,7 +49,7 @@ def command(
     if as_json:
         echo_json(_as_dict(verdict))
     else:
-        click.echo(verdict_text(verdict))
+        echo_text(verdict_text(verdict), nl=True)
     if verdict.problems:
         raise click.exceptions.Exit(1)
 
@@ -78,7 +80,7 @@ def verdict_text(verdict: "Verdict") -> str:
     elif not verdict.problems:
         checked.append("costs of all others: as the certificate says (--all makes them again)")
     result = [f"WRONG: {problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]
-    return "\n".join([*checked, *(result or ["the certificate is true as far as this was checked"])])
+    return terminal_lines([*checked, *(result or ["the certificate is true as far as this was checked"])])
 
 
 def _as_dict(verdict: "Verdict") -> "dict[str, Any]":

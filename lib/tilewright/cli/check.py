@@ -9,6 +9,7 @@ from tilewright.artifacts.envelope import is_artifact, provenance, read_artifact
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, network_keywords, network_options
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
+from tilewright.cli.terminal import echo
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.steps import ATTENTION, DEPTH_FIRST, LAYERS, SUMMARY
@@ -48,7 +49,8 @@ def command(
     if as_json:
         echo_json(checks_document(checks))
     elif verbose or not output:
-        click.echo("\n".join(f"{'ok' if one.passed else 'FAILED'}  {one.name}: {one.detail}" for one in checks))
+        for one in checks:
+            echo(f"{'ok' if one.passed else 'FAILED'}  {one.name}: {one.detail}")
     if failures:
         raise RuntimeError(failures)
 

@@ -20,6 +20,7 @@ from tilewright.cli.options import (
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import plan_option
 from tilewright.cli.run_inputs import read_slice, slice_options, system_descriptions
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import Problems, Unused
 from tilewright.fusion.tiling_options import CUTTING, TilingOptions
 from tilewright.steps import CN_COLUMNS, CN_GRAPH
@@ -153,16 +154,16 @@ def _show(problem: "SystemProblem", graph: "CnGraph", output: Path | None, verbo
     if as_json:
         echo_json(cn_summary(graph))
         return
-    click.echo(
+    echo(
         f"{graph.network} on {problem.accelerator.name}: {_count(graph.cn_count, 'computation node')} of"
         f" {_count(len(graph.layers), 'layer')} in {_count(len(graph.stacks), 'stack')},"
         f" {_count(len(graph.shapes), 'class', 'classes')} of equal cost,"
         f" {_count(len(graph.edge_source), 'edge')}, {graph.data_edge_count:,} of them with data"
     )
     for line in coverage_lines(problem.coverage):
-        click.echo(line)
+        echo(line)
     if verbose or not output:
-        click.echo(cn_table_text(graph))
+        echo_text(cn_table_text(graph), nl=True)
 
 
 def _count(number: int, one: str, many: str = "") -> str:

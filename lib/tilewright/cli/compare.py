@@ -12,6 +12,7 @@ from tilewright.artifacts.seals import sealed_document
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.run_ledgers import ledger_of_several_cores
 from tilewright.cli.runs import existing_run, read_any_summary, records_of
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem
 from tilewright.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
 
@@ -47,7 +48,7 @@ def command(a: str, b: str, output: Path | None, network: str, verbose: bool, as
     if as_json:
         echo_json(comparison_object(compared))
         return
-    click.echo(comparison_text(compared), nl=False)
+    echo_text(comparison_text(compared))
     if paths:
         echo_paths(paths, as_json)
 

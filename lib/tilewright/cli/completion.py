@@ -5,6 +5,7 @@ from typing import Literal, get_args
 import click
 
 from tilewright.cli.options import common_options, echo_json
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem, nearest_name
 
 Shell = Literal["bash", "zsh", "fish"]
@@ -26,7 +27,7 @@ def command(shell: Shell, verbose: bool, as_json: bool) -> None:
     if as_json:
         echo_json(text)
     else:
-        click.echo(text, nl=False)
+        echo_text(text)
 
 
 def completion(shell: Shell) -> str:

@@ -20,6 +20,7 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.cli.run_inputs import given_descriptions, read_slice, slice_options, system_descriptions
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import Problems
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.steps import CN_GRAPH, cost_table
@@ -198,14 +199,16 @@ def _show(
         return
     able = sum(row.can_run for row in rows)
     streaming = sum(bool(row.streams) for row in rows)
-    click.echo(
+    echo(
         f"{graph.network} on {core}: {able} of {len(rows)} classes of computation nodes can run"
         + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
     )
     if verbose or not output:
         from tilewright.report.multi import cn_tables as tables
 
-        click.echo(tables.cost_table_text(tables.cost_table({core: rows}, [layer.name for layer in graph.layers])))
+        echo_text(
+            tables.cost_table_text(tables.cost_table({core: rows}, [layer.name for layer in graph.layers])), nl=True
+        )
 
 
 def _kept(count: int, store: Path | None) -> str:

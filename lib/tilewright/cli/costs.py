@@ -8,7 +8,9 @@ import click
 
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.harmless import ended_lines, terminal_lines
 from tilewright.silicon.explanation import (
     entry_lines,
     entry_row,
@@ -64,9 +66,9 @@ def command(
     if as_json:
         echo_json(rows)
     elif names or hardware:
-        click.echo("\n".join(line for row in rows for line in _lines(row)))
+        echo_text(terminal_lines(line for row in rows for line in _lines(row)), nl=True)
     else:
-        click.echo(_listing(rows), nl=False)
+        echo_text(_listing(rows))
 
 
 def costs(
@@ -177,6 +179,6 @@ def _listing(rows: list[dict[str, Any]]) -> str:
         area = "" if row["area_um2"] is None else f"{row['area_um2']:g}"
         what = row["what"] if row["bandwidth_gbyte_s"] is None else f"{row['what']}, {row['bandwidth_gbyte_s']:g} GB/s"
         table.add_row(row["name"], what, row["energy_per"], row["checked"], *cells, spread, area)
-    tables = "".join(f"{line}\n" for line in table_lines())
+    tables = ended_lines(table_lines())
     more = "`tilewright costs NAME` says where one is from. SRAM of CACTI 7:"
     return f"{render(table)}{len(rows)} entries; {more}\n{tables}"

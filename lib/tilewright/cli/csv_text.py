@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tilewright import harmless
+
 
 def csv_text(rows: list[dict[str, Any]]) -> str:
     """Rows of equal keys as CSV; '' for none."""
@@ -10,9 +12,10 @@ def csv_text(rows: list[dict[str, Any]]) -> str:
 
     buffer = io.StringIO()
     if rows:
-        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        end = harmless.csv_line_end(cell for row in rows for cell in (*row, *row.values()))
+        writer = csv.writer(buffer, lineterminator=end)
+        writer.writerow(map(harmless.csv, rows[0]))
+        writer.writerows([harmless.csv(row[name]) for name in rows[0]] for row in rows)
     return buffer.getvalue()
 
 

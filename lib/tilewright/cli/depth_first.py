@@ -25,9 +25,11 @@ from tilewright.cli.options import (
     network_options,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.terminal import echo_text
 from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.options import TileOptions
 from tilewright.errors import InputError, Problem, Problems
+from tilewright.harmless import terminal_lines
 from tilewright.steps import DEPTH_FIRST, DEPTH_FIRST_TABLE
 from tilewright.workload.network_options import NetworkOptions
 
@@ -92,9 +94,9 @@ def command(
     if as_json:
         echo_json(_object(found))
         return
-    click.echo(table_text(found.schedules))
+    echo_text(table_text(found.schedules), nl=True)
     if found.optimum is not None:
-        click.echo(optimum_text(found.optimum, options().lpf_limit))
+        echo_text(optimum_text(found.optimum, options().lpf_limit), nl=True)
     if paths:
         echo_paths(paths, as_json)
     if found.optimum is not None and found.optimum.is_interrupted:
@@ -281,7 +283,7 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
             f"{first.mode:<22} {f'{first.tile_x} x {first.tile_y}':>11} {ledger.tile_count:>9,}"
             f" {energy_text(schedule.energy_pj):>12} {schedule.latency_cycles:>15,.0f} {again:>15.1%}"
         )
-    return "\n".join(lines)
+    return terminal_lines(lines)
 
 
 def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
@@ -298,4 +300,4 @@ def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
     space = f"{count_text(found.schedules_in_space, 3)} schedules, {len(found.costed):,} stacks costed"
     covers = TilePlans("depth-first", lpf_limit).text
     lines.append(optimum_line(found.objective, found.is_proven, found.gap, "schedules", covers, space))
-    return "\n".join(lines)
+    return terminal_lines(lines)

@@ -19,7 +19,9 @@ import click
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.options import FILE, common_options, network_keywords, network_options
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_option
+from tilewright.cli.terminal import echo_json_text, echo_text
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.harmless import terminal, terminal_lines
 from tilewright.mapping.constraints import (
     WILDCARD,
     Mapping,
@@ -258,10 +260,10 @@ def command(
 
     def tell(one: "_Evaluated") -> None:
         if as_json:
-            click.echo(one.line)
+            echo_json_text(one.line)
         else:
-            text = f"{one.layer.name}: {one.reason}" if one.record is None else _text(one.record, verbose)
-            click.echo(text, err=one.record is None)
+            text = f"{terminal(one.layer.name)}: {one.reason}" if one.record is None else _text(one.record, verbose)
+            echo_text(text, err=one.record is None, nl=True)
 
     asked = {"model": model} | ({"temporal_mapping_type": temporal_mapping_type} if temporal_mapping_type else {})
     given = Descriptions(hardware, workload, mapping, network_options)
@@ -324,7 +326,7 @@ def evaluate(
     found = _evaluated(given, points, layer, asked, options or SearchOptions(), file, lambda one: None)
     refused = [f"{one.layer.name}: {one.reason}" for one in found if one.record is None]
     if refused:
-        raise MappingError("\n".join([f"{len(refused)} of {len(found)} mappings do not fit", *refused]))
+        raise MappingError(f"{len(refused)} of {len(found)} mappings do not fit", *refused)
     return tuple(one.record for one in found if one.record is not None)
 
 
@@ -476,4 +478,4 @@ def _text(record: "LayerRecord", verbose: bool) -> str:
             total = sum(directions.values())
             split = ", ".join(f"{direction} {energy_text(value)}" for direction, value in directions.items())
             lines.append(f"  {operand} at {record.memory_levels[operand][level]}: {energy_text(total)} ({split})")
-    return "\n".join(lines) + ("\n" + loop_nest_text(record) if verbose else "")
+    return terminal_lines(lines) + ("\n" + loop_nest_text(record) if verbose else "")

@@ -27,6 +27,7 @@ from tilewright.cli.options import (
     only_option,
 )
 from tilewright.cli.runs import existing_run, is_multi_run, made_of, records_of
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem
 from tilewright.steps import BOTTLENECKS, CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
@@ -90,7 +91,7 @@ def command(
     if not (output and only):
         from tilewright.report.bottlenecks_text import bottlenecks_text
 
-        click.echo(bottlenecks_text(found), nl=False)
+        echo_text(bottlenecks_text(found))
     if output:
         echo_paths(written_files(output, only or "", has_cores=found.cores is not None), as_json)
 

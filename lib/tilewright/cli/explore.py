@@ -20,7 +20,10 @@ from tilewright.cli.options import (
     keep_font_cache_here,
 )
 from tilewright.cli.parameter_options import store_of
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import InputError, Problem, count_of, nearest_name
+from tilewright.harmless import ended_lines
+from tilewright.yamlfile import yaml_text
 
 if TYPE_CHECKING:
     import pandas
@@ -82,7 +85,7 @@ def command(
         echo_paths(_shown(read, output, show), as_json)
         return
     if not as_json and shard is None and not gather:
-        click.echo(_told_before(read, output))
+        echo_text(_told_before(read, output), nl=True)
     sharing = Sharing(None if no_store else store_of(store))
     answer = _explored(space, read, output, jobs, shard, gather, sharing, show_progress=not as_json)
     if str(sharing):
@@ -93,9 +96,9 @@ def command(
         rows = answer.overall.members.to_dict("records")
         echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
         return
-    click.echo(answer_text(answer))
+    echo_text(answer_text(answer), nl=True)
     if output:
-        click.echo(f"{output / PAGE}  {output / CSV}")
+        echo(f"{output / PAGE}  {output / CSV}")
 
 
 def explore(
@@ -200,7 +203,6 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
 
 def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
     """Write the hardware file of a design, and run, check and draw it on every network; the folders and the file."""
-    import yaml
 
     from tilewright.cli.shown_design import run_design
 
@@ -217,8 +219,8 @@ def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
     folder = output / DESIGNS / name
     made = [folder / HARDWARE]
     make_folder(folder)
-    head = f"# {name}: {', '.join(f'{key} {value}' for key, value in design.values.items())}\n"
-    write_atomically(made[0], head + yaml.safe_dump(design.hardware, sort_keys=False, allow_unicode=True))
+    head = ended_lines([f"{name}: {', '.join(f'{key} {value}' for key, value in design.values.items())}"], "# ")
+    write_atomically(made[0], head + yaml_text(design.hardware, allow_unicode=True))
     for network in space.networks:
         run = folder / network.name
         run_design(space, network.file, made[0], run)

@@ -8,6 +8,7 @@ import click
 from tilewright.artifacts.files import FilePath, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
+from tilewright.cli.terminal import echo_json_text, echo_text
 from tilewright.errors import InputError, Problem
 from tilewright.steps import FIXED_MAPPING
 from tilewright.workload.network_options import NetworkOptions
@@ -68,14 +69,14 @@ def command(
         if as_json:
             echo_json(_mapping_entries(read_records(run)) if form == MAPPING else text)
         elif not output or verbose:
-            click.echo(text, nl=False)
+            echo_text(text)
     elif output:
         echo_paths(export(run, form, hardware, workload, network_options, output), as_json)
     else:
         content = export(run, form, hardware, workload, network_options)
         from tilewright.peers.zigzag.exports.results import json_text
 
-        echo_json(content) if as_json else click.echo(json_text(content))
+        echo_json(content) if as_json else echo_json_text(json_text(content))
 
 
 @network_keywords

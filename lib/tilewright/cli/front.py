@@ -11,6 +11,7 @@ from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.artifacts.folder_lock import holding
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def command(space: Path, output: Path, jobs: int, part: int | None, gather: bool
         rows = answer.overall.members.to_dict("records")
         echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
         return
-    click.echo(answer_text(answer))
+    echo_text(answer_text(answer), nl=True)
     echo_paths([output / PAGE, output / CERTIFICATE], as_json)
 
 

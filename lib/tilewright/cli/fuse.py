@@ -26,9 +26,11 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import SCHEMA
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.errors import InputError, Problems
 from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.harmless import ended_lines
 from tilewright.search.options import CnSearchOptions
 from tilewright.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUSION_PLANS
 from tilewright.units import energy_text
@@ -81,13 +83,13 @@ def command(
     found = _fused(given, options, output, run, echo_notices, show_progress=not as_json)
     over = _over_budget(found, time.monotonic() - start_s)
     if over:
-        click.echo(over, err=True)
+        echo(over, err=True)
     if as_json:
         echo_json(found.document)
     else:
-        click.echo(_text(found.document, verbose or not output), nl=False)
+        echo_text(_text(found.document, verbose or not output))
         if output:
-            click.echo(f"{output / FUSION}  {output / FIXED_MAPPING}  {output / FUSION_PAGE}")
+            echo(f"{output / FUSION}  {output / FIXED_MAPPING}  {output / FUSION_PAGE}")
     if found.is_interrupted:
         kept = f"; the best is in {output}" if output else ""
         raise InterruptedRunError(f"{len(found.found.tried):,} plans were looked at{kept}")
@@ -263,7 +265,7 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
     lines += [_cut_line(cut) for cut in shown]
     if in_full:
         lines += [f"tilewright {verb} ... {options}" for verb, options in document["reproduce"].items()]
-    return "\n".join(lines) + "\n"
+    return ended_lines(lines)
 
 
 def _stack_line(stack: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from tilewright.cli.options import common_options, echo_json
+from tilewright.cli.terminal import echo
 from tilewright.configuration.arguments import default_text, flag_of
 from tilewright.configuration.keys import FLOWS, KEYS, KEYS_OF, groups_of
 from tilewright.parameters import Parameter, allowed_text, parameters_of
@@ -24,10 +25,10 @@ def command(verbose: bool, as_json: bool) -> None:
         return
     for row in rows:
         place = f"{row['flow']}; {', '.join(row['verbs']) or 'workflow only'}" if row["flow"] else "in a pipeline only"
-        click.echo(f"{row['name']}  ({place})")
-        click.echo(f"    {row['sentence']}")
+        echo(f"{row['name']}  ({place})")
+        echo(f"    {row['sentence']}")
         default = "required" if row["default"] is None else f"default {row['default']}"
-        click.echo(f"    {default}; allowed: {row['allowed']}; declared by {row['class']}")
+        echo(f"    {default}; allowed: {row['allowed']}; declared by {row['class']}")
 
 
 def options() -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import io
 import os
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ import click
 
 from tilewright import __version__
 from tilewright.cli import interruption
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import TilewrightError
+from tilewright.harmless import terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -150,13 +153,13 @@ def _dispatch(given: list[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        _say_usage_error(error)
         return USER_ERROR
     except TilewrightError as error:
         _say_user_error(error, verbose)
         return USER_ERROR
     except InterruptedRunError as error:
-        interruption.tell(f"interrupted: {error}")
+        interruption.tell(terminal(f"interrupted: {error}"))
         return INTERRUPTED
     except (KeyboardInterrupt, click.Abort):
         interruption.tell(interruption.KEPT)
@@ -169,22 +172,29 @@ def _dispatch(given: list[str]) -> int:
         return OUR_BUG
 
 
+def _say_usage_error(error: click.ClickException) -> None:
+    """What click says of words and options that it does not know, which may be names of files."""
+    said = io.StringIO()
+    error.show(said)
+    echo_text(said.getvalue(), err=True)
+
+
 def _say_user_error(error: TilewrightError, verbose: bool) -> None:
     if verbose:
         _print_traceback()
     for line in str(error).splitlines() or [type(error).__name__]:
-        click.echo(f"error: {line}", err=True)
+        echo(f"error: {line}", err=True)
 
 
 def _print_traceback() -> None:
     import traceback  # here, because commands that go well start faster without
 
-    traceback.print_exc()
+    echo_text(traceback.format_exc(), err=True)
 
 
 def _say_our_bug(error: Exception, verbose: bool) -> None:
     if verbose:
         _print_traceback()
-    click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
+    echo_text(f"internal error: {type(error).__name__}: {error}", err=True, nl=True)
     hint = "" if verbose else " Run again with -v for the traceback."
-    click.echo(f"This is a fault of tilewright {__version__}, please report it.{hint}", err=True)
+    echo(f"This is a fault of tilewright {__version__}, please report it.{hint}", err=True)

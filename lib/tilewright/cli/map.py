@@ -28,6 +28,7 @@ from tilewright.cli.options import (
     store_options,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.search.options import SearchOptions
 from tilewright.steps import EXPORTS, LAYERS, SUMMARY
@@ -226,7 +227,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         echo_json({"summary": mapped.summary, "records": list(map(record_row, mapped.records))})
         return
     summary = mapped.summary
-    click.echo(
+    echo(
         f"{summary['workload']} on {summary['core']}: {energy_text(summary['energy_pj'])},"
         f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
@@ -242,11 +243,11 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 
     told = (alternative_lines, proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
     for line in (line for lines in told for line in lines(summary)):
-        click.echo(line)
+        echo(line)
     if verbose or not output:
         from tilewright.report.tables import layers_text
 
-        click.echo(layers_text(mapped.records, mapped.summary))
+        echo_text(layers_text(mapped.records, mapped.summary), nl=True)
 
 
 def _kept(count: int, store: Path | None) -> str:

@@ -13,7 +13,9 @@ import click
 
 from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, existing_file
+from tilewright.cli.terminal import echo, echo_json_text, echo_text
 from tilewright.errors import InputError, KeyPath, Problem
+from tilewright.harmless import terminal_lines
 from tilewright.noted_files import FONT_FILES, FONTS, trust_as_noted
 from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.unused import notice_lines
@@ -223,7 +225,7 @@ def _shape(text: str) -> tuple[int, ...] | None:
 
 def echo_json(value: Any) -> None:
     """Print a JSON value on one line."""
-    click.echo(canonical_text(value))
+    echo_json_text(canonical_text(value))
 
 
 def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
@@ -231,7 +233,7 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
     if as_json:
         echo_json([str(path) for path in paths])
     else:
-        click.echo("\n".join(str(path) for path in paths))
+        echo_text(terminal_lines(str(path) for path in paths), nl=True)
 
 
 Part = Literal["", "tables", "figures"]
@@ -245,7 +247,7 @@ only_option = click.option(
 def echo_notices(notices: Sequence[str]) -> None:
     """Remarks on what is legal but unusual, on standard error; what was written and not used comes last."""
     for notice in notice_lines(notices):
-        click.echo(f"note: {notice}", err=True)
+        echo(f"note: {notice}", err=True)
 
 
 def keep_font_cache_here() -> None:

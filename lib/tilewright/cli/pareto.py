@@ -10,6 +10,7 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.artifacts.files import FilePath, make_folder, writing
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError
 from tilewright.steps import MULTI, SUMMARY
 
@@ -50,7 +51,7 @@ def command(
             [{key: None if value != value else value for key, value in row.items()} for row in table.to_dict("records")]
         )
     elif verbose or not (csv_output or figures):
-        click.echo(pareto_text(groups))
+        echo_text(pareto_text(groups), nl=True)
 
 
 def pareto(

@@ -10,9 +10,11 @@ from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import is_artifact, provenance, write_document
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs, memory_text
+from tilewright.harmless import terminal_lines
 
 MOST_CORES_WITH_PATHS = 12
 """Up to so many cores all paths are printed, beyond with -v."""
@@ -37,7 +39,7 @@ def hardware(
     if as_json:
         echo_json(encode(found))
     elif verbose or not (output or cores):
-        click.echo("\n".join(_core_lines(found) if isinstance(found, Core) else _lines(found, verbose)))
+        echo_text(terminal_lines(_core_lines(found) if isinstance(found, Core) else _lines(found, verbose)), nl=True)
 
 
 def read_hardware_file(

@@ -9,6 +9,8 @@ from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.terminal import echo_text
+from tilewright.harmless import terminal_lines
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 
 
@@ -27,7 +29,7 @@ def mapping(file: Path, output: Path | None, verbose: bool, as_json: bool) -> No
     if as_json:
         echo_json(encode(parsed))
     elif verbose or not output:
-        click.echo("\n".join(_text(entry) for entry in parsed.entries))
+        echo_text(terminal_lines(_text(entry) for entry in parsed.entries), nl=True)
 
 
 def read_mapping_file(file: FilePath, output: FilePath | None = None) -> Mapping:

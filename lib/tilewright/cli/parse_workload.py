@@ -11,6 +11,7 @@ from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.parameter_options import parameter_option
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem
 from tilewright.profile import CORRECTED, ModelChoice
 from tilewright.workload.graph import Workload, WorkloadNode
@@ -59,8 +60,8 @@ def workload(
     if as_json:
         echo_json({"workload": encode(parsed), "coverage": coverage.to_dict()})
     elif verbose or not output:
-        click.echo(workload_text(parsed))
-        click.echo(coverage_text(coverage), nl=False)
+        echo_text(workload_text(parsed), nl=True)
+        echo_text(coverage_text(coverage))
 
 
 @network_keywords

@@ -19,6 +19,7 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem
 from tilewright.report.schedule_options import ScheduleFigureOptions
 from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
@@ -56,7 +57,7 @@ def command(
     if verbose and not as_json and not is_multi_run(run):
         from tilewright.report.tables import layers_text
 
-        click.echo(layers_text(read_records(run), read_summary(run)))
+        echo_text(layers_text(read_records(run), read_summary(run)), nl=True)
     echo_paths(paths, as_json)
 
 

@@ -14,7 +14,9 @@ from tilewright.artifacts.files import FilePath, write_atomically, writing
 from tilewright.artifacts.manifest import UP_TO_DATE, Ledger
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS, read_unfinished
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import InputError, Problem
+from tilewright.harmless import terminal, terminal_lines
 from tilewright.report.run_text import FAILED, STALE
 from tilewright.steps import FRONT, MULTI, SINGLE, SPACE, SUMMARY
 
@@ -51,14 +53,14 @@ def command(
     if as_json:
         echo_json(found)
     elif report:
-        click.echo(found["report_order"])
+        echo(found["report_order"])
     elif spaces:
         for row in found["unfinished_spaces"]:
-            click.echo(f"{row['file']}\t{row['folder']}")
+            echo_text(f"{terminal(row['file'])}\t{terminal(row['folder'])}", nl=True)
     elif not output:
-        click.echo(f"{found['results']}\n{found['logs']}")
+        echo_text(terminal_lines((found["results"], found["logs"])), nl=True)
         for row in found.get("unfinished", ()):
-            click.echo(f"{row['run']}: {row['state']}")
+            echo(f"{row['run']}: {row['state']}")
 
 
 def results(

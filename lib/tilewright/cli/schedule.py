@@ -25,6 +25,7 @@ from tilewright.cli.run_inputs import (
     run_inputs,
     slice_options,
 )
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import Problem, Problems
 from tilewright.objectives import Goal
 from tilewright.scheduling.options import ScheduleSettings
@@ -86,7 +87,7 @@ def command(
     if as_json:
         echo_json(made.summary)
     else:
-        click.echo(summary_text(made.summary, verbose or not output), nl=False)
+        echo_text(summary_text(made.summary, verbose or not output))
 
 
 @network_keywords

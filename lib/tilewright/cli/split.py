@@ -8,6 +8,7 @@ import click
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import Problem, Problems
 from tilewright.fusion.tiling_options import SplitOptions
 from tilewright.workload.network_options import NetworkOptions
@@ -135,7 +136,7 @@ def _told(split: "LayerSplit") -> dict[str, Any]:
 
 def _show(network: str, split: "SplitNetwork", output: Path | None) -> None:
     if not split.splits:
-        click.echo(f"{network}: no layer is split" + (f"; {output} is the same network" if output else ""))
+        echo(f"{network}: no layer is split" + (f"; {output} is the same network" if output else ""))
         return
     from tilewright.report.text_tables import render, text_table
 
@@ -147,4 +148,4 @@ def _show(network: str, split: "SplitNetwork", output: Path | None) -> None:
         counts = (one.weight_bits, one.capacity_bits, one.channels, len(one.parts), one.largest_part_bits)
         place = f"{one.memory} of core {one.core_id}"
         table.add_row(one.layer, one.operator_type, place, *(f"{count:,}" for count in counts))
-    click.echo(render(table, 150))
+    echo_text(render(table, 150), nl=True)

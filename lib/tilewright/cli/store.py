@@ -12,6 +12,7 @@ from tilewright.artifacts.folder_lock import take, take_away
 from tilewright.artifacts.seals import REMEDY
 from tilewright.artifacts.verification import verify_folder
 from tilewright.cli.options import CACHES, DEFAULT_STORE, FILE, common_options, echo_json
+from tilewright.cli.terminal import echo
 from tilewright.errors import ArtifactError, InputError, Problem
 from tilewright.noted_files import damaged_caches
 
@@ -38,7 +39,7 @@ def gc(folder: Path, verbose: bool, as_json: bool) -> None:
     if as_json:
         echo_json(found)
     else:
-        click.echo(f"{folder}: deleted {found['files']} results, {found['bytes'] / 2**20:.1f} MiB")
+        echo(f"{folder}: deleted {found['files']} results, {found['bytes'] / 2**20:.1f} MiB")
 
 
 def _collect(folder: Path) -> dict[str, Any]:
@@ -92,11 +93,11 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
     """
     found, problems = _verified(folder)
     for path in _removed(found["damaged"]) if remove_damaged else ():
-        click.echo(f"removed {path}: it is damaged or of another version, and will be rebuilt", err=True)
+        echo(f"removed {path}: it is damaged or of another version, and will be rebuilt", err=True)
     if as_json:
         echo_json(found)
     elif verbose:
-        click.echo(f"{found['artifacts']} artifacts, {len(found['damaged'])} damaged")
+        echo(f"{found['artifacts']} artifacts, {len(found['damaged'])} damaged")
     if problems and not remove_damaged:
         raise ArtifactError(problems)
 
@@ -126,7 +127,7 @@ def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> Non
     if as_json:
         echo_json({"token": token})
     else:
-        click.echo(token)
+        echo(token)
 
 
 @command.command()
@@ -141,7 +142,7 @@ def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
     if as_json:
         echo_json({"holder": None if holder is None else str(holder)})
     else:
-        click.echo(f"{folder}: was not locked" if holder is None else f"{folder}: no longer held by {holder}")
+        echo(f"{folder}: was not locked" if holder is None else f"{folder}: no longer held by {holder}")
 
 
 def _removed(files: Sequence[str]) -> Iterator[str]:

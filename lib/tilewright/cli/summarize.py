@@ -9,7 +9,9 @@ import click
 from tilewright.artifacts.files import FilePath, writing
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import ArtifactError, InputError
+from tilewright.harmless import terminal_lines
 from tilewright.steps import MULTI, SINGLE, SUMMARY
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def command(
     if as_json:
         echo_json(summaries["single"] | summaries["multi"])
     elif (verbose or not (csv_output or parquet_output)) and (text := _text(summaries, rows)):
-        click.echo(text)  # '' of a configuration of design spaces alone, which has no runs
+        echo_text(text, nl=True)  # '' of a configuration of design spaces alone, which has no runs
 
 
 def summarize(
@@ -102,7 +104,7 @@ def _text(summaries: Summaries, rows: Rows) -> str:
     texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
     rows_of = {flow: [make(run, one) for run, one in summaries[flow].items()] for flow, make in ROW_OF.items()}
     texts += [runs_legend(rows_of[SINGLE], rows_of[MULTI])] if texts else []
-    texts += ["\n".join(unfinished_lines(rows))] if rows else []
+    texts += [terminal_lines(unfinished_lines(rows))] if rows else []
     return "\n".join(texts)
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-import click
-
 from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.artifacts.manifest import Order, order_file, read_order
+from tilewright.cli.terminal import echo
 from tilewright.cli.workflow_messages import log_lines
 
 Dispatch = Callable[[list[str]], int]
@@ -60,4 +59,4 @@ def make_unit(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
 
 def _say_failure(order: Order) -> None:
     for line in log_lines(order.job.log):
-        click.echo(f"error: {order.job.log}:{line}", err=True)
+        echo(f"error: {order.job.log}:{line}", err=True)

@@ -10,7 +10,9 @@ import click
 from tilewright.artifacts.files import FilePath, file_of, make_folder
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here, store_options
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.harmless import terminal_lines
 from tilewright.parameters import parameters_of
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.token_costs.strategies import BEST, CHOICES
@@ -104,9 +106,9 @@ def command(
     elif verbose or not written:
         from tilewright.token_costs.table import tokens_text
 
-        click.echo(tokens_text(found), nl=False)
+        echo_text(tokens_text(found))
     else:
-        click.echo("\n".join(map(str, written)))
+        echo_text(terminal_lines(map(str, written)), nl=True)
 
 
 @parameter_keywords(search=SearchOptions)

@@ -8,6 +8,7 @@ import click
 
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.terminal import echo
 from tilewright.errors import InputError, Problem
 from tilewright.unused import refuse_unused
 
@@ -36,7 +37,7 @@ def command(files: tuple[Path, ...], kind: str | None, strict: bool, verbose: bo
         echo_notices(_idle_units({told: file for file, told, found, _ in checked if not found}, checked))
         for file, told, found, _ in checked:
             if not found:
-                click.echo(f"{file}: {told}, no problems")
+                echo(f"{file}: {told}, no problems")
     problems = [problem for _, _, found, _ in checked for problem in found]
     if problems:
         raise InputError(problems)

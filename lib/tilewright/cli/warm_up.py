@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tilewright.cli.options import common_options, echo_json
+from tilewright.cli.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ def command(verbose: bool, as_json: bool) -> None:
     if as_json:
         echo_json({"ready": True})
     else:
-        click.echo("ready")
+        echo("ready")
 
 
 def warm_up() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tilewright.harmless import terminal_lines
 from tilewright.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SPACE, SUMMARY
 from tilewright.unused import UNUSED, capped
 
@@ -81,9 +82,9 @@ def tell_ending(
 def ending_text(jobs: Sequence[Job], seconds: float, results: Path, unused: Sequence[str] = ()) -> str:
     """What a run with these jobs says at its end; `results` is the folder of its results."""
     if any(not job.is_done for job in jobs):
-        return "\n".join(failure_lines(jobs))
+        return terminal_lines(failure_lines(jobs))
     told = unused_lines(results, sorted({job.run for job in jobs if job.run}), unused)
-    return "\n".join((made_line(jobs, seconds), results_line(results), *explain_line(results), *told))
+    return terminal_lines((made_line(jobs, seconds), results_line(results), *explain_line(results), *told))
 
 
 def unused_lines(results: Path, runs: Sequence[str], unused: Sequence[str] = ()) -> list[str]:

@@ -8,6 +8,7 @@ import click
 
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import Problems
 
 if TYPE_CHECKING:
@@ -31,11 +32,11 @@ def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: b
     for file, report in _compared(files, hardware_directory):
         reports.append(report)
         if verbose:
-            click.echo(f"{file.name}: {report.equal} of {report.points} equal", err=True)
+            echo(f"{file.name}: {report.equal} of {report.points} equal", err=True)
     if as_json:
         echo_json([report.__dict__ for report in reports])
     else:
-        click.echo(report_text(reports))
+        echo_text(report_text(reports), nl=True)
     return 0 if all(report.passed for report in reports) else 1
 
 

@@ -18,6 +18,7 @@ from tilewright.errors import MappingError
 from tilewright.hardware.array_model import ArrayRefusalError, total
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.harmless import terminal_lines
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, as_unrolling
 from tilewright.mapping.spatial import convert_spatial_mapping
 from tilewright.mapping.spatial_generation import spatial_candidates
@@ -371,7 +372,7 @@ def report_text(reports: Iterable[ConformanceReport]) -> str:
     )
     lines.append("rejected: among the equal ones, tried and refused at the stage at which the reference stopped")
     lines += [f"  {row.name} {mismatch}" for row in rows for mismatch in row.mismatches[:10]]
-    return "\n".join(lines)
+    return terminal_lines(lines)
 
 
 def _row_text(row: ConformanceReport) -> str:

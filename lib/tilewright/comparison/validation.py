@@ -9,6 +9,7 @@ import click
 
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
     if as_json:
         echo_json([as_plain(case) for case in found])
     elif found:
-        click.echo(comparison_text(found, verbose), nl=False)
+        echo_text(comparison_text(found, verbose))
     if problems:
         raise InputError(problems)
     return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tilewright.configuration.arguments import default_text
 from tilewright.configuration.keys import KEYS, KEYS_OF, SETTINGS
+from tilewright.harmless import markdown
 from tilewright.parameters import Parameter
 from tilewright.steps import MULTI, SINGLE
 
@@ -30,7 +31,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return markdown(text, is_marked=True)
 
 
 def with_tables(page: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tilewright.exploration.advice import LEAST_GAIN, Advice, Advices
 from tilewright.exploration.changes import BANDWIDTH, SIZE, SPATIAL
+from tilewright.harmless import ended_lines
 from tilewright.report.text_tables import NOTHING, render, text_table
 
 MOST_ROWS = 12
@@ -36,7 +37,7 @@ def advice_text(advices: Advices) -> str:
             " as it is: that is of the search, and no change is credited with it\n"
         )
     notes = (*_assumed([*helpful[:MOST_ROWS], *spare]), *advices.notes)
-    return "".join([*parts, *(f"note: {note}\n" for note in notes)])
+    return "".join([*parts, ended_lines(notes, "note: ")])
 
 
 def _together_lines(advices: Advices) -> list[str]:
@@ -46,7 +47,7 @@ def _together_lines(advices: Advices) -> list[str]:
     changes = " and ".join(f"{one.key} ({one.before} -> {one.after})" for one in advices.together.changes)
     held = " ".join(advices.same_words.split())
     gain = _change(advices.gain(advices.together.outcome))
-    return [f"Together they do, {held}: {changes}: {gain} of {advices.objective}.\n"]
+    return [ended_lines([f"Together they do, {held}: {changes}: {gain} of {advices.objective}."])]
 
 
 def _files(advices: Advices) -> str:
@@ -54,8 +55,7 @@ def _files(advices: Advices) -> str:
     changes = [one.change for one in advices.found]
     files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping)
     mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
-    lines = [f"Lines of {file}\n" for file in files]
-    return "".join([*lines, *(f"Lines of `mapping: ...` are of {file}\n" for file in mappings)])
+    return ended_lines(files, "Lines of ") + ended_lines(mappings, "Lines of `mapping: ...` are of ")
 
 
 def _gains(title: str, advices: Advices, rows: Rows) -> str:

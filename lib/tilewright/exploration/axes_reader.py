@@ -21,6 +21,7 @@ from tilewright.exploration.laws import Value, name_problem, value_word
 from tilewright.exploration.space import Axis
 from tilewright.exploration.space_schema import AxisEntry
 from tilewright.hardware.dotted_paths import key_path
+from tilewright.harmless import from_csv
 from tilewright.steps import NAME_PATTERN
 from tilewright.units import NUMBER_PATTERN, FieldError
 from tilewright.validation import whole
@@ -124,7 +125,7 @@ def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
             raise InputError([Problem("the file is too large", file, allowed=f"{LARGEST_SHEET_BYTES} bytes")])
         text = path.read_bytes().decode("utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter="," if path.suffix == ".csv" else "\t")
-        found = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        found = [(reader.line_num, [from_csv(cell.strip()) for cell in row]) for row in reader]
     except UnicodeDecodeError as error:
         raise InputError([Problem("is not UTF-8 text", file, error.object[: error.start].count(b"\n") + 1)]) from None
     except (OSError, csv.Error) as error:

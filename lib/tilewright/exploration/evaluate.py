@@ -163,7 +163,7 @@ class NetworkEvaluator:
             except MappingError as error:
                 failures.setdefault((kind, cores.get(key)), ([], error))[0].append(place.layer)
         if failures:
-            raise MappingError(told_by_cause(list(failures.values()), core.name))
+            raise MappingError(*told_by_cause(list(failures.values()), core.name).splitlines())
         return found
 
     def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:

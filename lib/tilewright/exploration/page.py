@@ -4,7 +4,6 @@ plotly.js is put in once (4.8 MB), not as a file beside the page, so that the pa
 made in the browser (explore_data.js, explore_page.js) from one copy of the numbers, whatever axes are chosen.
 """
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -36,6 +35,7 @@ from tilewright.exploration.results import (
     measure_text,
 )
 from tilewright.exploration.tables import design_counts_line
+from tilewright.harmless import html, html_data
 from tilewright.report.text_tables import html_table
 
 FOLDER = Path(__file__).resolve().parent
@@ -49,11 +49,10 @@ ON_FRONT_CODE, DOMINATED_CODE, UNMET_CODE = 0, 1, 2
 
 def explore_page(answer: Answer) -> str:
     """The text of the HTML file."""
-    # "<" ends no element inside JSON text that has it as an escape.
-    data = canonical_text(page_data(answer)).replace("<", "\\u003c")
+    data = html_data(canonical_text(page_data(answer)))
     parts = {
-        "TITLE": html.escape(answer.exploration.name),
-        "SUBTITLE": html.escape(design_counts_line(answer)),
+        "TITLE": html(answer.exploration.name),
+        "SUBTITLE": html(design_counts_line(answer)),
         "WORDS": "\n".join(_words(answer)),
         "BEST": _best(answer),
         "PLOTLY": _plotly_script(),
@@ -175,7 +174,7 @@ def _words(answer: Answer) -> Iterator[str]:
     if len(answer.fronts) > 1:
         sentences.append("All networks: energies, latencies and EDPs are added up, an area counts once.")
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))
-    yield "<ul>" + "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences) + "</ul>"
+    yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in sentences) + "</ul>"
     heads = ("network", "evaluated", "compared", "on the front", "constraint not met", "infeasible", "invalid")
     yield html_table(
         heads,

@@ -24,6 +24,7 @@ from tilewright.exploration.columns import (
 from tilewright.exploration.front import Front, spread
 from tilewright.exploration.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_ENERGY
 from tilewright.exploration.results import ALL_NETWORKS, MEASURES, measure_text
+from tilewright.harmless import ended_lines
 from tilewright.report.text_tables import render, text_table, write_csv, write_parquet
 from tilewright.report.uncertainty import SAMPLES
 
@@ -121,7 +122,7 @@ def _counts(answer: Answer) -> str:
     for front, counts in zip(answer.fronts, answer.counts, strict=False):
         numbers = (counts.designs, counts.ok, len(front.members), counts.unmet, counts.infeasible, counts.invalid)
         table.add_row(counts.network, *(f"{number:,}" for number in numbers))
-    return f"{answer.exploration.name}: {design_counts_line(answer)}\n{render(table)}"
+    return ended_lines([f"{answer.exploration.name}: {design_counts_line(answer)}"]) + render(table)
 
 
 def _best(answer: Answer) -> str:
@@ -141,7 +142,7 @@ def _front(answer: Answer) -> str:
     front = answer.overall
     members = front.members
     if members.empty:
-        return f"no design has results for {front.network} and meets all constraints: there is no front\n"
+        return ended_lines([f"no design has results for {front.network} and meets all constraints: there is no front"])
     headings = (*_headings(tuple(MEASURES)), *_range_headings(front))
     table = text_table("", ("design", "values", "largest terms"), headings)
     for row in spread(members, MOST_ROWS).to_dict("records"):
@@ -150,12 +151,8 @@ def _front(answer: Answer) -> str:
         measures = [measure_text(key, row[key]) for key in MEASURES]
         table.add_row(row["design"], values, terms, *measures, *_range_cells(row))
     more = f"{MOST_ROWS} of the {len(members):,}, evenly over the front\n" if len(members) > MOST_ROWS else ""
-    return (
-        f"{front_line(front)}\n"
-        + render(table)
-        + more
-        + "".join(f"{line}\n" for line in (front.note, odds_line(front)) if line)
-    )
+    notes = ended_lines(line for line in (front.note, odds_line(front)) if line)
+    return ended_lines([front_line(front)]) + render(table) + more + notes
 
 
 def odds_line(front: Front) -> str:
@@ -193,7 +190,7 @@ def _range_cells(row: dict[Any, Any]) -> Iterator[str]:
 
 
 def _rest(answer: Answer) -> str:
-    return "".join(f"{line}\n" for line in (*_cause_lines(answer), *_assumed(answer)))
+    return ended_lines((*_cause_lines(answer), *_assumed(answer)))
 
 
 def _cause_lines(answer: Answer) -> Iterator[str]:

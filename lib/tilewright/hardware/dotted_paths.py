@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from tilewright.errors import InputError, KeyPath, Problem, nearest_name
-from tilewright.yamlfile import parse_yaml
+from tilewright.yamlfile import parse_yaml, yaml_text
 
 
 def key_path(data: Any, path: str) -> KeyPath | Problem:
@@ -137,7 +137,7 @@ def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
         with contextlib.suppress(InputError):  # an alias of which the anchor went
             if edited is not None and parse_yaml(edited).data == wanted:
                 return edited
-    return yaml.safe_dump(wanted, sort_keys=False, default_flow_style=None, width=118, allow_unicode=True)
+    return yaml_text(wanted, default_flow_style=None, width=118, allow_unicode=True)
 
 
 def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str | None:
@@ -235,4 +235,4 @@ def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
 
 def _scalar(value: Any) -> str:
     """A value as it stands in a file."""
-    return yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()
+    return yaml_text(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.dotted_paths import key_path, with_values
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.yamlfile import YamlDocument, load_yaml
+from tilewright.harmless import ended_lines
+from tilewright.yamlfile import YamlDocument, load_yaml, yaml_text
 
 KEYS = ("base", "vary")
 CHOICE_PATTERN = r"[A-Za-z0-9_.+]+"
@@ -58,8 +57,8 @@ def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
 def variant_yaml(variant: Variant, base: str) -> str:
     """The text of a variant's hardware file; `base` is the name of the file that it varies."""
     choices = ", ".join(f"{what} {choice}" for what, choice in variant.choices)
-    head = f"# Made by `tilewright vary` from {base}: {choices}. Sources of figures: there.\n"
-    return head + yaml.safe_dump(variant.data, sort_keys=False, default_flow_style=None, width=118, allow_unicode=True)
+    head = ended_lines([f"Made by `tilewright vary` from {base}: {choices}. Sources of figures: there."], "# ")
+    return head + yaml_text(variant.data, default_flow_style=None, width=118, allow_unicode=True)
 
 
 def _shape_problems(document: YamlDocument) -> Iterator[Problem]:

@@ -483,7 +483,7 @@ def _check_memories(workload: Workload, core: Core, mapping: Mapping) -> None:
         if operand in node.layer.operands and memory_operand not in held
     ]
     if missing:
-        raise MappingError("\n".join(missing))
+        raise MappingError(*missing)
 
 
 __all__ = ["MemoryReach", "find_memory_reach", "remove_unused_memories"]

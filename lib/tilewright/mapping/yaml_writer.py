@@ -5,7 +5,9 @@ from typing import Any
 
 import yaml
 
+from tilewright.harmless import ended_lines
 from tilewright.mapping.constraints import WILDCARD, MappingConstraints
+from tilewright.yamlfile import HarmlessDumper
 
 _PLAIN = MappingConstraints("")
 
@@ -54,9 +56,9 @@ def mapping_text(entries: Sequence[dict[str, Any]], head: str = "") -> str:
     texts = [
         yaml.dump([entry], Dumper=_Dumper, sort_keys=False, width=1000, default_flow_style=None) for entry in entries
     ]
-    return (f"# {head}\n" if head else "") + "\n".join(texts)
+    return ended_lines([head] if head else [], "# ") + "\n".join(texts)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(HarmlessDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
+from tilewright.harmless import ended_lines, terminal
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.memory_reach import core_for
 from tilewright.mapping.spatial import convert_spatial_mapping
@@ -269,7 +270,7 @@ def array_text(uses: ArrayUses, latency_cycles: float) -> str:
     if stall < LEAST_SHARE * latency_cycles:
         return ""
     rows = sorted(_rows(uses).values(), key=lambda row: -row.cycles)
-    names = [f"{name} of {units}" for name, units in uses.units.items()]
+    names = [terminal(f"{name} of {units}") for name, units in uses.units.items()]
     table = text_table("What the spatial stall comes from", (*names, "because of"), ("layers", "cycles", "share"))
     shown = [row for row in rows[:MOST_ROWS] if row.cycles >= SMALLEST_SHOWN * latency_cycles] or rows[:1]
     for row in shown:
@@ -280,7 +281,7 @@ def array_text(uses: ArrayUses, latency_cycles: float) -> str:
     if rest:
         told = f"{rest:,.0f}", share_text(rest, latency_cycles)
         table.add_row(*[""] * len(names), f"others: {len(rows) - len(shown)}", "", *told)
-    return render(table) + "".join(f"  {line}\n" for line in _lines(uses, latency_cycles))
+    return render(table) + ended_lines(_lines(uses, latency_cycles), "  ")
 
 
 def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import count_of
 from tilewright.hardware.core import DIRECTIONS
+from tilewright.harmless import ended_lines
 from tilewright.report.array_use import array_text
 from tilewright.report.bottlenecks import Bottlenecks, Share, cause_words
 from tilewright.report.port_limits import LEAST_SHARE, PortLimit, saves_enough
@@ -46,7 +47,7 @@ def _heading(found: Bottlenecks) -> str:
     chosen = ", ".join(f"{words} {text}" for words, text in (("best", run.objective), ("model", run.model)) if text)
     what = f"{found.layer} of {title_of(run)}" if found.layer else title_of(run)
     totals = f"{energy_text(found.total(ENERGY))}, {amount(found.total(LATENCY), LATENCY)} {UNITS[LATENCY][1]}"
-    return f"{what}: {totals}{f' ({chosen})' if chosen else ''}\n"
+    return ended_lines([f"{what}: {totals}{f' ({chosen})' if chosen else ''}"])
 
 
 def _cycles(found: Bottlenecks) -> str:
@@ -59,7 +60,7 @@ def _cycles(found: Bottlenecks) -> str:
     table.add_row("all", amount(total, LATENCY), "")
     terms = {one.term for one in found.shares if one.quantity == LATENCY}
     legend = [f"{words_of_term(term)}: {words}" for term, words in CAUSE_WORDS.items() if term in terms]
-    return render(table) + (f"  {'; '.join(legend)}\n" if legend else "")
+    return render(table) + (ended_lines(["; ".join(legend)], "  ") if legend else "")
 
 
 def _of_cores(found: Bottlenecks) -> str:
@@ -124,7 +125,7 @@ def memory_words(share: Share) -> str:
 def _limits_of_network(found: Bottlenecks) -> str:
     limit = found.network_limit
     if limit is None:
-        return f"Which ports limit is not known: {found.unknown}.\n" if found.unknown else ""
+        return ended_lines([f"Which ports limit is not known: {found.unknown}."]) if found.unknown else ""
     table = text_table(
         "A port twice as wide, with the same mappings", ("port",), ("saves cycles", "share", "limits layers")
     )
@@ -141,7 +142,7 @@ def _limits_of_network(found: Bottlenecks) -> str:
     told = render(table) if table.row_count else ""
     if not limit.is_limited_by_one:
         told += "No port of twice the width would save 1% of the latency.\n" + _together(limit)
-    return told + "".join(f"  {line}\n" for line in lines)
+    return told + ended_lines(lines, "  ")
 
 
 def _together(limit: PortLimit) -> str:
@@ -150,7 +151,7 @@ def _together(limit: PortLimit) -> str:
         return ""
     gain = limit.gain_cycles(limit.together)
     saves = f"{amount(gain, LATENCY)} cycles, -{share_text(gain, limit.latency_cycles)}"
-    return f"{limit.together.name}, together twice as wide, would save {saves}.\n"
+    return ended_lines([f"{limit.together.name}, together twice as wide, would save {saves}."])
 
 
 def _left_out(small: int) -> list[str]:
@@ -189,7 +190,7 @@ def _layers(found: Bottlenecks) -> str:
         ["x 2: two equal layers, named by the first; cycles are of both"] if any(len(one) > 1 for one in order) else []
     )
     lines += [f"{rest} shorter layers are in the tables"] if rest else []
-    return render(table) + "".join(f"  {line}\n" for line in lines)
+    return render(table) + ended_lines(lines, "  ")
 
 
 def _largest(found: Bottlenecks, layer: str) -> str:
@@ -209,8 +210,8 @@ def _ports_of_layer(found: Bottlenecks, layer: str) -> str:
             gain = limit.latency_cycles - next(one.latency_cycles for one in limit.ports if one.ports == (key,))
             row += [amount(gain, LATENCY), share_text(gain, limit.latency_cycles)]
         table.add_row(*row)
-    told = f"  limited by: {found.limited_by(layer)}\n" if limit else ""
+    told = ended_lines([f"limited by: {found.limited_by(layer)}"], "  ") if limit else ""
     if limit and not limit.is_limited_by_one:
-        told += "".join(f"  {line}\n" for line in _together(limit).splitlines())
-    unknown = f"  which port limits is not known: {found.unknown}\n" if found.unknown else ""
+        told += ended_lines(_together(limit).splitlines(), "  ")
+    unknown = ended_lines([f"which port limits is not known: {found.unknown}"], "  ") if found.unknown else ""
     return render(table) + told + unknown if uses else unknown

@@ -16,6 +16,7 @@ from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, en
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
+from tilewright.harmless import terminal_lines
 from tilewright.profile import profile_by_name
 from tilewright.report.records import (
     Summary,
@@ -171,7 +172,7 @@ def checks_document(checks: Sequence[Check]) -> dict[str, object]:
 
 def failure_message(checks: Sequence[Check]) -> str:
     """The failed checks, one a line, or '' when all passed."""
-    return "\n".join(f"check failed: {check.name}: {check.detail}" for check in checks if not check.passed)
+    return terminal_lines(f"check failed: {check.name}: {check.detail}" for check in checks if not check.passed)
 
 
 def _with_core(check: CoreCheck, core: Core) -> RecordCheck:

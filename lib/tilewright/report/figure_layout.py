@@ -4,7 +4,6 @@ can hold them, and files with stable bytes.
 
 import io
 import math
-import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -19,8 +18,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 from matplotlib.text import Text
+from matplotlib.ticker import Formatter
 
 from tilewright.artifacts.files import write_atomically
+from tilewright.harmless import svg
 from tilewright.report.number_axes import number_all
 from tilewright.report.words import short_names
 
@@ -124,23 +125,37 @@ def text_colour(background: str) -> str:
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
-REPLACEMENT = "\ufffd"
-"""What stands for a character that cannot be drawn."""
-_NOT_DRAWN = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+class _HarmlessLabels(Formatter):
+    """Labels of another formatter, which an axis asks for when it is drawn, made harmless."""
+
+    def __init__(self, labels: Formatter) -> None:
+        self._labels = labels
+
+    def format_ticks(self, values: Any) -> list[str]:
+        """The labels of all places together."""
+        return [svg(label) for label in self._labels.format_ticks(values)]
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of one place."""
+        return svg(self._labels(x, pos))
 
 
-def printable(text: str) -> str:
-    """The text with every character that XML forbids or that controls a terminal replaced."""
-    return _NOT_DRAWN.sub(REPLACEMENT, text)
+def make_harmless(figure: Figure) -> None:
+    """Makes all texts of a figure harmless, labels of its axes among them."""
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        shown = svg(text.get_text())
+        if shown != text.get_text():
+            text.set_text(shown)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        labels, places = axis.get_major_formatter(), axis.get_majorticklocs().tolist()
+        if any(svg(label) != label for label in labels.format_ticks(places)):
+            axis.set_major_formatter(_HarmlessLabels(labels))
 
 
 def make_printable(figure: Figure) -> None:
-    """Replaces such characters in all texts of a figure, and sees to it that its axes have numbers."""
-    for text in figure.findobj(Text):
-        assert isinstance(text, Text)
-        shown = printable(text.get_text())
-        if shown != text.get_text():
-            text.set_text(shown)
+    """Makes all texts of a figure harmless, and sees to it that its axes have numbers."""
+    make_harmless(figure)
     number_all(figure)
 
 

@@ -7,6 +7,7 @@ loop runs. Then come the spatial loops (`parfor`); beside each stands the memory
 from collections.abc import Sequence
 
 from tilewright.cost.record import LayerRecord
+from tilewright.harmless import ended_lines
 from tilewright.report.records import Summary, layers_in_order, used_unrolling, work_text
 from tilewright.units import energy_text
 
@@ -35,7 +36,7 @@ def loop_nest_text(record: LayerRecord, name: str = "") -> str:
     lines += ["", _line(spatial_title, widths), rule]
     lines += [_line(row, widths) for row in spatial] or ["(none: one array element at a time)"]
     lines += [body] if body.strip() else []
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return ended_lines(line.rstrip() for line in lines)
 
 
 def network_loop_nests(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:

@@ -17,7 +17,16 @@ from matplotlib.figure import Figure
 from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, operand_colour, save_figure, size_text
+from tilewright.report.figure_layout import (
+    GREY,
+    Canvas,
+    figure_style,
+    lighter,
+    make_harmless,
+    operand_colour,
+    save_figure,
+    size_text,
+)
 from tilewright.report.records import Summary, layers_in_order, used_unrolling
 from tilewright.report.words import short_layer_name
 from tilewright.units import energy_text
@@ -159,7 +168,9 @@ def write_nest_pages(records: Sequence[LayerRecord], summary: Summary | None, pa
     drawn = io.BytesIO()
     with figure_style(), PdfPages(drawn, metadata=metadata) as pages:
         for index in order:
-            pages.savefig(nest_figure(records[index]))
+            figure = nest_figure(records[index])
+            make_harmless(figure)
+            pages.savefig(figure)
         if not order:
             pages.savefig(Figure(figsize=(4, 1)))
     write_atomically(path, drawn.getvalue())

@@ -15,6 +15,7 @@ import pandas
 
 from tilewright.artifacts.digests import content_digest
 from tilewright.hardware.system import lacks_unit
+from tilewright.harmless import ended_lines
 from tilewright.report.records import Summary
 from tilewright.report.run_text import NOT_SAID, area_text, assumption, could_keep, setting_of, setting_text
 from tilewright.report.text_tables import render, text_table
@@ -381,4 +382,4 @@ def _group_text(group: Group) -> str:
             "yes" if group.on_front(index) else "no",
             others or "-",
         )
-    return render(table) + "".join(f"{line}\n" for line in group.lines)
+    return render(table) + ended_lines(group.lines)

@@ -13,12 +13,14 @@ from tilewright.artifacts.codec import encode
 from tilewright.cost.record import UNEVEN, LayerRecord
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
 from tilewright.hardware.core import Core
+from tilewright.harmless import ended_lines
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.search.evaluate import evaluate_given
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
+from tilewright.yamlfile import HarmlessDumper
 
 DEFAULT = "default"
 Entry = dict[str, Any]
@@ -53,7 +55,7 @@ def mapping_yaml(records: Sequence[LayerRecord], array_dimensions: Sequence[str]
     """The text of a mapping file with the entries of `mapping_entries`."""
     head = "# Made by tilewright from the mappings of a run; loops of temporal_ordering are innermost first.\n"
     models = " and ".join(dict.fromkeys(record.model for record in records if record.model))
-    head += f"# The run was under model {models}: other models give other numbers.\n" if models else ""
+    head += ended_lines([f"The run was under model {models}: other models give other numbers."] if models else [], "# ")
     entries = [_with_flow_pairs(entry) for entry in mapping_entries(records, array_dimensions)]
     texts = [yaml.dump([entry], Dumper=_Dumper, sort_keys=False, width=1000) for entry in entries]
     return head + "\n".join(texts)
@@ -123,7 +125,7 @@ class _FlowPair(list[Any]):
     """A loop of a temporal ordering, written on one line."""
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(HarmlessDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 

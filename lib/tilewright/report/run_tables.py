@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import energy_columns
 from tilewright.cost.rates import rates_of
+from tilewright.harmless import ended_lines
 from tilewright.report.records import Summary
 from tilewright.report.run_text import DONE, range_columns
 from tilewright.report.tables import COSTED_HEADING, costed_text, summary_row
@@ -106,8 +107,8 @@ def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) ->
                 times = f"{baseline['speedup']:.2f} ×"
                 table.add_row(f"  {_words(baseline)}", "", *_figures(baseline), _gap(baseline["gap"]), times, "")
                 words = worse_words(_words(baseline), baseline["speedup"], baseline["energy_ratio"])
-                worse += [f"{run} {sentence}\n" for sentence in words]
-    return render(table, width) + "".join(worse)
+                worse += [f"{run} {sentence}" for sentence in words]
+    return render(table, width) + ended_lines(worse)
 
 
 def edp_text(edp_pj_cycles: float) -> str:

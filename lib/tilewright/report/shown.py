@@ -1,9 +1,9 @@
 """Results as a notebook shows them: one line, and a short table."""
 
-import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tilewright.harmless import html, visible_table
 from tilewright.report.records import Summary
 from tilewright.units import energy_text
 
@@ -22,5 +22,7 @@ def totals_text(summary: Summary) -> str:
 def shown_html(line: str, table: "pandas.DataFrame", columns: Sequence[str] = ()) -> str:
     """A result as a notebook shows it: its line, and columns of a table (all of them if none are named)."""
     kept = table[[name for name in columns if name in table]] if columns else table
-    rows: str = kept.to_html(index=False, border=0, max_rows=SHOWN_ROWS, na_rep="", float_format="{:.6g}".format)
-    return f"<p>{html.escape(line)}</p>\n{rows}"
+    rows: str = visible_table(kept).to_html(
+        index=False, border=0, max_rows=SHOWN_ROWS, na_rep="", float_format="{:.6g}".format
+    )
+    return f"<p>{html(line)}</p>\n{rows}"

@@ -12,6 +12,7 @@ from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, 
 from tilewright.cost.rates import rates_of
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import count_of, some_of
+from tilewright.harmless import ended_lines
 from tilewright.proof import ALLOWED_ALLOCATIONS, covered_text
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
 from tilewright.report.run_text import assumption, range_columns, setting_of, share_text
@@ -171,7 +172,7 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
             costed_text(row),
         )
     assumed = assumption(list(summaries.values()))
-    return render(table, width) + (f"Assumed: {assumed}.\n" if assumed else "")
+    return render(table, width) + ended_lines([f"Assumed: {assumed}."] if assumed else [])
 
 
 def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:

@@ -1,6 +1,5 @@
 """Tables as text, whatever they are of: for the terminal, as files for programs, and in HTML pages."""
 
-import html
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +11,12 @@ from rich.table import Table
 
 from tilewright.artifacts.files import write_atomically
 from tilewright.artifacts.seals import sealed_parquet
+from tilewright.harmless import csv_text, ended_lines, html, terminal
 
 if TYPE_CHECKING:
     import pandas
+    from rich.console import ConsoleRenderable, RichCast
+    from rich.style import Style
 
 
 TERMINAL_WIDTH = 120
@@ -23,8 +25,8 @@ SMALLEST_SHOWN = 0.001
 
 
 def write_csv(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table with full precision: every number reads back to the same double."""
-    write_atomically(path, table.to_csv(index=False, lineterminator="\n"))
+    """Write a table with full precision: every number reads back to the same double, every name by `from_csv_table`."""
+    write_atomically(path, csv_text(table))
 
 
 def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
@@ -42,14 +44,28 @@ def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
     )
     console.print(table)
     table.title = title
-    return (f"{title}\n" if title else "") + "".join(
+    return ended_lines([title] if title else []) + "".join(
         line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip()
     )
 
 
-def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
+class TextTable(Table):
+    """A table whose cells are lines of a terminal: no name adds a line to them. Headings may have several."""
+
+    def add_row(
+        self,
+        *renderables: "ConsoleRenderable | RichCast | str | None",
+        style: "str | Style | None" = None,
+        end_section: bool = False,
+    ) -> None:
+        """Add a row of texts."""
+        cells = (terminal(cell) if isinstance(cell, str) else cell for cell in renderables)
+        super().add_row(*cells, style=style, end_section=end_section)
+
+
+def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> TextTable:
     """An empty table with left-aligned columns `names`, then right-aligned columns `numbers`."""
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = TextTable(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in names:
         table.add_column(name, overflow="fold")
     for name in numbers:
@@ -81,9 +97,10 @@ def share_text(part: float, whole: float) -> str:
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
     """A table whose first columns are texts and whose others are numbers."""
     ends = ["" if number < texts else ' class="number"' for number in range(len(heads))]
-    head = "".join(f"<th{end}>{html.escape(cell)}</th>" for end, cell in zip(ends, heads, strict=True))
-    body = "".join(
-        "<tr>" + "".join(f"<td{end}>{html.escape(cell)}</td>" for end, cell in zip(ends, row, strict=True)) + "</tr>\n"
-        for row in rows
-    )
+    head = _html_cells("th", ends, heads)
+    body = "".join(f"<tr>{_html_cells('td', ends, row)}</tr>\n" for row in rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'
+
+
+def _html_cells(element: str, ends: Sequence[str], cells: Sequence[str]) -> str:
+    return "".join(f"<{element}{end}>{html(cell)}</{element}>" for end, cell in zip(ends, cells, strict=True))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem
+from tilewright.harmless import ended_lines
 from tilewright.report.pareto import BY_TIME, COSTED, Candidate, Group, objectives_of, uncertain_run
 from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, Place, RunLedger, renamed, words_of_term
 from tilewright.report.run_text import area_text
@@ -276,7 +277,7 @@ def comparison_text(comparison: Comparison) -> str:
         for what, rows in (("term", comparison.by_term(quantity)), ("layer", comparison.by_layer(quantity)))
         if any(row.difference for row in rows)
     ]
-    return "\n".join([_heading(comparison), *tables, "".join(f"{line}\n" for line in comparison.lines)])
+    return "\n".join([_heading(comparison), *tables, ended_lines(comparison.lines)])
 
 
 def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
@@ -329,15 +330,16 @@ def _heading(comparison: Comparison) -> str:
         both = Difference("", a.area_mm2, b.area_mm2)
         area += [f"{both.difference:+,.4g}", change(both)]
     table.add_row("area [mm²]", *area, *[""] * (4 - len(area)))
-    return f"A: {a.run}, {title_of(a)}\nB: {b.run}, {title_of(b)}\n{_differs(comparison)}{render(table)}"
+    heads = [f"A: {a.run}, {title_of(a)}", f"B: {b.run}, {title_of(b)}", *_differs(comparison)]
+    return ended_lines(heads) + render(table)
 
 
-def _differs(comparison: Comparison) -> str:
-    """What goes into both and is not the same; '' where that is not known."""
+def _differs(comparison: Comparison) -> list[str]:
+    """A line on what goes into both and is not the same; none where that is not known."""
     if comparison.differs:
-        return f"they differ in: {', '.join(comparison.differs)}\n"
+        return [f"they differ in: {', '.join(comparison.differs)}"]
     known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)
-    return "they are made of the same: hardware, mapping, workload, options\n" if known else ""
+    return ["they are made of the same: hardware, mapping, workload, options"] if known else []
 
 
 def _differences(comparison: Comparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:

@@ -2,6 +2,7 @@
 
 import pandas
 
+from tilewright.harmless import ended_lines
 from tilewright.operator_groups import work_counts
 from tilewright.report.text_tables import render, text_table
 from tilewright.report.words import short_layer_name
@@ -89,7 +90,7 @@ def coverage_text(coverage: Coverage) -> str:
         _share(coverage.modelled_operation_share),
         "",
     )
-    notes = "".join(f"note: {_shortened(notice)}\n" for notice in coverage.notices)
+    notes = ended_lines(map(_shortened, coverage.notices), "note: ")
     return render(table, _WIDTH) + notes
 
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tilewright.harmless import terminal
+
 Advance = Callable[[int], None]
 LEAST_ORDERS = 300_000
 """Searches with fewer orders take about a second: no progress is shown."""
@@ -89,7 +91,7 @@ def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
                 left = "" if left_s is None else f", {left_s:,.0f} s left"
                 share = f"{done:,} of {total_orders:,} {unit} ({done / total_orders:.0%})"
                 told = f"{share}, {_per_second(rate)} {unit}/s{left}"
-            print(f"{title}: {told}", file=sys.stderr, flush=True)
+            print(terminal(f"{title}: {told}"), file=sys.stderr, flush=True)
 
     return advance
 
@@ -142,9 +144,16 @@ def _started_bar(total_orders: int | None, title: str, stack: contextlib.ExitSta
 
     left: tuple[Any, ...] = (Left(),) if total_orders is not None else ()
     count = "{task.completed:,.0f}/{task.total:,.0f}" if total_orders is not None else "{task.completed:,.0f}"
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(count), Rate(), TimeElapsedColumn(), *left)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn(count),
+        Rate(),
+        TimeElapsedColumn(),
+        *left,
+    )
     progress = stack.enter_context(Progress(*columns, console=Console(stderr=True)))
-    task = progress.add_task(title, total=total_orders)
+    task = progress.add_task(terminal(title), total=total_orders)
 
     def advance(orders: int) -> None:
         time_left.advance(orders, time.monotonic())

@@ -15,6 +15,7 @@ from typing import Any
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import canonical_text
+from tilewright.harmless import markdown
 from tilewright.parameters import field_docs
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.stage_table import STAGES
@@ -154,7 +155,7 @@ def _default(field: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return markdown(" ".join(text.split()), is_marked=True)
 
 
 def type_text(kind: type) -> str:

@@ -12,6 +12,7 @@ from tilewright.cost.rates import core_figures
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, cause_of, count_of, indented, some_of
 from tilewright.hardware.core import Core
+from tilewright.harmless import terminal, terminal_lines
 from tilewright.mapping.memory_reach import core_for
 from tilewright.objectives import Goal
 from tilewright.profile import profile_by_name
@@ -45,13 +46,13 @@ def _told(failures: Sequence[Failure], core: str) -> str:
     names = [name for problem_names, _ in failures for name in problem_names]
     error = failures[0][1]
     if len(names) == 1 or not isinstance(error, NothingFitsError):
-        others = f"; the same for {some_of(names[1:])}" if len(names) > 1 else ""
+        others = terminal(f"; the same for {some_of(names[1:])}") if len(names) > 1 else ""
         return f"{error}{others}"
     head = f"no mapping of {count_of(len(names), 'layer')} fits core '{core}': {some_of(names)}"
     first: dict[tuple[str, ...], str] = {}
     for reason in error.reasons:
         first.setdefault(cause_of([reason]), f"{names[0]} {reason}")
-    return "\n".join([head, *indented(first.values())])
+    return terminal_lines([head, *indented(first.values())])
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Workload(Goal, Stage):
         layers.run(tasks)
         if layers.failures:
             failed = [(task.problem.names, layers.failures[task.key]) for task in tasks if task.key in layers.failures]
-            raise MappingError(told_by_cause(failed, item.core.name))
+            raise MappingError(*told_by_cause(failed, item.core.name).splitlines())
         for task in tasks:
             # What only looks at results also sees those from the store, one layer after another.
             records = [_named(record, task, item, search) for record in layers.found[task.key]]

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import yaml
-
 from tilewright import __version__
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.hardware.core import Core
@@ -34,6 +32,7 @@ from tilewright.workload.language_models.architecture import Architecture, Atten
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.reader import DescribedModel
 from tilewright.workload.language_models.request import EXPECTED, Precision, Requests
+from tilewright.yamlfile import yaml_text
 
 _OPERATORS = tuple(
     (re.compile(pattern), operator)
@@ -235,7 +234,7 @@ def serving_profile(
     what = Described(names.hardware, names.model, names.variant, mixture, has_head_norms)
     files = files_of(release, what, limits, points, times)
     notes = tuple(f"not costed: {row.operator_type} {row.reason}" for row in figures.uncosted.values())
-    about = yaml.safe_dump(_about(what, limits, times, notes), sort_keys=False, allow_unicode=True, width=120)
+    about = yaml_text(_about(what, limits, times, notes), allow_unicode=True, width=120)
     folder = next(iter(files)).rpartition("/")[0]
     place = f"{folder.rpartition('/')[0]}/meta.yaml" if release == BUNDLE else f"{folder}/{names.hardware}.about.yaml"
     return ServingProfile(release, {place: about, **files}, figures.searched, notes)

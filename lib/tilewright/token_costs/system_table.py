@@ -187,7 +187,7 @@ class SystemFigures:
         try:
             return self.schedules.cost(network, entry, way.strategy, way.core, self._units)
         except MappingError as error:
-            raise MappingError(f"{name}, {way.strategy} parallel: {error}") from error
+            raise MappingError(*f"{name}, {way.strategy} parallel: {error}".splitlines()) from error
 
     def _entry(self, node: WorkloadNode) -> MappingConstraints:
         assert node.layer is not None

@@ -23,6 +23,7 @@ from tilewright.errors import InputError, Problem, Problems
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.static_power import clock_period_ns
+from tilewright.harmless import ended_lines
 from tilewright.report.text_tables import render, text_table
 from tilewright.token_costs.bound import LEGEND, LEGEND_OF_SEVERAL, bound_text, step_limit
 from tilewright.token_costs.doubled import SIZE, saved_column
@@ -405,7 +406,7 @@ def _legend(found: TokenCosts) -> str:
             "  below the outermost ones that saves most.",
             f"{found.searched_layers} distinct layers searched.",
         ]
-    return "".join(f"  {line}\n" for line in (*lines, *found.notes))
+    return ended_lines((*lines, *found.notes), "  ")
 
 
 def _time(row: dict[str, Any], name: str) -> str:

@@ -121,4 +121,5 @@ def test_verbs_are_listed_without_importing_them() -> None:
     assert {name for name in modules.split() if name.startswith("tilewright.cli.")} == {
         "tilewright.cli.main",
         "tilewright.cli.interruption",
+        "tilewright.cli.terminal",
     }

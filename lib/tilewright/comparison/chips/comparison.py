@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rich import box
-from rich.table import Table
 
 from tilewright.comparison.chips.case import SiliconCase
 from tilewright.comparison.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRunner, LatencyTerms, Switches, steps
 from tilewright.errors import InputError, MappingError, Problem
+from tilewright.harmless import terminal
 from tilewright.peers.stream import STREAM_2023
-from tilewright.report.text_tables import TERMINAL_WIDTH, render
+from tilewright.report.text_tables import TERMINAL_WIDTH, TextTable, render
 from tilewright.scheduling.options import CAUSAL
 
 
@@ -119,7 +119,7 @@ def _run(runner: CaseRunner, switches: Switches, what: str, problems: list[str])
     try:
         return runner.run(switches)
     except (InputError, MappingError) as error:
-        told = error.problems if isinstance(error, InputError) else (Problem(str(error)),)
+        told = error.problems if isinstance(error, InputError) else tuple(map(Problem, str(error).splitlines()))
         problems += [str(replace(problem, file=problem.file or f"{runner.case.name} ({what})")) for problem in told]
         return None
 
@@ -148,7 +148,7 @@ def _deviation(value: float | None, wanted: float | None) -> float | None:
 
 def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> str:
     """The table of all cases, the steps of those that have them, and with `verbose` the layers."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
+    table = TextTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
     table.add_column("\ncase", no_wrap=True)
     headings = (
         *("measured\n[cycles]", "reference\n[cycles]", "from\nmeasured"),
@@ -168,7 +168,10 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
         )
     parts = [render(table)]
     for case in found:
-        parts += [*_counts(case), *([*_terms(case), _steps_text(case)] if case.steps else [])]
+        parts += [
+            *map(terminal, _counts(case)),
+            *([*map(terminal, _terms(case)), _steps_text(case)] if case.steps else []),
+        ]
         parts += [_layers_text(case)] if verbose or _differing(case) else []
     return "\n".join(part.rstrip("\n") for part in parts) + "\n"
 
@@ -211,8 +214,8 @@ def _terms(case: CaseComparison) -> list[str]:
 
 
 def _steps_text(case: CaseComparison) -> str:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="", title_justify="left")
-    table.add_column(f"{case.case}: from {STREAM_2023} to {CAUSAL}", max_width=TERMINAL_WIDTH // 2)
+    table = TextTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="", title_justify="left")
+    table.add_column(f"{terminal(case.case)}: from {STREAM_2023} to {CAUSAL}", max_width=TERMINAL_WIDTH // 2)
     for heading in ("latency [cycles]", "change", "energy [µJ]"):
         table.add_column(heading, justify="right")
     before = None
@@ -225,8 +228,8 @@ def _steps_text(case: CaseComparison) -> str:
 
 
 def _layers_text(case: CaseComparison) -> str:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
-    table.add_column(f"{case.case}: cycles of a node\n[temporal, total0, total1, total2]")
+    table = TextTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
+    table.add_column(f"{terminal(case.case)}: cycles of a node\n[temporal, total0, total1, total2]")
     for heading in ("reference", STREAM_2023, CAUSAL):
         table.add_column(f"\n{heading}", justify="right")
     for layer in case.layers:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tilewright.artifacts.files import write_atomically
 from tilewright.comparison.court.verb import Heard, court
 from tilewright.comparison.court.verdict import Part, set_text
+from tilewright.harmless import markdown
 
 SAMPLE, FULL = "sample", "full"
 
@@ -52,7 +53,7 @@ def full_text(one: Heard) -> str:
 
 def _cause_rows(parts: Sequence[Part]) -> list[str]:
     return [
-        f"| {part.name} | {cause} | {errors.rows:,} | {errors.median:.1%} | {errors.bias:+.1%} |"
+        f"| {markdown(part.name)} | {markdown(cause)} | {errors.rows:,} | {errors.median:.1%} | {errors.bias:+.1%} |"
         for part in parts
         for cause, errors in part.causes.items()
     ]

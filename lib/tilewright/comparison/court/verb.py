@@ -12,12 +12,14 @@ import click
 
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, keep_font_cache_here
+from tilewright.cli.terminal import echo_text
 from tilewright.comparison.court.case import CourtSet
 from tilewright.comparison.court.gemmini import GEMMINI
 from tilewright.comparison.court.gpu import GPU
 from tilewright.comparison.court.timeloop import TIMELOOP
 from tilewright.comparison.court.tpu import TPU
 from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.harmless import csv_text, terminal, terminal_lines
 from tilewright.steps import COURT, COURT_TABLE
 
 if TYPE_CHECKING:
@@ -74,9 +76,9 @@ def command(
         echo_json(_object(found))
     else:
         for one in found:
-            click.echo(set_text(one.court_set, one.parts))
-            click.echo("\n".join((_constants_text(one), *_draw_lines(one))) + "\n")
-        click.echo(LEGEND)
+            echo_text(set_text(one.court_set, one.parts), nl=True)
+            echo_text("\n".join((_constants_text(one), *map(terminal, _draw_lines(one)))) + "\n", nl=True)
+        echo_text(LEGEND, nl=True)
         if paths:
             echo_paths(paths, as_json)
     return 1 if any(part.unexplained for one in found for part in one.parts) else 0
@@ -170,7 +172,7 @@ def _constants_text(one: Heard) -> str:
         for constant in constants:
             value = one.constants[device][constant.name]
             lines.append(f"  fitted, {device}: {constant.name} {value:g} {constant.unit} ({constant.meaning})")
-    return "\n".join(lines)
+    return terminal_lines(lines)
 
 
 def _draw_lines(one: Heard) -> list[str]:
@@ -218,7 +220,7 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
         frame.insert(0, "set", one.court_set.name)
         frame.insert(4, "unit", one.court_set.unit)
     paths = [folder / COURT_TABLE, folder / COURT]
-    write_atomically(paths[0], pandas.concat(frames).to_csv(index=False, lineterminator="\n"))
+    write_atomically(paths[0], csv_text(pandas.concat(frames)))
     write_atomically(paths[1], document_text(_object(found)))
     for one in found:
         paths += write_figure(one.court_set, one.cases, folder)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas
 
 from tilewright.comparison.court.case import Case, CourtSet
+from tilewright.harmless import terminal_lines
 
 LOW, HIGH = 50, 90
 """Quantiles of the error that are told, in percent."""
@@ -126,7 +127,7 @@ def set_text(court_set: CourtSet, parts: Sequence[Part]) -> str:
     lines += [
         f"published, of other rows: {one.tool}, {one.error}: {one.of} ({one.source})" for one in court_set.published
     ]
-    return "\n".join(lines)
+    return terminal_lines(lines)
 
 
 def _fitted(part: Part) -> str:

@@ -6,11 +6,13 @@ step. Embeddings move data at no cost; sampling is not modelled.
 Which models and names LLMServingSim has layers and folders for.
 """
 
+import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from tilewright import harmless
 from tilewright.errors import Problems
 from tilewright.peers.llmservingsim.points import (
     ACTIVATION,
@@ -153,10 +155,10 @@ def files_of(
 
 
 def _text(rows: Iterable[tuple[Any, ...]]) -> str:
-    """Rows as a CSV file; names have no commas."""
+    """Rows as a CSV file."""
     stream = io.StringIO()
-    for row in rows:
-        stream.write(",".join(map(str, row)) + "\n")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerows([harmless.csv(cell) for cell in row] for row in rows)
     return stream.getvalue()
 
 

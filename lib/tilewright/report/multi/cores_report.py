@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright.errors import MappingError
 from tilewright.hardware.system import OFFCHIP_PORT
+from tilewright.harmless import ended_lines
 from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS, CoreCycles, core_cycles
 from tilewright.report.text_tables import NOTHING, render, share_text, text_table
@@ -434,7 +435,7 @@ def _waits(report: CoresReport) -> str:
 
 
 def _limits(limits: Limits) -> str:
-    lines = "".join(f"{line}\n" for line in limit_lines(limits))
+    lines = ended_lines(limit_lines(limits))
     if limits.unknown or not limits.helpful:
         return lines
     title = "What twice as much of one part would save, the same allocation and cost tables"

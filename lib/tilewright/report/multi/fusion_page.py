@@ -6,7 +6,6 @@ what was fixed, of what is loaded again, and of the layers; a figure of the sear
 How a search of plans went: what each plan costs, and the best so far, by the number of the plan.
 """
 
-import html
 import io
 import re
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.harmless import html
 from tilewright.objectives import OBJECTIVES
 from tilewright.proof import ALLOWED_ALLOCATIONS, covered_by
 from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, make_printable, unit_for
@@ -87,7 +87,7 @@ FIGURES = ("latency [cycles]", "energy", "EDP [J cycles]")
 def fusion_page(document: Mapping[str, Any], tried: Sequence[Row]) -> str:
     """The text of the page, of the answer of `tilewright fuse` and the rows of the plans that it looked at."""
     title = f"{document['workload']} on {document['hardware']}: how it is fused, and why"
-    parts = {"TITLE": html.escape(title), "BODY": "\n".join(_body(document, tried))}
+    parts = {"TITLE": html(title), "BODY": "\n".join(_body(document, tried))}
     return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], PAGE.read_text("utf-8"))
 
 
@@ -120,15 +120,15 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     yield html_table(("layer", "parts", "tiles", "cores"), _layers(document), texts=4)
     yield _head("The same again", "With the mapping file beside this page:")
     lines = [f"tilewright {verb} ... {options}".rstrip() for verb, options in document["reproduce"].items()]
-    yield f"<pre>{html.escape(chr(10).join(lines))}</pre>"
+    yield f"<pre>{html(chr(10).join(lines))}</pre>"
 
 
 def _words(text: str) -> str:
-    return f"<p>{html.escape(text)}</p>"
+    return f"<p>{html(text)}</p>"
 
 
 def _head(title: str, text: str) -> str:
-    return f"<h2>{html.escape(title)}</h2>" + (f"\n{_words(text)}" if text else "")
+    return f"<h2>{html(title)}</h2>" + (f"\n{_words(text)}" if text else "")
 
 
 def _figures(figures: Row) -> tuple[str, str, str]:

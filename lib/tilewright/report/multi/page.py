@@ -6,7 +6,6 @@ all values first, deflated, base64.
 """
 
 import base64
-import html
 import re
 import zlib
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import write_atomically
+from tilewright.harmless import html, html_data
 from tilewright.report.figure_layout import layer_colour, text_colour
 from tilewright.report.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
 from tilewright.report.multi.gantt import CATEGORY_HATCHES, Summary, schedule_title, totals_line
@@ -41,7 +41,7 @@ _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_mem
 
 def schedule_page(view: ScheduleView, summary: Summary | None = None, table: ScheduleTable | None = None) -> str:
     """The text of the HTML file."""
-    parts = {"TITLE": html.escape(schedule_title(view)), "DATA": schedule_data_text(view, summary, table)}
+    parts = {"TITLE": html(schedule_title(view)), "DATA": schedule_data_text(view, summary, table)}
     return re.sub("@(TITLE|DATA)@", lambda mark: parts[mark[1]], schedule_frame())
 
 
@@ -54,8 +54,7 @@ def schedule_frame() -> str:
 def schedule_data_text(view: ScheduleView, summary: Summary | None = None, table: ScheduleTable | None = None) -> str:
     """What the script gets, as text that can stand in an HTML element."""
     data = schedule_data(view, summary, table or schedule_table(view))
-    # "<" ends no element inside JSON text that has it as an escape.
-    return canonical_text(data).replace("<", "\\u003c")
+    return html_data(canonical_text(data))
 
 
 def write_schedule_page(

@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import write_atomically
+from tilewright.harmless import perfetto
 from tilewright.report.multi.bars import (
     CATEGORIES,
     CORE,
@@ -50,7 +51,7 @@ def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iter
 def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
     """The JSON text, an event a line."""
     table = table or schedule_table(view)
-    events = ",\n".join(canonical_text(event) for event in trace_events(view, table))
+    events = ",\n".join(_text(event) for event in trace_events(view, table))
     is_detailed = table.bar_count <= MOST_DETAILED
     has_flows = is_detailed and _has_flows(view)
     about = {
@@ -62,7 +63,13 @@ def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
         "details": "all" if is_detailed else f"left out, as are memories: more than {MOST_DETAILED} slices",
         "dependencies": "flow events" if has_flows else "left out: too many",
     }
-    return f'{{"traceEvents":[\n{events}\n],"displayTimeUnit":"ms","otherData":{canonical_text(about)}}}\n'
+    return f'{{"traceEvents":[\n{events}\n],"displayTimeUnit":"ms","otherData":{_text(about)}}}\n'
+
+
+def _text(value: dict[str, Any]) -> str:
+    text = canonical_text(value)
+    # Nearly all events have nothing to show as an escape, and a trace has very many events.
+    return text if text.isprintable() and "\\" not in text else canonical_text(perfetto(value))
 
 
 def write_trace(view: ScheduleView, path: Path, table: ScheduleTable | None = None) -> Path:

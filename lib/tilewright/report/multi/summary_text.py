@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.cost.ledger import on_core_terms
+from tilewright.harmless import ended_lines
 from tilewright.proof import covered_by
 from tilewright.report.multi.summary import reload_lines
 from tilewright.report.multi.use_tables import core_use_rows
@@ -42,7 +43,7 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
         lines += ["", *_table(("memory", "capacity [KiB]", "peak"), _memories(summary))]
         lines += ["", *_table(("link", "width [bit/cycle]", "moved [KiB]", "busy"), _links(summary))]
         lines += ["", *_table(("energy of", "[µJ]", "share"), _energies(summary))]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return ended_lines(line.rstrip() for line in lines)
 
 
 def _bound_lines(summary: Summary) -> list[str]:

@@ -4,7 +4,6 @@ The scripts (base.js, charts.js, run_view.js, views.js) draw what is looked at f
 of several cores is the interactive one of `report/multi/page.py` in a frame; its scripts are in the file once.
 """
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.artifacts.digests import canonical_text
+from tilewright.harmless import html, html_data
 from tilewright.report.multi.page import schedule_frame
 from tilewright.report.page.columns import area_words, cause_text, cell, shown_columns
 from tilewright.report.pareto import Candidate, compare
@@ -46,10 +46,9 @@ class PageRun:
 
 def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> str:
     """The text of the HTML file; `unfinished` are rows of runs without a result, which it names."""
-    # "<" ends no element inside JSON text that has it as an escape.
-    data = canonical_text(page_data(runs, unfinished)).replace("<", "\\u003c")
+    data = html_data(canonical_text(page_data(runs, unfinished)))
     parts = {
-        "TITLE": html.escape(_title(runs)),
+        "TITLE": html(_title(runs)),
         "STYLE": (FOLDER / STYLE).read_text("utf-8"),
         "SCRIPT": "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS),
         "DATA": data,

@@ -4,6 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 from sys import modules
 
+from tilewright.harmless import markdown
 from tilewright.workload.onnx.lowering import registered_operators
 from tilewright.workload.onnx.operators import register_operators
 
@@ -20,7 +21,7 @@ def operator_table() -> str:
     for module, names in sorted(families.items()):
         told = (modules[module].__doc__ or "").split("\n")[0].rstrip(".")
         listed = ", ".join(sorted(names, key=lambda name: ("::" in name, name)))
-        rows.append(f"| {told} | {listed} |")
+        rows.append(f"| {markdown(told, is_marked=True)} | {markdown(listed)} |")
     return "\n".join(rows) + "\n"
 
 

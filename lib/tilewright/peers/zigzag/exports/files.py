@@ -13,6 +13,7 @@ from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.cost.record import LayerFacts, LayerRecord
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
+from tilewright.harmless import ended_lines
 from tilewright.peers.zigzag.exports.results import (
     COMPLETE,
     SIMPLE,
@@ -153,7 +154,7 @@ def loop_ordering_text(record: LayerRecord, name: str = "") -> str:
     lines += ["=" * total, row("Spatial Loops", blank), "=" * total]
     for dimension, lanes in spatial:
         lines += [row(f"{' ' * INDENT * len(temporal)}parfor {dimension} in [0, {lanes}):", blank), "-" * total]
-    return "\n".join(lines) + "\n\n"
+    return ended_lines(lines) + "\n"
 
 
 def network_loop_orderings(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:
