@@ -148,7 +148,8 @@ def make_harmless(figure: Figure) -> None:
         if shown != text.get_text():
             text.set_text(shown)
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        labels, places = axis.get_major_formatter(), axis.get_majorticklocs().tolist()
+        labels = axis.get_major_formatter()
+        places = [float(place) for place in axis.get_majorticklocs()]
         if any(svg(label) != label for label in labels.format_ticks(places)):
             axis.set_major_formatter(_HarmlessLabels(labels))
 
