@@ -30,6 +30,7 @@ sys.path[:0] = [str(PROJECT), str(PROJECT / "lib")]
 from tilewright.artifacts.verification import verify_folder  # noqa: E402
 from tilewright.noted_files import cache_files, damaged_caches  # noqa: E402
 
+from benchmarks.fault_histories import histories  # noqa: E402
 from tests.three_layers import write_network  # noqa: E402
 
 NOT_READ_BACK = ("*.csv", "*.html", "*.svg", "*.png", "*.pdf", "*.txt", "*/trace.json", ".configuration", "*.due")
@@ -360,9 +361,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failing.add_argument("--faults", nargs="+", default=["ENOSPC", "EIO", "kill"])
     failing.add_argument("--every", type=int, default=1, help="let only every so many calls fail")
     failing.add_argument("--folder", type=Path, help="an empty folder to work in, which is kept")
+    random_histories = verbs.add_parser("histories", help="edits and faults, then `make run` against a fresh clone")
+    random_histories.add_argument("--count", type=int, default=200)
+    random_histories.add_argument("--first-seed", type=int, default=0)
+    random_histories.add_argument("--folder", type=Path, help="an empty folder to work in, which is kept")
     given = parser.parse_args(arguments)
     folder = given.folder or Path(tempfile.mkdtemp(prefix="tilewright-faults-"))
     try:
+        if given.verb == "histories":
+            return int(histories(given.count, given.first_seed, folder) > 0)
         if given.verb == "writes":
             return int(writes(given.verbs, given.faults, given.every, folder) > 0)
         return int(flips(given.count, given.seed, given.rounds, folder) > 0)

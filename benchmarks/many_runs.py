@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.fault_histories import HARDWARE, MAPPING, WORKLOAD, Clone
+from benchmarks.clones import HARDWARE, MAPPING, WORKLOAD, Clone
 
 CONFIG = """\
 lpf_limit: 3

@@ -136,8 +136,11 @@ if [[ $status != 0 ]]; then
   done < <(python -m tilewright results "$config" --spaces)
 fi
 
-# The report is made again when a file that it may show was.
-order=$(python -m tilewright results "$config" --report ${left_out[@]+"--left-out" "$unfinished"}) || status=1
+# The report is made again when a file that it may show was. What a run without a target leaves has to be up to date.
+complete=()
+[[ $status != 0 || $# -gt 2 ]] || complete=(--complete)
+order=$(python -m tilewright results "$config" --report ${complete[@]+"${complete[@]}"} \
+  ${left_out[@]+"--left-out" "$unfinished"}) || status=1
 if [[ -n $order ]]; then
   echo "making $report"
   { snakemake --configfile "$config" --report "$report" --quiet all \
@@ -163,7 +166,7 @@ elif [[ $status != 0 ]]; then
   echo "not everything was computed, see above" >&2
 elif [[ -s $ending ]]; then
   cat "$ending"
-else
+elif [[ ${#left_out[@]} == 0 ]]; then
   echo "nothing had to be made: all results in $results/ were up to date"
 fi
 echo "in all $((SECONDS / 60)) min $((SECONDS % 60)) s"

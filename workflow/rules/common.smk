@@ -14,6 +14,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from tilewright.artifacts.digests import named_file
+from tilewright.artifacts.folder_lock import is_held_around
 from tilewright.artifacts.manifest import UP_TO_DATE, Ledger
 from tilewright.artifacts.step_code import code_digests
 from tilewright.cli.config import plan_of
@@ -55,9 +56,14 @@ except InputError as error:
 config["unfinished"] = UNFINISHED
 PLAN = PLAN.without([row["run"] for row in UNFINISHED])
 RESULTS, LOGS = PLAN.results, PLAN.logs
+# Jobs that wait go by orders that this parse would write anew, perhaps from another configuration.
+try:
+    is_held_around(Path(str(RESULTS)))
+except InputError as error:
+    raise WorkflowError(f"error: {error}") from None
 # Every job has a unit there; what reruns is decided by comparing these with what lies in the folder of results.
 UNITS = Units(PLAN, code_digests(LIBRARY / "tilewright"), UNFINISHED)
-LEDGER = Ledger(RESULTS, UNITS.by_name)
+LEDGER = Ledger(RESULTS, UNITS.by_name, workflow.is_main_process)
 
 
 # Every configuration has folders of its own.

@@ -7,9 +7,12 @@ Standard library only: the Snakefile imports this at every parse.
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Unused
+
+if TYPE_CHECKING:
+    from tilewright.yamlfile import YamlDocument
 
 JsonValue = Mapping[str, Any] | Sequence[Any] | str | int | float | bool | None
 
@@ -40,27 +43,48 @@ def content_digest(value: JsonValue) -> str:
 def input_digest(path: Path | str) -> str:
     """Digest of what a file that a person wrote says: for YAML the parsed content, else the bytes.
 
-    Comments, blanks and quoting do not count; of the workload file of a language model the configuration that it names
-    counts. A file that cannot be read or parsed gets a digest too, since saying
-    what is wrong with it is the task of the step that reads it.
+    Comments, blanks and quoting do not count; keys that are given twice do, with their lines, since that is told. Of
+    the workload file of a language model the configuration that it names counts. A file that cannot be read or parsed
+    gets a digest too, since saying what is wrong with it is the task of the step that reads it.
+    """
+    return digests_of_file(path)[1]
+
+
+def digests_of_file(path: Path | str) -> tuple[str, str]:
+    """Digests of the bytes of a file that a person wrote, and of what it says (`input_digest`).
+
+    Where it names another file the first is '': its own bytes do not say what that says.
     """
     source = Path(path)
     try:
-        data = source.read_bytes()
+        as_bytes = bytes_digest(source)
     except OSError:
-        return "missing"
-    if source.suffix in (".yaml", ".yml"):
-        parsed = _parsed_yaml(source)
-        if parsed is not None:
-            named = model_file(parsed, source)
-            return said_digest(parsed) if named is None else said_digest([parsed, input_digest(named)])
-    return _hexadecimal(data)
+        return "missing", "missing"
+    # After the bytes: where the file changes between the two, they are those of before, and that is noticed.
+    notices: list[str] = []
+    document = _parsed_yaml(source, notices)
+    if document is None:
+        return as_bytes, as_bytes
+    said, named = document.data, model_file(document.data, source)
+    if twice := [[one.problem.path, one.problem.message] for one in notices if isinstance(one, Unused)]:
+        said = [said, twice]
+    if named is not None:
+        return "", said_digest([said, input_digest(named)])
+    return as_bytes, said_digest(said)
+
+
+def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
+    """Whether a file says what it did when `digests_of_file` gave these digests."""
+    try:
+        return bytes_digest(path) == as_bytes or input_digest(path) == as_said
+    except OSError:
+        return as_said == "missing"
 
 
 def named_file(path: Path | str) -> Path | None:
     """The file that a workload file names: the configuration of its language model; None for any other file."""
-    source = Path(path)
-    return model_file(_parsed_yaml(source), source) if source.suffix in (".yaml", ".yml") else None
+    document = _parsed_yaml(Path(path))
+    return None if document is None else model_file(document.data, Path(path))
 
 
 def model_file(data: Any, file: Path) -> Path | None:
@@ -79,11 +103,13 @@ def said_digest(value: Any) -> str:
     return content_digest(_plain(value))
 
 
-def _parsed_yaml(source: Path) -> Any:
+def _parsed_yaml(source: Path, notices: list[str] | None = None) -> "YamlDocument | None":
     from tilewright.yamlfile import load_yaml
 
+    if source.suffix not in (".yaml", ".yml"):
+        return None
     try:
-        return load_yaml(source).data
+        return load_yaml(source, notices)
     except InputError:
         return None
 

@@ -6,7 +6,8 @@ A unit is what one job makes. Two files in the folder `.manifest` of the results
   of, and of their bytes. Results that are copied take it along.
 * `<unit>.due`, the order, is written before the job: what the manifest will have to say. It also remembers which bytes
   were seen when, by size, times and inode, so that files are read again only where one of these differs. It belongs to
-  the machine; nothing is lost with it. Its age is what Snakemake looks at (`workflow/rules/common.smk`).
+  the machine; nothing is lost with it. Its age is what Snakemake looks at (`workflow/rules/common.smk`), and its bytes:
+  an order that is due has a random number, since Snakemake passes over a younger file with bytes that it has recorded.
 
 Standard library only: the Snakefile imports this at every parse.
 """
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tilewright.artifacts.digests import JsonValue, bytes_digest, canonical_text, content_digest
+from tilewright.artifacts.digests import JsonValue, bytes_digest, canonical_text, content_digest, says
 from tilewright.artifacts.files import write_atomically
 from tilewright.errors import InputError, Problem
 
@@ -60,6 +61,10 @@ class Unit:
     """Patterns of further files that it may make, such as figures that not every space has."""
     job: Job | None = None
     """How it is made, where it can share a job with others."""
+    step: str = ""
+    """Whose code is the `code` that it is said to be made of; '' where none is."""
+    reads: Mapping[str, Callable[[], Sequence[str]]] = field(default_factory=dict)
+    """Files that people write and the job reads -> digests of their bytes and of what they say (`digests_of_file`)."""
 
 
 class _Seen(NamedTuple):
@@ -128,6 +133,9 @@ def read_manifests(results: Path) -> Iterator[tuple[str, Manifest | None]]:
         yield unit, read_manifest(results, unit)
 
 
+_CHANGED = "has changed since this run began; run it again"
+
+
 class Order(NamedTuple):
     """What a job is told about the unit that it makes."""
 
@@ -141,14 +149,32 @@ class Order(NamedTuple):
     job: Job
     is_due: bool
     """False if the files of the unit are what a run from scratch would make."""
+    step: str = ""
+    reads: Mapping[str, Sequence[str]] = {}
 
     def remove_earlier(self) -> None:
         """Delete files of an earlier result that this one does not replace."""
         for file in self.job.removes:
             (self.results / file).unlink(missing_ok=True)
 
+    def refuse_changed_files(self) -> None:
+        """Raises InputError where files that people write say something else than when the pipeline was planned: what
+        is made of them is not what the manifest would say."""
+        changed = [file for file, digests in self.reads.items() if not says(file, *digests)]
+        if changed:
+            raise InputError([Problem(_CHANGED, file) for file in changed])
+
+    def _refuse_changed_code(self) -> None:
+        from tilewright.artifacts.step_code import PACKAGE, code_digest  # here: the Snakefile needs neither
+
+        if self.step and code_digest(self.step) != self.said["code"]:
+            raise InputError([Problem(_CHANGED, str(PACKAGE))])
+
     def record(self) -> None:
-        """Write the manifest of the unit. Raises InputError where a file is missing, or the disk is full."""
+        """Write the manifest of the unit. Raises InputError where a file is missing, where what it was made of has
+        changed since the pipeline was planned, or the disk is full."""
+        self.refuse_changed_files()
+        self._refuse_changed_code()
         found = {path.relative_to(self.results).as_posix() for each in self.besides for path in self.results.glob(each)}
         names = [*self.files, *sorted(found - {*self.files})]
         digests = {file: files_digest(self.results / file) for file in names}
@@ -175,8 +201,9 @@ def read_order(file: Path | str) -> Order:
         made = {name: read_manifest(results, name) for name in said["needs"]}
         needs = {name: manifest.digest if manifest else "missing" for name, manifest in made.items()}
         job = Job(tuple(said["words"]), said["log"], tuple(said["removes"]))
-        files, besides = tuple(said["files"]), tuple(said["besides"])
-        return Order(results, unit, said["made_of"], said["said"], needs, files, besides, job, "seen" not in said)
+        files, besides, made_of = tuple(said["files"]), tuple(said["besides"]), said["made_of"]
+        checked = "seen" not in said, said["step"], said["reads"]
+        return Order(results, unit, made_of, said["said"], needs, files, besides, job, *checked)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise InputError([Problem("is no order of the pipeline; run it again", str(path))]) from error
 
@@ -187,18 +214,23 @@ class Ledger:
 
     results: Path
     units: Mapping[str, Unit]
+    is_main: bool = True
+    """Whether this process decides what runs; one that runs a job for another leaves orders that are due."""
     damaged: list[str] = field(default_factory=list)
     """Files with other bytes than their unit wrote, as far as units were asked about."""
     _made_of: dict[str, str] = field(default_factory=dict)
     _said: dict[str, Mapping[str, JsonValue]] = field(default_factory=dict)
+    _reads: dict[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     _states: dict[str, str] = field(default_factory=dict)
     _manifests: dict[str, Manifest | None] = field(default_factory=dict)
     _seen: dict[str, dict[str, _Seen]] = field(default_factory=dict)
+    _ordered: set[str] = field(default_factory=set)
 
     def made_of(self, name: str) -> str:
         """Digest of everything that a unit depends on, known before anything runs."""
         if name not in self._made_of:
             unit = self.units[name]
+            self._reads[name] = {file: list(digests()) for file, digests in unit.reads.items()}
             self._said[name] = {key: value() for key, value in unit.said.items()}
             needs = [self.made_of(need) for need in unit.needs]
             self._made_of[name] = content_digest([name, list(unit.files), list(unit.besides), self._said[name], needs])
@@ -213,26 +245,30 @@ class Ledger:
     def order(self, name: str) -> Path:
         """The order of a unit, in its file: younger than all files of the unit if these have to be made, else older."""
         file = order_file(self.results, name)
-        is_due = self.state(name) != UP_TO_DATE
-        old = _read_json(file)
-        self.made_of(name)
-        unit = self.units[name]
-        told = {"unit": name, "made_of": self._made_of[name], "said": self._said[name]}
+        if name not in self._ordered:
+            self._ordered.add(name)
+            self._write_order(self.units[name], file)
+        return file
+
+    def _write_order(self, unit: Unit, file: Path) -> None:
+        is_due, old = self.state(unit.name) != UP_TO_DATE, _read_json(file)
+        self.made_of(unit.name)
+        told = {"unit": unit.name, "made_of": self._made_of[unit.name], "said": self._said[unit.name]}
         told |= {"needs": list(unit.needs), "files": list(unit.files), "besides": list(unit.besides)}
         job = unit.job or Job((), "")
         told |= {"words": list(job.words), "log": job.log, "removes": list(job.removes)}
+        told |= {"step": unit.step, "reads": self._reads[unit.name]}
         is_told = all(old.get(key) == value for key, value in told.items())
         if not is_due:
-            seen = {file: [list(was.stat), was.digest, was.at_ns] for file, was in self._seen.get(name, {}).items()}
+            seen = {
+                file: [list(was.stat), was.digest, was.at_ns] for file, was in self._seen.get(unit.name, {}).items()
+            }
             if not is_told or old.get("seen") != seen:
-                _write_order(file, {**told, "count": old.get("count", 0), "seen": seen})
+                _write_order(file, {**told, "seen": seen})
             _set_age(file, _LONG_AGO_NS)
-        elif not (is_told and "seen" not in old and self._is_younger(file, unit)):
-            # Snakemake takes a younger file for the one that it knows where the bytes are the same: these never are.
-            count = old.get("count", 0)
-            _write_order(file, {**told, "count": count + 1 if isinstance(count, int) else 1})
+        elif self.is_main or not (is_told and "seen" not in old and self._is_younger(file, unit)):
+            _write_order(file, {**told, "number": os.urandom(8).hex()})
             self._make_older(file, unit)
-        return file
 
     def _find_state(self, unit: Unit) -> str:
         for need in unit.needs:

@@ -469,7 +469,7 @@ def read_stages(
     from tilewright.stages.multi.pipeline import check_multi_pipeline
     from tilewright.stages.pipeline import check_pipeline
     from tilewright.stages.places import is_of_setting, placed
-    from tilewright.stages.user_stages import code_digests
+    from tilewright.stages.user_stages import code_digests, code_files
 
     if settings is None:
         built, problems = check_pipeline(pipeline, options)
@@ -485,5 +485,5 @@ def read_stages(
         document = next((found for found in documents if found.line_of(path)), None)
         place = (document.file, document.line_of(path)) if document else ("config", 0)
         problems.append(Problem(message, *place, ".".join(path)))
-    code = code_digests(built.stages)
-    return Stages(canonical_text(pipeline), content_digest(code) if code else "", built.exports), problems
+    files, code = code_files(built.stages), code_digests(built.stages)
+    return Stages(canonical_text(pipeline), content_digest(code) if code else "", files, built.exports), problems

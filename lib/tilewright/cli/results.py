@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--spaces", is_flag=True, help="Say only which spaces are unfinished: file, tab, folder.")
 @click.option("--report", is_flag=True, help="Say only the order of the report, if it has to be made.")
 @click.option("--left-out", type=FILE, help="With --report: the unfinished runs, as written into OUTPUT.")
+@click.option("--complete", is_flag=True, help="With --report: fail if a file of the results is not up to date.")
 @common_options
 def command(
     config: Path,
@@ -42,6 +43,7 @@ def command(
     spaces: bool,
     report: bool,
     left_out: Path | None,
+    complete: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -54,6 +56,11 @@ def command(
         echo_json(found)
     elif report:
         echo(found["report_order"])
+        if complete and (changed := found["not_up_to_date"]):
+            problem = (
+                f"{_count(changed)} not up to date: what they are made of has changed during this run; run it again"
+            )
+            raise InputError([Problem(problem, found["results"])])
     elif spaces:
         for row in found["unfinished_spaces"]:
             echo_text(f"{terminal(row['file'])}\t{terminal(row['folder'])}", nl=True)
@@ -77,7 +84,8 @@ def results(
     With `claim` the folder is made, and noted in it whose it is. With `unfinished` the runs without a result that is up
     to date are under that key, also written to the JSON file `output`; with `spaces` there are `unfinished_spaces` too,
     explorations and complete fronts. With `report` there is `report_order`, the order of the report of Snakemake, or ''
-    where it is up to date; `left_out` is the file of the runs that it leaves out.
+    where it is up to date, and `not_up_to_date`, the units that are not; `left_out` is the file of the runs that it
+    leaves out.
 
     Raises InputError with everything that is wrong with the configuration.
     """
@@ -100,8 +108,13 @@ def results(
         if spaces:
             found["unfinished_spaces"] = unfinished_spaces(read, states)
     if report:
-        found["report_order"] = _order_of_report(Path(config), None if left_out is None else Path(left_out))
+        found |= _of_report(read, read_unfinished(None if left_out is None else Path(left_out)))
     return found
+
+
+def _count(units: Sequence[str]) -> str:
+    shown = ", ".join(units[:3])
+    return f"{shown} is" if len(units) == 1 else f"{len(units)} parts of the results ({shown}, ...) are"
 
 
 def _states(plan: "Plan") -> dict[str, str]:
@@ -118,15 +131,14 @@ def _units(plan: "Plan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Units
     return Units(plan, code_digests(PACKAGE), unfinished)
 
 
-def _order_of_report(config: Path, left_out: Path | None) -> str:
-    """The order of the report of Snakemake, if it has to be made; else ''."""
-    from tilewright.cli.config import read_config
-
-    rows = read_unfinished(left_out)
-    plan = read_config(config).without([row["run"] for row in rows])
-    unit = _units(plan, rows).report()
-    ledger = Ledger(plan.results, {unit.name: unit})
-    return "" if ledger.state(unit.name) == UP_TO_DATE else str(ledger.order(unit.name))
+def _of_report(plan: "Plan", unfinished: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """The order of the report of Snakemake, if it has to be made, else ''; and the units that are not up to date."""
+    units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
+    unit = units.report()
+    ledger = Ledger(plan.results, {**units.by_name, unit.name: unit})
+    changed = [name for name in units.by_name if ledger.state(name) != UP_TO_DATE]
+    order = "" if ledger.state(unit.name) == UP_TO_DATE else str(ledger.order(unit.name))
+    return {"report_order": order, "not_up_to_date": changed}
 
 
 def unfinished_runs(plan: "Plan", states: Mapping[str, str]) -> list[dict[str, str]]:

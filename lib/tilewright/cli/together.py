@@ -12,6 +12,7 @@ from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.artifacts.manifest import Order, order_file, read_order
 from tilewright.cli.terminal import echo
 from tilewright.cli.workflow_messages import log_lines
+from tilewright.errors import InputError, Problem, TilewrightError
 
 Dispatch = Callable[[list[str]], int]
 """Runs a verb with its arguments; the exit code."""
@@ -44,12 +45,25 @@ def make(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
     log = Path(order.job.log)
     make_folder(log.parent)
     with log.open("w", encoding="utf-8") as stream, redirect_stdout(stream), redirect_stderr(stream):
-        return make_unit(order, words, dispatch)
+        try:
+            return make_unit(order, words, dispatch)
+        except TilewrightError as error:
+            for line in str(error).splitlines():
+                click.echo(f"error: {line}", err=True)
+            return 2
 
 
 def make_unit(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
     """Make one unit with a verb; its exit code. The manifest is the last thing that is written, and only where the verb
-    succeeded."""
+    succeeded.
+
+    Raises InputError where the order is of another plan of the pipeline than the words, or where what the unit is made
+    of has changed since.
+    """
+    if order.job.words and tuple(words[: len(order.job.words)]) != order.job.words:
+        message = "is of a configuration that has changed since this run began; run it again"
+        raise InputError([Problem(message, str(order_file(order.results, order.unit)))])
+    order.refuse_changed_files()
     order.remove_earlier()
     code = dispatch(list(words))
     if code == 0:

@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.artifacts.digests import JsonValue, input_digest
+from tilewright.artifacts.digests import JsonValue, digests_of_file, input_digest
 from tilewright.artifacts.manifest import Job, Unit, files_digest, read_manifest
 from tilewright.cli.config_files import ExploredSpace, SystemFiles, read_system
 from tilewright.configuration.keys import Run
@@ -56,7 +56,7 @@ class Units:
     """Step -> digest of its code."""
     unfinished: Sequence[Mapping[str, str]] = ()
     """Runs without a result, which tables across runs name."""
-    _digests: dict[str, str] = field(default_factory=dict)
+    _digests: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @cached_property
     def by_name(self) -> dict[str, Unit]:
@@ -160,11 +160,14 @@ class Units:
         files: Sequence[str] = (),
         besides: Sequence[str] = (),
         job: Job | None = None,
+        reads: Iterable[str] = (),
     ) -> Unit:
-        """A unit of a step in a folder; by default it makes what the step writes."""
+        """A unit of a step in a folder; by default it makes what the step writes. `reads` are files that people
+        write."""
         made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
         code: Said = {"code": partial(self._code, step)}
-        return Unit(f"{folder}/{name}", made, {**code, **(said or {})}, tuple(needs), more, job)
+        read = {file: partial(self._digests_of, file) for file in reads}
+        return Unit(f"{folder}/{name}", made, {**code, **(said or {})}, tuple(needs), more, job, step, read)
 
     def _code(self, step: str) -> str:
         return self.code[step]
@@ -172,9 +175,23 @@ class Units:
     def _file(self, kind: str, name: str) -> list[str]:
         """What a file that a person wrote says, with the name that descriptions without one get."""
         path = self.plan.files[kind][name]
+        return [Path(path).name, self._digests_of(path)[1]]
+
+    def _digests_of(self, path: str) -> tuple[str, str]:
+        """Digests of the bytes of a file and of what it says, as the pipeline is planned with them."""
         if path not in self._digests:
-            self._digests[path] = input_digest(path)
-        return [Path(path).name, self._digests[path]]
+            self._digests[path] = digests_of_file(path)
+        return self._digests[path]
+
+    def _written(self, run: Run, *kinds: str) -> list[str]:
+        """Files that people wrote for a run: descriptions of some kinds, and its stages."""
+        files = [self.plan.files[kind][getattr(run, kind)] for kind in kinds]
+        return [*chain(*(self._with_named(file) for file in files)), *run.stages.files]
+
+    def _with_named(self, file: str) -> list[str]:
+        """A description with the files that it names."""
+        cores = (system.path_of.values() for system in self.systems.values() if str(system.file) == file)
+        return [file, *map(str, chain(*cores))]
 
     def _hardware(self) -> Iterator[Unit]:
         for name in sorted({run.hardware for run in (*self.plan.runs, *self.plan.multi_runs)}):
@@ -186,12 +203,14 @@ class Units:
                 *("parse_hardware", f"hardware/{name}", "accelerator", said),
                 files=("accelerator.json",),
                 job=self._job(f"hardware/{name}.log", *words),
+                reads=self._with_named(file),
             )
         for name, system in self.systems.items():
+            read = self._with_named(str(system.file))
             for core in system.core_names:
                 said = {"core": partial(system.of_core, core)}
                 files = (f"core/{core}.json",)
-                yield self._unit("parse_hardware", f"hardware/{name}", f"core/{core}", said, files=files)
+                yield self._unit("parse_hardware", f"hardware/{name}", f"core/{core}", said, files=files, reads=read)
         yield from self._drawings()
 
     def _drawings(self) -> Iterator[Unit]:
@@ -217,7 +236,7 @@ class Units:
             words = ["parse", "workload", file, "--model", model, *self.plan.network_options.get(name, ())]
             words += ["-o", self._path(f"{folder}/workload.json"), "--coverage", self._path(f"{folder}/coverage.json")]
             job = self._job(f"workload/{name}/{model}.log", *words)
-            yield self._unit("parse_workload", folder, "workload", said, job=job)
+            yield self._unit("parse_workload", folder, "workload", said, job=job, reads=[file])
 
     def _network_options(self, workload: str) -> Said:
         return {"options": partial(list, self.plan.network_options.get(workload, ()))}
@@ -233,7 +252,8 @@ class Units:
                 self._path(f"mapping/{name}/mapping.json"),
             )
             job = self._job(f"mapping/{name}.log", *words)
-            yield self._unit("parse_mapping", f"mapping/{name}", "mapping", said, job=job)
+            read = [self.plan.files["mapping"][name]]
+            yield self._unit("parse_mapping", f"mapping/{name}", "mapping", said, job=job, reads=read)
 
     def _single(self) -> Iterator[Unit]:
         for run in self.plan.runs:
@@ -242,7 +262,8 @@ class Units:
             made = (*STEPS["map"].writes, *((EXPORTS,) if run.stages.exports else ()))
             needs, mapped = (*described, f"mapping/{run.mapping}/mapping"), f"{folder}/map"
             jobs, said = self._jobs(run), self._said_by_run(run, "map")
-            yield self._unit("map", folder, "map", said, needs, made, job=jobs["map"])
+            read = self._written(run, "hardware", "workload", "mapping")
+            yield self._unit("map", folder, "map", said, needs, made, job=jobs["map"], reads=read)
             yield self._unit("check", folder, "check", needs=(mapped, hardware), job=jobs["check"])
             yield self._unit("report", folder, "report", needs=(mapped,), job=jobs["report"])
             yield self._unit("explain", folder, "explain", needs=(mapped, *described), job=jobs["explain"])
@@ -301,7 +322,8 @@ class Units:
             **{"workload": partial(self._file, "workload", run.workload), **network},
             **{"hardware": partial(_graph, self.systems[run.hardware]), "arguments": partial(run.arguments, "split")},
         }
-        yield self._unit("split", folder, "split", said, self._mapping_of(run))
+        read = self._written(run, "hardware", "workload")
+        yield self._unit("split", folder, "split", said, self._mapping_of(run), reads=read)
         said = {"name": partial(str, run.workload), **network}
         files = STEPS["parse_split"].writes
         yield self._unit("parse_workload", folder, "workload", said, (f"{folder}/split",), files)
@@ -316,21 +338,24 @@ class Units:
         said = {**self._said_by_run(run, "cns"), "hardware": partial(_graph, system)}
         if not plan:
             said = {**said, "mapping": partial(self._file, "mapping", run.mapping)}
-        yield self._unit("cns", folder, "cns", said, (workload, *plan))
+        read = self._written(run, "hardware", *(() if plan else ("mapping",)))
+        yield self._unit("cns", folder, "cns", said, (workload, *plan), reads=read)
         for core in system.core_names:
             said = {**self._said_by_run(run, "cost"), "hardware": partial(system.of_cost_table, core)}
             needs = [f"hardware/{run.hardware}/core/{core}", workload, *self._mapping_of(run), f"{folder}/cns"]
-            yield self._unit("cost", folder, f"cost/{core}", said, needs, (f"cost/{core}.jsonl",))
+            files, read = (f"cost/{core}.jsonl",), self._written(run, "hardware")
+            yield self._unit("cost", folder, f"cost/{core}", said, needs, files, reads=read)
 
     def _scheduled(self, run: Run) -> Iterator[Unit]:
         folder = f"{MULTI}/{run.name}"
         needs = list(dict.fromkeys([*self._described(run), *self._plan_of(run), *self._graph_and_tables(run)]))
         files = (*STEPS["allocate"].writes, *((EXPORTS,) if run.stages.exports else ()))
-        yield self._unit("allocate", folder, "allocate", self._said_by_run(run, "allocate"), needs, files)
+        said, read = self._said_by_run(run, "allocate"), run.stages.files
+        yield self._unit("allocate", folder, "allocate", said, needs, files, reads=read)
         base = run.companion
         baseline = [f"{MULTI}/{base.name}/{name}" for name in ("allocate", "schedule")] if base else []
         needs = [*needs, f"{folder}/allocate", *baseline]
-        yield self._unit("schedule", folder, "schedule", self._said_by_run(run, "schedule"), needs)
+        yield self._unit("schedule", folder, "schedule", self._said_by_run(run, "schedule"), needs, reads=read)
 
     def _shown(self, run: Run) -> Iterator[Unit]:
         folder = f"{MULTI}/{run.name}"
@@ -369,24 +394,31 @@ class Units:
 
     def _spaces(self) -> Iterator[Unit]:
         for name, space in self.spaces.items():
-            yield from self._parts("explore", f"{SPACE}/{name}", "shards", space.shards, space.digest)
+            yield from self._parts("explore", f"{SPACE}/{name}", "shards", space, space.shards, space.digest)
             yield self._answer("answer", f"{SPACE}/{name}", space, [f"shards/{file}" for file in space.shards])
         for name, space in self.fronts.items():
-            yield from self._parts("family_costs", f"{FRONT}/{name}", "costs", space.parts, space.part_digest)
+            yield from self._parts("family_costs", f"{FRONT}/{name}", "costs", space, space.parts, space.part_digest)
             yield self._answer("front", f"{FRONT}/{name}", space, [f"costs/{file}" for file in space.parts])
 
     def _parts(
-        self, step: str, folder: str, place: str, files: Iterable[str], digest: Callable[[str], str]
+        self,
+        step: str,
+        folder: str,
+        place: str,
+        space: ExploredSpace,
+        files: Iterable[str],
+        digest: Callable[[str], str],
     ) -> Iterator[Unit]:
+        read = (space.file, *space.files)
         for file in files:
             part = file.removesuffix(".parquet")
             said = {"made_of": partial(digest, part)}
-            yield self._unit(step, folder, f"{place}/{part}", said, files=(f"{place}/{file}",))
+            yield self._unit(step, folder, f"{place}/{part}", said, files=(f"{place}/{file}",), reads=read)
 
     def _answer(self, step: str, folder: str, space: ExploredSpace, parts: Sequence[str]) -> Unit:
         needs = [f"{folder}/{part.removesuffix('.parquet')}" for part in parts]
         said = {"space": partial(input_digest, space.file)}
-        return self._unit(step, folder, step, said, needs, besides=("*.svg", "*.png"))
+        return self._unit(step, folder, step, said, needs, besides=("*.svg", "*.png"), reads=(space.file,))
 
     def _across(self) -> Iterator[Unit]:
         runs, reported = self.plan.runs, [run for run in self.plan.multi_runs if not run.base]
@@ -404,7 +436,7 @@ class Units:
             ("page", "page", [*results, *explained], STEPS["page"].writes),
             ("pareto", "pareto", results, ("pareto.csv", *figures)),
         ):
-            yield Unit(name, tuple(files), {"code": partial(self._code, step), **said}, tuple(needs))
+            yield Unit(name, tuple(files), {"code": partial(self._code, step), **said}, tuple(needs), step=step)
 
 
 def _everything(system: SystemFiles) -> list[str]:

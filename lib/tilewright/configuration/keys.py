@@ -149,6 +149,8 @@ class Stages:
     """The value of `pipeline` as JSON; '' for the default."""
     code: str = ""
     """Digest of the files of the stages that the user wrote; '' if there are none."""
+    files: tuple[str, ...] = ()
+    """These files, with those that they import."""
     exports: bool = False
     """True if a stage writes files into the folder of exports."""
 

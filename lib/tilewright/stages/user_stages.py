@@ -82,14 +82,21 @@ def _shown(path: Path, folder: Path) -> str:
 
 def digest_of_class(kind: type[Stage]) -> str | None:
     """Digest of the file of a stage and of every local file that it imports; None if its file is not known."""
+    files, folder = _files_of_class(kind)
+    return None if folder is None else _digest_of_files(files, folder)
+
+
+def _files_of_class(kind: type[Stage]) -> tuple[tuple[Path, ...], Path | None]:
+    """The file of a stage with the local files that it imports, and the folder to which they belong; none if it is not
+    known."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None:
-        return None
+        return (), None
     path = Path(file).resolve()
     for (folder, _), (_, module) in _loaded.items():
         if module.__name__ == kind.__module__ and path.is_relative_to(folder):
-            return _digest_of_files(local_files(path, folder), folder)
-    return _digest_of_files(local_files(path, path.parent), path.parent)
+            return local_files(path, folder), folder
+    return local_files(path, path.parent), path.parent
 
 
 def _digest_of_files(files: tuple[Path, ...], folder: Path) -> str:
@@ -261,6 +268,12 @@ def identity_of(stage: Stage) -> dict[str, Any]:
 def code_digests(stages: Iterable[Stage]) -> list[str | None]:
     """Digest of the code of each stage that a user wrote, those inside of stages included."""
     return [identity_of(stage)["code"] for stage in _all_of(stages) if not is_own(type(stage))]
+
+
+def code_files(stages: Iterable[Stage]) -> tuple[str, ...]:
+    """Files of the stages that the user wrote, those inside of stages and what they import included; sorted."""
+    kinds = {type(stage) for stage in _all_of(stages) if not is_own(type(stage))}
+    return tuple(sorted({str(file) for kind in kinds for file in _files_of_class(kind)[0]}))
 
 
 def is_identified(stage: Stage) -> bool:

@@ -31,6 +31,15 @@ def test_input_digest_is_of_what_yaml_says(tmp_path: Path) -> None:
     assert digest_of(path, "name: 'a'\nmemories: {x: '1', y: 2}\n") != first
 
 
+def test_input_digest_knows_keys_that_are_given_twice(tmp_path: Path) -> None:
+    """Summaries say so, with the line of the first."""
+    file, found = tmp_path / "core.yaml", set()
+    for text in ("a: 1\n", "a: 2\na: 1\n", "# words\na: 2\na: 1\n"):
+        file.write_text(text)
+        found.add(input_digest(file))
+    assert len(found) == 3
+
+
 def test_input_digest_of_broken_files(tmp_path: Path) -> None:
     """A file that is missing or not YAML has a digest too: the rule that reads it says what is wrong."""
     assert input_digest(tmp_path / "none.yaml") == "missing"

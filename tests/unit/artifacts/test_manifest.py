@@ -4,12 +4,14 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.artifacts.digests import digests_of_file
 from tilewright.artifacts.manifest import (
     UP_TO_DATE,
     Ledger,
@@ -177,12 +179,47 @@ def test_ages_of_orders(results: Path) -> None:
     assert len(seen) == 4
 
 
-def test_an_order_that_is_due_stays_as_it_is(results: Path) -> None:
-    """Jobs of a cluster read the plan again while others run: nothing changes under them."""
+def test_an_order_that_is_due_is_never_that_of_before(results: Path) -> None:
+    """Snakemake passes over a younger file with bytes that it has recorded: not even a lost or restored order may have
+    these."""
+    seen = set()
+    for _ in range(3):
+        order = ledger(results, {"first": "other"}).order("first")
+        seen.add(order.read_bytes())
+    order.unlink()
+    seen.add(ledger(results, {"first": "other"}).order("first").read_bytes())
+    assert len(seen) == 4
+
+
+def test_an_order_stays_as_it_is_for_jobs(results: Path) -> None:
+    """Jobs of a cluster plan the pipeline again while others run: nothing changes under them."""
     order = ledger(results, {"first": "other"}).order("first")
     before = order.read_bytes(), order.stat().st_mtime_ns
-    order = ledger(results, {"first": "other"}).order("first")
+    job = Ledger(results, ledger(results, {"first": "other"}).units, is_main=False)
+    assert job.order("first") == order
     assert (order.read_bytes(), order.stat().st_mtime_ns) == before
+
+
+@pytest.mark.parametrize(("text", "is_refused"), [("a: 2", True), ("# words\na: 1", False)])
+def test_what_changes_during_a_run_is_refused(results: Path, tmp_path: Path, text: str, is_refused: bool) -> None:
+    """A manifest would say that its files are made of what was there when the pipeline was planned."""
+    file = tmp_path / "said.yaml"
+    file.write_text("a: 1")
+    unit = Unit("read", ("read.txt",), {}, reads={str(file): lambda: digests_of_file(file)})
+    told = read_order(Ledger(results, {"read": unit}).order("read"))
+    (results / "read.txt").write_text("made")
+    file.write_text(text)
+    with pytest.raises(InputError, match="has changed since this run began") if is_refused else nullcontext():
+        told.record()
+    assert manifest_file(results, "read").exists() is not is_refused
+
+
+def test_code_that_changes_during_a_run_is_refused(results: Path) -> None:
+    """As files are."""
+    units = {"code": Unit("code", ("first.txt",), {"code": lambda: "of before"}, step="check")}
+    told = read_order(Ledger(results, units).order("code"))
+    with pytest.raises(InputError, match="has changed since this run began"):
+        told.record()
 
 
 def test_a_missing_file_fails_its_job(results: Path) -> None:
