@@ -1,7 +1,14 @@
 """What reruns after which change, and what does not."""
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
+from snakemake.exceptions import WorkflowError
+from tilewright.artifacts.folder_lock import take
+from tilewright.cli.main import main
 
 from tests.workflow.conftest import SINGLE_RULES, Project
 
@@ -87,3 +94,45 @@ def test_added_run_leaves_the_others(project: Project, edit: Edit) -> None:
     new = "runs:\n  mine: {workload: two_layers, hardware: wide, mapping: free, objective: energy}\nsweeps:"
     edit(path, "sweeps:", new)
     assert project.would_run() == sorted([*for_run("mine"), *ACROSS_RUNS])
+
+
+def test_orders_of_a_backup_are_not_taken_for_those_that_were_done(project: Project, edit: Edit) -> None:
+    """Results from before an edit and its run come back, with their orders: the edit is made again.
+
+    What Snakemake remembers is of the run; an order with the bytes of that would be passed over.
+    """
+    results, backup = project.root / "results", project.root / "backup"
+    shutil.copytree(results, backup)
+    edit(project.root / "config" / "hardware" / "narrow.yaml", "r_cost: 50", "r_cost: 51")
+    before = project.would_run()
+    project.run()
+    shutil.rmtree(results)
+    shutil.copytree(backup, results)
+    assert project.would_run() == before
+    shutil.rmtree(results / ".manifest")
+    assert {*before} < {*project.would_run()}
+
+
+def test_nobody_writes_orders_while_another_run_is_at_work(project: Project, edit: Edit) -> None:
+    """Its jobs would go by them; a dry run of an edited configuration is refused, too, with who is at work."""
+    edit(project.root / "config" / "config.yaml", "lpf_limit: 4", "lpf_limit: 3")
+    orders = {path: path.read_bytes() for path in (project.root / "results").rglob("*.due")}
+    with subprocess.Popen(["sleep", "600"]) as other:
+        take(project.root / "results", other.pid, "make run")
+        with pytest.raises(WorkflowError, match="another run is at work"):
+            project.would_run()
+        other.kill()
+    assert {path: path.read_bytes() for path in orders} == orders
+    assert project.would_run()
+
+
+def test_a_run_that_leaves_something_behind_an_edit_says_so(
+    project: Project, edit: Edit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last look of `make run` at its results."""
+    monkeypatch.chdir(project.root)
+    command = ["results", "config/config.yaml", "--report", "--complete"]
+    assert main(command) == 0
+    edit(project.root / "config" / "hardware" / "narrow.yaml", "r_cost: 50", "r_cost: 51")
+    assert main(command) == 2
+    assert "not up to date: what they are made of has changed during this run" in capsys.readouterr().err

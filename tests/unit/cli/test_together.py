@@ -1,0 +1,40 @@
+"""Units that jobs of the pipeline make: which of them get a manifest."""
+
+from pathlib import Path
+
+import pytest
+from tilewright.artifacts.manifest import Job, Ledger, Order, Unit, manifest_file, read_order
+from tilewright.cli.together import make, make_unit
+from tilewright.errors import InputError
+
+
+@pytest.fixture
+def order(tmp_path: Path) -> Order:
+    """The order of a unit of one file."""
+    unit = Unit("unit", ("file.txt",), {}, job=Job(("verb", "--option", "1"), str(tmp_path / "unit.log")))
+    return read_order(Ledger(tmp_path, {"unit": unit}).order("unit"))
+
+
+def written(order: Order, words: list[str]) -> int:
+    """A verb that writes the file of the unit."""
+    (order.results / "file.txt").write_text(" ".join(words))
+    return 0
+
+
+def test_further_words_of_a_rule_are_taken(order: Order) -> None:
+    """A rule may add what decides no result."""
+    assert make_unit(order, (*order.job.words, "--threads", "2"), lambda words: written(order, words)) == 0
+    assert manifest_file(order.results, "unit").exists()
+
+
+def test_words_of_another_plan_are_refused(order: Order) -> None:
+    """An order that was written from another configuration while the job waited would say what was not made."""
+    with pytest.raises(InputError, match="a configuration that has changed since this run began"):
+        make_unit(order, ("verb", "--option", "2"), lambda words: written(order, words))
+    assert not manifest_file(order.results, "unit").exists()
+
+
+def test_a_unit_without_its_file_fails_alone(order: Order) -> None:
+    """What is wrong stands in its log; others that share the job go on."""
+    assert make(order, order.job.words, lambda words: 0) == 2
+    assert "was not made" in Path(order.job.log).read_text()
