@@ -49,7 +49,7 @@ def make(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
             return make_unit(order, words, dispatch)
         except TilewrightError as error:
             for line in str(error).splitlines():
-                click.echo(f"error: {line}", err=True)
+                echo(f"error: {line}", err=True)
             return 2
 
 
