@@ -37,7 +37,7 @@ LANGUAGE_MODEL = "language_model"
 
 def content_digest(value: JsonValue) -> str:
     """Digest of a JSON value, in hexadecimal. The order of keys counts: in hardware files it has a meaning."""
-    return _hexadecimal(canonical_text(value).encode())
+    return digest_of_bytes(canonical_text(value).encode())
 
 
 def input_digest(path: Path | str) -> str:
@@ -95,7 +95,7 @@ def model_file(data: Any, file: Path) -> Path | None:
 
 def bytes_digest(path: Path | str) -> str:
     """Digest of the bytes of a file."""
-    return _hexadecimal(Path(path).read_bytes())
+    return digest_of_bytes(Path(path).read_bytes())
 
 
 def said_digest(value: Any) -> str:
@@ -125,7 +125,8 @@ def _plain(value: Any) -> JsonValue:
     return ["text", repr(value)]
 
 
-def _hexadecimal(data: bytes) -> str:
+def digest_of_bytes(data: bytes) -> str:
+    """Digest of bytes, in hexadecimal."""
     import hashlib  # here, because commands that digest nothing start faster without
 
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).hexdigest()

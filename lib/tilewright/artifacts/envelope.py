@@ -12,13 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from tilewright import __version__
 from tilewright.artifacts.codec import decode
-from tilewright.artifacts.digests import canonical_text, content_digest, document_text
+from tilewright.artifacts.digests import canonical_text, content_digest, digest_of_bytes, document_text
 from tilewright.artifacts.files import write_atomically
 from tilewright.artifacts.seals import (
     FILES_BESIDE,
     REMEDY,
     check_seal,
-    digest_of_bytes,
     is_sealed_document,
     is_sealed_line,
     read_bytes,

@@ -6,14 +6,13 @@ the archive. A sealed file with any bit changed is noticed when it is read, what
 Standard library only.
 """
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+from tilewright.artifacts.digests import DIGEST_BYTES, digest_of_bytes
 from tilewright.errors import ArtifactError, Problem
 
 REMEDY = "delete it and run again: it will be rebuilt"
-DIGEST_BYTES = 16
 FILES_BESIDE = "files"
 """In the provenance of an artifact: digests of other files that were written with it, by their names."""
 _DIGITS = 2 * DIGEST_BYTES
@@ -27,11 +26,6 @@ _ARCHIVE_END_BYTES = 22
 """The last record of an archive, without the comment that follows it."""
 _MOST_CHANGED = 2
 """Bytes in which the place of a seal may differ and still be taken for a damaged one."""
-
-
-def digest_of_bytes(content: bytes) -> str:
-    """Digest of bytes, in hexadecimal."""
-    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def sealed_document(text: str) -> bytes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tilewright.artifacts.digests import digest_of_bytes
 from tilewright.artifacts.envelope import is_artifact, read_artifact
 from tilewright.artifacts.manifest import files_digest, manifest_file, read_manifests
 from tilewright.artifacts.seals import (
@@ -18,7 +19,6 @@ from tilewright.artifacts.seals import (
     IS_SEALED,
     REMEDY,
     check_seal,
-    digest_of_bytes,
     is_sealed_line,
     may_have_been_sealed,
     read_bytes,

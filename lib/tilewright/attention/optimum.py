@@ -24,6 +24,7 @@ from tilewright.depth_first.tile_loops import ROUNDING
 from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.spatial_space import passes_of
 from tilewright.objectives import OBJECTIVES
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
@@ -80,11 +81,7 @@ def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
     sides = {name for name, _ in core.operational_array.dimensions}
     if {name for name, _ in given.spatial_mapping} != sides:
         return math.ceil(layer.mac_count / core.operational_array.unit_count)
-    lanes: dict[str, int] = {}
-    for _, factors in given.spatial_mapping:
-        for loop, factor in factors:
-            lanes[loop] = lanes.get(loop, 1) * factor
-    return math.prod(math.ceil(size / lanes.get(loop, 1)) for loop, size in layer.loop_sizes)
+    return passes_of(layer, given.spatial_mapping)
 
 
 @dataclass

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.allocation.options import AllocationOptions
+from tilewright.artifacts.digests import digest_of_bytes
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.artifacts.seals import FILES_BESIDE, digest_of_bytes
+from tilewright.artifacts.seals import FILES_BESIDE
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords

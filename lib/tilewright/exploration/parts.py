@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tilewright.artifacts.digests import DIGEST_BYTES, canonical_text, input_digest
+from tilewright.artifacts.digests import DIGEST_BYTES, canonical_text, digest_of_bytes, input_digest
 from tilewright.artifacts.envelope import provenance
 from tilewright.errors import InputError, Problem
 from tilewright.exploration.families import Families
@@ -96,12 +96,12 @@ class PartDigests:
         names = [network.name for network in space.networks]
         content = [COSTS_SCHEMA, self.made_of, space.name, space.base, axes, laws, constraints, names]
         text = json.dumps([*content, space.rows, space.row_names], default=str)
-        return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+        return digest_of_bytes(text.encode())
 
     def of(self, part: Part) -> str:
         """The digest of all that goes into a part."""
         text = canonical_text([self.said, part.first, part.end])
-        return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+        return digest_of_bytes(text.encode())
 
 
 SHARD_SCHEMA = "tilewright/space-shard"

@@ -4,7 +4,6 @@ files.
 `cn_graph.npz` has the columns, `cn_graph.json` layers, stacks and shapes.
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.columns import packed, unpacked
-from tilewright.artifacts.digests import DIGEST_BYTES, content_digest
+from tilewright.artifacts.digests import content_digest, digest_of_bytes
 from tilewright.artifacts.envelope import read_object, write_document
 from tilewright.artifacts.files import write_atomically
 from tilewright.artifacts.seals import REMEDY
@@ -215,7 +214,8 @@ def cn_graph_digest(graph: CnGraph) -> str:
 def _files_of(graph: CnGraph) -> tuple[Any, bytes]:
     """The payload of the description, and the columns."""
     content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
-    return encode(_Description(**{name: getattr(graph, name) for name in _FIELDS}, columns=_digest(content))), content
+    fields = {name: getattr(graph, name) for name in _FIELDS}
+    return encode(_Description(**fields, columns=digest_of_bytes(content))), content
 
 
 def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:
@@ -225,13 +225,9 @@ def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:
         content = Path(npz_path).read_bytes()
     except OSError as error:
         raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(npz_path))]) from error
-    if _digest(content) != description.columns:
+    if digest_of_bytes(content) != description.columns:
         message = f"artifact is damaged, or not of the graph that {json_path} describes; {REMEDY}"
         raise ArtifactError([Problem(message, str(npz_path))])
     arrays = unpacked(content, npz_path)
     columns: dict[str, Any] = {name: arrays[name] for name in COLUMNS}
     return CnGraph(**{name: getattr(description, name) for name in _FIELDS}, **columns)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
