@@ -5,6 +5,7 @@ import csv
 import html.parser
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,8 @@ def test_markdown_has_no_markup() -> None:
     """A name ends no cell and begins no code, link or element; a cell with markup of ours keeps it."""
     assert harmless.markdown("a|b`c`[x](y)<br>\\\n&") == "a\\|b\\`c\\`\\[x\\](y)&lt;br&gt;\\\\\\\\n&amp;"
     assert harmless.markdown("`a | b`", is_marked=True) == "`a \\| b`"
+    row = f"| {harmless.markdown('a|b')} | {harmless.markdown('`a', is_marked=True)} |"
+    assert len(re.split(r"(?<!\\)\|", row)) == 4
 
 
 @pytest.mark.parametrize("name", [*FORMULAS, *ORDINARY, *(f"a{control}é{control}" for control in CONTROLS[1:-1])])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.harmless import terminal_lines
+from tilewright.harmless import terminal, terminal_lines
 from tilewright.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SPACE, SUMMARY
 from tilewright.unused import UNUSED, capped
 
@@ -172,7 +172,7 @@ MOST_DAMAGED = 10
 
 def damage_lines(files: Sequence[str]) -> list[str]:
     """What is said of files with other bytes than were written, or that are gone, before they are made again."""
-    lines = [f"{file}: not the bytes that were written, it is made again" for file in files[:MOST_DAMAGED]]
+    lines = [terminal(f"{file}: not the bytes that were written, it is made again") for file in files[:MOST_DAMAGED]]
     rest = len(files) - MOST_DAMAGED
     return [*lines, f"so are {_count(rest, 'further file')}"] if rest > 0 else lines
 

@@ -23,6 +23,7 @@ from tilewright.artifacts.seals import REMEDY
 from tilewright.errors import ArtifactError, Problem
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.tiling import LayerTiling
+from tilewright.harmless import terminal
 from tilewright.workload.layer import Layer
 
 ORDERING = -1
@@ -157,7 +158,7 @@ class CnGraph(_Described):
     def __repr__(self) -> str:
         stacks = f"{len(self.stacks)} stack{'s' * (len(self.stacks) != 1)}"
         counts = f"{self.cn_count:,} nodes of {len(self.layers)} layers in {stacks}"
-        return f"<{self.network}: {counts}, {len(self.edge_source):,} edges>"
+        return terminal(f"<{self.network}: {counts}, {len(self.edge_source):,} edges>")
 
     @property
     def cn_count(self) -> int:

@@ -12,6 +12,7 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, PortRecord
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Core
+from tilewright.harmless import terminal
 from tilewright.report.array_use import ArrayUses
 from tilewright.report.pareto import Candidate
 from tilewright.report.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
@@ -119,7 +120,9 @@ class Bottlenecks:
         limit, named = self.network_limit, ""
         if limit is not None:
             named = f"; limited by {self.limited_by()}"
-        return f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):,.0f} cycles{named}>"
+        return terminal(
+            f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):,.0f} cycles{named}>"
+        )
 
     def _repr_html_(self) -> str:
         return shown_html(repr(self)[1:-1], share_table(self))

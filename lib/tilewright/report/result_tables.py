@@ -7,6 +7,8 @@ asked for: commands that make a result start without it.
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tilewright.harmless import terminal
+
 if TYPE_CHECKING:
     import pandas
 
@@ -84,7 +86,7 @@ class OneCoreTables:
 
         said = self.summary
         counts = f"{said['layers']} layers, {said['distinct_layers']} distinct"
-        return f"<{said['workload']} on {said['core']}: {counts}; {totals_text(said)} ({said['model']})>"
+        return terminal(f"<{said['workload']} on {said['core']}: {counts}; {totals_text(said)} ({said['model']})>")
 
     def _repr_html_(self) -> str:
         from tilewright.report.shown import shown_html

@@ -22,6 +22,7 @@ from tilewright.artifacts.envelope import SCHEMA_VERSIONS
 from tilewright.artifacts.files import write_atomically
 from tilewright.artifacts.seals import REMEDY
 from tilewright.errors import ArtifactError, InputError, Problem
+from tilewright.harmless import terminal
 from tilewright.scheduling.assembly import AssembledProblem, SystemNames
 from tilewright.scheduling.energy_terms import (
     ON_CORE,
@@ -172,7 +173,9 @@ class ScheduleArtifact:
     def __repr__(self) -> str:
         names, found = self.names, self.schedule
         counts = f"{self.graph.node_count:,} nodes, {len(found.transfers):,} transfers"
-        return f"<schedule of {names.network} on {names.accelerator}: {counts}, {found.latency_cycles:,} cycles>"
+        return terminal(
+            f"<schedule of {names.network} on {names.accelerator}: {counts}, {found.latency_cycles:,} cycles>"
+        )
 
     @property
     def system(self) -> CoreSystem:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tilewright.harmless import terminal
 from tilewright.scheduling.result import ScheduleArtifact
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class SeveralCoresTables:
 
         names, summary = self.artifact.names, self.summary
         counts = f"{len(names.layer_names)} layers, {self.artifact.graph.node_count:,} nodes"
-        return f"<{names.network} on {names.accelerator}: {counts}; {totals_text(summary)}>"
+        return terminal(f"<{names.network} on {names.accelerator}: {counts}; {totals_text(summary)}>")
 
     def _repr_html_(self) -> str:
         from tilewright.report.shown import shown_html

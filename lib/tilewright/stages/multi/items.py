@@ -16,6 +16,7 @@ from tilewright.artifacts.envelope import is_artifact
 from tilewright.artifacts.files import file_of
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
+from tilewright.harmless import terminal
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.runnable import UncostedWork, coverage_of, unmodelled_work
 from tilewright.mapping.source import given_mapping
@@ -158,7 +159,7 @@ class CnProblem:
         return self.core_files or tuple(self.descriptions.accelerator.distinct_cores)
 
     def __repr__(self) -> str:
-        return f"<to be costed on {', '.join(self.wanted_core_files)}: {self.graph!r}>"
+        return terminal(f"<to be costed on {', '.join(self.wanted_core_files)}: {self.graph!r}>")
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,4 +177,4 @@ class CostedCnProblem:
     says so."""
 
     def __repr__(self) -> str:
-        return f"<costed on {', '.join(self.costs)}: {self.graph!r}>"
+        return terminal(f"<costed on {', '.join(self.costs)}: {self.graph!r}>")
