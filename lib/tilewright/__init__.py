@@ -62,6 +62,7 @@ _HOMES = {
     "tilewright.cli.explore": ("explore",),
     "tilewright.cli.front": ("front",),
     "tilewright.cli.certify": ("certify",),
+    "tilewright.cli.audit": ("audit",),
     "tilewright.cli.vary": ("vary",),
     "tilewright.cli.export": ("export",),
     "tilewright.cli.costs": ("costs",),

@@ -461,6 +461,21 @@ def attention(
     temporal_mapping_type: _Literal['uneven', 'even'] = ...,
     lpf_limit: int | None = ...,
 ) -> tuple[_Optimum, ...]: ...
+def audit(
+    folder: _FilePath,
+    share: str | float = ...,
+    seed: int = ...,
+    hardware: _FilePath | None = ...,
+    workload: _FilePath | None = ...,
+    mapping: _FilePath | None = ...,
+    space: _FilePath | None = ...,
+    network_options: _NetworkOptions | None = ...,
+    *,
+    dims: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
+    branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
+    precision: _Literal['assumed', 'file'] | None = ...,
+) -> dict[str, _Any]: ...
 def export(
     run: _FilePath,
     form: str = ...,

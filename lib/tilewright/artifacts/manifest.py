@@ -136,6 +136,12 @@ def read_manifests(results: Path) -> Iterator[tuple[str, Manifest | None]]:
 _CHANGED = "has changed since this run began; run it again"
 
 
+def results_above(folder: Path) -> Path | None:
+    """The folder of results that a folder is, or is a part of: the nearest with manifests; None where none has any."""
+    places = (folder, *folder.parents, *folder.absolute().parents)
+    return next((place for place in places if (place / FOLDER).is_dir()), None)
+
+
 class Order(NamedTuple):
     """What a job is told about the unit that it makes."""
 

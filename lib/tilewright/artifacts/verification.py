@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tilewright.artifacts.digests import digest_of_bytes
 from tilewright.artifacts.envelope import is_artifact, read_artifact
-from tilewright.artifacts.manifest import files_digest, manifest_file, read_manifests
+from tilewright.artifacts.manifest import FOLDER, files_digest, manifest_file, read_manifests, results_above
 from tilewright.artifacts.seals import (
     FILES_BESIDE,
     IS_SEALED,
@@ -51,12 +51,39 @@ class Verified:
 
 def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified:
     """Read every file in a folder that has a digest, or those of `paths`, and compare."""
+    sealed = _with_seals(folder, folder.rglob("*") if paths is None else paths)
+    return _together(sealed, _compared_with_manifests(folder))
+
+
+def verify_part(folder: Path) -> Verified:
+    """The same for what may be a part of a folder of results, or hold several: its files are compared with the
+    manifests of the results that it is a part of, and of those below it."""
+    above = results_above(folder)
+    roots = [place.parent for place in sorted(folder.rglob(FOLDER)) if place.is_dir() and place.parent != above]
+    compared = [pair for root in roots for pair in _compared_with_manifests(root)]
+    if above is not None:
+        compared += _compared_with_manifests(above, folder)
+    return _together(_with_seals(above or folder, folder.rglob("*")), compared)
+
+
+def _together(sealed: Verified, compared: Iterable[tuple[Path, Problem | None]]) -> Verified:
+    """What was found of seals with what was found of manifests."""
+    files, problems = [*sealed.files], dict(sealed.problems)
+    for path, problem in compared:
+        files.append(path)
+        if problem:
+            problems.setdefault(path, problem)
+    return Verified(tuple(sorted(set(files))), dict(sorted(problems.items())))
+
+
+def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
+    """What is found of the files at some paths below a folder of results that have a seal, or lie beside one."""
     files: list[Path] = []
     problems: dict[Path, Problem] = {}
-    for path in sorted(folder.rglob("*") if paths is None else paths):
+    for path in sorted(paths):
         if path.suffix not in IS_SEALED or not path.is_file() or path.name.startswith("."):
             continue
-        name = path.relative_to(folder).as_posix()
+        name = path.absolute().relative_to(folder.absolute()).as_posix()
         try:
             if not _verify_file(path, name):
                 continue
@@ -67,28 +94,31 @@ def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified
         except ArtifactError as error:
             files.append(path)
             problems[path] = error.problems[0]
-    for path, problem in _compared_with_manifests(folder):
-        files.append(path)
-        if problem:
-            problems.setdefault(path, problem)
-    return Verified(tuple(sorted(set(files))), dict(sorted(problems.items())))
+    return Verified(tuple(files), problems)
 
 
-def _compared_with_manifests(folder: Path) -> Iterator[tuple[Path, Problem | None]]:
-    """The manifests of units and all files that they name, each with what is wrong with it.
+def _compared_with_manifests(folder: Path, part: Path | None = None) -> Iterator[tuple[Path, Problem | None]]:
+    """The manifests of units and all files that they name, or those in a `part` of the folder, each with what is wrong
+    with it.
 
     Files that are gone are left out, since the next run makes them.
     """
     for unit, manifest in read_manifests(folder):
         if manifest is None:
+            if part is not None and not _is_within(folder / unit, part):
+                continue
             path = manifest_file(folder, unit)
             yield path, Problem(f"manifest is damaged; {REMEDY}", str(path))
             continue
         for name, digest in manifest.files.items():
             path = folder / name
-            if path.exists():
+            if path.exists() and (part is None or _is_within(path, part)):
                 is_intact = files_digest(path) == digest
                 yield path, None if is_intact else Problem(f"is not what its job wrote; {REMEDY}", str(path))
+
+
+def _is_within(path: Path, part: Path) -> bool:
+    return path.absolute().is_relative_to(part.absolute())
 
 
 def _verify_file(path: Path, name: str) -> bool:

@@ -143,7 +143,7 @@ def _allocated(
 
     told = Problems()
     asked, chosen = told.attempt(search), told.attempt(settings)
-    stages = told.attempt(_stages, pipeline, asked, chosen, exports) if asked and chosen else None
+    stages = told.attempt(stages_of_search, pipeline, asked, chosen, exports) if asked and chosen else None
     inputs = told.attempt(read_inputs, given, cns, costs, prefetched(chosen, pipeline))
     told.finish()
     assert asked is not None
@@ -165,18 +165,23 @@ def _allocated(
 def _write(folder: Path, found: "MultiCoreResult", made_by: dict[str, Any]) -> None:
     from tilewright.allocation.result import SCHEMA
 
-    texts = {
-        GENERATIONS: _csv_of_generations(found.allocation),
-        PARETO: _csv_of_front(found.document),
-        FIXED_MAPPING: found.mapping_text(),
-    }
+    texts = texts_of(found)
     for name, text in texts.items():
         write_atomically(folder / name, text)
     beside = {name: digest_of_bytes(text.encode()) for name, text in texts.items()}
     write_document(folder / ALLOCATION, SCHEMA, found.document, {**made_by, FILES_BESIDE: beside})
 
 
-def _stages(
+def texts_of(found: "MultiCoreResult") -> dict[str, str]:
+    """The files beside the allocation, by name."""
+    return {
+        GENERATIONS: _csv_of_generations(found.allocation),
+        PARETO: _csv_of_front(found.document),
+        FIXED_MAPPING: found.mapping_text(),
+    }
+
+
+def stages_of_search(
     pipeline: PipelineSource, search: AllocationOptions, settings: ScheduleSettings, exports: Path | None
 ) -> "Slice":
     """The stages that search. Raises InputError where one of them writes files and there is no folder for them."""

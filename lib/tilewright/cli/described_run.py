@@ -6,6 +6,7 @@ A description is that of the run if its digest stands in the provenance of the r
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,11 @@ class DescribedRun:
         beside = self._beside(WORKLOAD, lambda path: network_digest(read_parsed(path), core))
         return beside or self._first(WORKLOAD, self._named_networks(), digest_of)
 
+    def system_network(self, options: NetworkOptions) -> Path | None:
+        """The same of a run on several cores, which has all layers of its network."""
+        digest_of = partial(system_network_digest, options=options)
+        return self.artifact(WORKLOAD) or self._first(WORKLOAD, self._named_networks(), digest_of)
+
     def not_found(self, found: Mapping[str, object]) -> list[Problem]:
         """What to name of the descriptions that were not found: kind -> what was found of it.
 
@@ -139,6 +145,14 @@ def network_digest(network: Workload, core: Core) -> str:
     from tilewright.mapping.runnable import restrict_to_core, without_layers_left_out
 
     return content_digest(encode(without_layers_left_out(restrict_to_core(network, core)[0])))
+
+
+def system_network_digest(path: Path, options: NetworkOptions) -> str:
+    """The digest of the network in a file as a run on several cores has it. Raises InputError."""
+    from tilewright.stages.multi.items import MODEL
+    from tilewright.workload.source import parse_workload
+
+    return content_digest(encode(parse_workload(path, MODEL, options=options)))
 
 
 def hardware_digest(path: Path) -> str:

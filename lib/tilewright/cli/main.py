@@ -58,6 +58,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "explore": ("tilewright.cli.explore", "What all designs of a space cost, and which no other beats."),
     "front": ("tilewright.cli.front", "The complete Pareto fronts of a space, with a certificate."),
     "certify": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
+    "audit": ("tilewright.cli.audit", "Make a random share of results again, and compare bit by bit."),
     "vary": ("tilewright.cli.vary", "Hardware files that differ from one in named ways."),
     "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
     "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),

@@ -151,7 +151,7 @@ def _mapped(
     from tilewright.stages.notices import lanes_notices, written_files
 
     chosen = options()
-    stages = _pipeline(pipeline, chosen, given.workload)
+    stages = pipeline_of(pipeline, chosen, given.workload)
     if stages.exports and exports is None:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
     told, repeated = written_files(written)
@@ -180,7 +180,7 @@ def _mapped(
     return mapped
 
 
-def _pipeline(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":
+def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":
     """The pipeline that is given; parsers of descriptions of layers and of networks differ."""
     from tilewright.stages.pipeline import Pipeline
     from tilewright.workload.source import LAYERS as LAYER_LIST
@@ -196,19 +196,28 @@ def _pipeline(given: "PipelineSource | Pipeline", options: SearchOptions, worklo
 
 def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> dict[str, Any]:
     """Where the results come from; a pipeline of the user's is told stage by stage."""
+    told = encode(options)
+    if given:
+        told["pipeline"] = stated_pipeline(stages)
+    return provenance("map", input_digests(problem), told)
+
+
+def input_digests(problem: "NetworkProblem") -> dict[str, str]:
+    """Digests of the descriptions of a run, for provenance."""
     from tilewright.mapping.runnable import without_layers_left_out
 
-    inputs = {
+    return {
         "hardware": content_digest(encode(problem.accelerator)),
         "workload": content_digest(encode(without_layers_left_out(problem.workload))),
         "mapping": content_digest(encode(problem.mapping)),
     }
-    told = encode(options)
-    if given:
-        from tilewright.stages.user_stages import identity_of
 
-        told["pipeline"] = [identity_of(stage) for stage in stages.search().stages]
-    return provenance("map", inputs, told)
+
+def stated_pipeline(stages: "Pipeline") -> list[dict[str, Any]]:
+    """The stages that map, with parameters and digests of a user's code, for provenance."""
+    from tilewright.stages.user_stages import identity_of
+
+    return [identity_of(stage) for stage in stages.search().stages]
 
 
 def write_run(directory: Path, mapped: "MappedWorkload", made_by: dict[str, Any]) -> None:

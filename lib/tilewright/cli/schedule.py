@@ -83,7 +83,7 @@ def command(
 
     given = Descriptions(hardware, workload, mapping, network_options)
     folders = baseline, given_plan(), output
-    made = _scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, echo_notices)
+    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, echo_notices)
     if as_json:
         echo_json(made.summary)
     else:
@@ -121,7 +121,7 @@ def schedule(
     given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
     base, planned, folder = (None if one is None else Path(one) for one in (baseline, plan, output))
     folders = base, planned, folder
-    made = _scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, lambda notices: None)
+    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, lambda notices: None)
     return made.result
 
 
@@ -170,7 +170,7 @@ class _Allocation:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scheduled:
+class Scheduled:
     """A schedule with what its summary tells."""
 
     result: "MultiCoreResult"
@@ -194,7 +194,7 @@ class _Scheduled:
         return summary
 
 
-def _scheduled(
+def scheduled(
     given: "Descriptions | None",
     cns: "FilePath | CnProblem | None",
     costs: "FilePath | CostedCnProblem",
@@ -206,7 +206,7 @@ def _scheduled(
     settings: Given[ScheduleSettings],
     pipeline: PipelineSource,
     tell: Callable[[Sequence[str]], None],
-) -> _Scheduled:
+) -> Scheduled:
     """The schedule, written if there is an `output`. Raises InputError with everything that is wrong."""
     from tempfile import TemporaryDirectory  # here, because --help starts faster without
 
@@ -249,14 +249,14 @@ def _scheduled(
     fixed = in_place_of_search(stages, known.genome, chosen)
     with TemporaryDirectory() as exports:  # files that stages write are those of the search, and were written there
         result = fixed.result(inputs, MultiCoreResult, Control(exports=Path(exports)))
-    made = _Scheduled(result, objective, known, other_settings, documents)
+    made = Scheduled(result, objective, known, other_settings, documents)
     if output:
         stated = stages.stated({}, **chosen.stated(), objective=objective)
         _write(output, made, provenance("schedule", digests | known.digest, stated))
     return made
 
 
-def _write(folder: Path, made: _Scheduled, made_by: Document) -> None:
+def _write(folder: Path, made: Scheduled, made_by: Document) -> None:
     from tilewright.report.multi.summary import SCHEMA
     from tilewright.scheduling.result import write_schedule
 

@@ -76,15 +76,18 @@ def check_space(space: Space) -> None:
 
 
 class PartDigests:
-    """Digests of parts: of the whole space, which is read once, and of the families of the part."""
+    """Digests of parts: of the whole space, which is read once, and of the families of the part.
 
-    def __init__(self, space: Space) -> None:
-        self.space = space
+    `told` is the provenance that a file has, in place of what parts would be made of now.
+    """
+
+    def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
+        self.space, self._told = space, told
 
     @cached_property
     def made_of(self) -> dict[str, Any]:
         """Provenance of every part."""
-        return made_of(self.space, STEP)
+        return made_of(self.space, STEP) if self._told is None else self._told
 
     @cached_property
     def said(self) -> str:
@@ -117,15 +120,18 @@ def shards_of(space: Space) -> tuple[Part, ...]:
 
 
 class ShardDigests:
-    """Digests of shards: what does not depend on the design is read once."""
+    """Digests of shards: what does not depend on the design is read once.
 
-    def __init__(self, space: Space) -> None:
-        self.space = space
+    `told` is the provenance that a file has, in place of what shards would be made of now.
+    """
+
+    def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
+        self.space, self._told = space, told
 
     @cached_property
     def made_of(self) -> dict[str, Any]:
         """Provenance of every shard."""
-        return made_of(self.space, STEP_OF[self.space.is_of_systems])
+        return made_of(self.space, STEP_OF[self.space.is_of_systems]) if self._told is None else self._told
 
     def of(self, shard: Part) -> str:
         """The digest of all that goes into a shard."""

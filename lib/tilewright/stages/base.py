@@ -186,6 +186,8 @@ class Control:
     """To be told of loop orders that were looked at."""
     stop: threading.Event | None = None
     """Set when the search is to end."""
+    layers: frozenset[str] | None = None
+    """Names of layers: of a network only the problems that one of them poses are mapped; None: all."""
 
 
 def _the_item(item: Any) -> Iterable[Any]:

@@ -1,7 +1,8 @@
 """Running pipelines: a layer, a network, or a network from descriptions."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ from tilewright.mapping.memory_reach import core_for
 from tilewright.search.evaluate import with_reach
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store
-from tilewright.stages.base import Control, Rest, Stage
+from tilewright.search.summary import one_a_layer
+from tilewright.stages.base import Control, Rest, Stage, is_own
 from tilewright.stages.descriptions import Descriptions, NetworkProblem, of_core
 from tilewright.stages.items import LayerProblem, LayerRecord, MappedWorkload
 from tilewright.stages.layers import search_layer
 from tilewright.stages.pipeline import Pipeline
-from tilewright.stages.reductions import summed
+from tilewright.stages.reductions import Sum, summed
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.source import LAYERS, kind_of_source
@@ -103,6 +105,37 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
     if networks:
         return networks[0]
     return summed(problem, (result for result in results if isinstance(result, LayerRecord)), search.stages)
+
+
+def map_some_layers(
+    problem: NetworkProblem, pipeline: Pipeline, layers: Iterable[str], control: Control | None = None
+) -> tuple[LayerRecord, ...]:
+    """The records of some layers of a network, given by name, as `map_problem` makes them among those of all layers.
+
+    Stages of a user's above Workload may look at all records, and then all layers are mapped. Raises MappingError
+    naming every one of them that fits in no way.
+    """
+    stages = pipeline.search().stages
+    above = stages[: next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)]
+    wanted = frozenset(layers)
+    is_plain = all(is_own(type(stage)) for stage in above)
+    below = tuple(stage for stage in stages if not isinstance(stage, Sum)) if is_plain else stages
+    control = replace(control or Control(), layers=wanted if is_plain else None)
+    found = list(_flat(Pipeline(below).run(problem, control)))
+    records = [one for result in found for one in (result.records if isinstance(result, MappedWorkload) else (result,))]
+    return tuple(record for record in one_a_layer(records) if not wanted.isdisjoint(record.names))
+
+
+def sums_up_plainly(pipeline: Pipeline) -> bool:
+    """Whether the totals of a network are those of `summed_again`, and not of a stage of a user's."""
+    return all(isinstance(one, Sum) for one in pipeline.stages if issubclass(one.returns, MappedWorkload))
+
+
+def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[LayerRecord]) -> MappedWorkload:
+    """The totals that `map_problem` makes of the records of all layers."""
+    stages = pipeline.search().stages
+    place = next((i for i, stage in enumerate(stages) if isinstance(stage, Sum)), -1)
+    return summed(problem, records, stages[place + 1 :])
 
 
 def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:

@@ -82,6 +82,8 @@ class Workload(Goal, Stage):
         observers, search = _split(rest)
         wanted = any(stage.observes for stage in observers.stages)
         tasks = _distinct_problems(item, search, "" if _is_reduced(search) else self.objective)
+        if (wanted_layers := rest.control.layers) is not None:
+            tasks = [task for task in tasks if not wanted_layers.isdisjoint(task.problem.names)]
         title, tell = f"{item.workload.name} on {item.core.name}", _telling(item, search)
         layers = LayerSearch(title, search, tell, objective=self.objective, all_of_them=wanted)
         layers.run(tasks)

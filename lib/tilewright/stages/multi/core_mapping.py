@@ -4,7 +4,7 @@ mappings that they may get there.
 Those are of the mapping file, of the core's own dataflows, or searched.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, nearest_name
@@ -92,14 +92,15 @@ def map_core(
     stages: Sequence[Stage] | None = None,
     needs: Sequence[Mapping[str, int]] | None = None,
     known: KnownRows | None = None,
+    only: Collection[int] | None = None,
 ) -> tuple[CoreCostRow, ...]:
     """The rows of one core for all cost classes of a graph, in order.
 
     `core_file_name` is a key of `accelerator.distinct_cores`. A class that the core cannot run is a row with a reason.
     `on_found` is told each mapping that was searched; when interrupted, those stay in `store`. `stages` search a CN
     instead of the stages below Workload in the default pipeline. `needs` are those of `class_needs`, which several
-    cores can share. A class whose row is in `known` is not mapped; rows that are new are put there. Raises InputError
-    for an unknown core.
+    cores can share. A class whose row is in `known` is not mapped; rows that are new are put there. `only` are numbers
+    of classes that alone get rows; None: all. Raises InputError for an unknown core.
     """
     system = _system(accelerator, core_file_name)
     classes = cost_classes(graph, workload, mapping)
@@ -109,7 +110,8 @@ def map_core(
     known = {} if known is None else known
     kinds = _kinds_of_layers(graph, workload, mapping)
     keys = [_row_key(core_file_name, graph, *one, kinds) for one in zip(classes.classes, needs, strict=True)]
-    places = [place for place, key in enumerate(keys) if key not in known]
+    wanted_places = range(len(keys)) if only is None else sorted(only)
+    places = [place for place in wanted_places if keys[place] not in known]
     if places:
         identity = SearchIdentity(search.stages)
         missing = CostClasses(tuple(classes.classes[at] for at in places), classes.of_cn)
@@ -130,8 +132,8 @@ def map_core(
         layers.run(_tasks(plans, layers))
         known.update({keys[at]: _row(at, plan, layers, goal) for plan, at in zip(plans, places, strict=True)})
     return tuple(
-        described(known[key], number, cost_class, graph.shapes[cost_class.shape])
-        for number, (key, cost_class) in enumerate(zip(keys, classes.classes, strict=True))
+        described(known[keys[place]], place, classes.classes[place], graph.shapes[classes.classes[place].shape])
+        for place in wanted_places
     )
 
 

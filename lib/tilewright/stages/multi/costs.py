@@ -1,7 +1,7 @@
 """IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core;
 and which lanes they do not get there."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -99,12 +99,21 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         given = item.descriptions
         # What CNs keep on a core is the same on all of them.
         needs = class_needs(item.graph, given.workload, cost_classes(item.graph, given.workload, given.mapping))
-        costs = {name: self._rows(item, name, needs, rest.control) for name in item.wanted_core_files}
+        costs = {name: self.rows(item, name, rest.control, needs) for name in item.wanted_core_files}
         yield from rest(CostedCnProblem(given, item.graph, costs))
 
-    def _rows(
-        self, item: CnProblem, core_file_name: str, needs: Sequence[Mapping[str, int]], control: Control
+    def rows(
+        self,
+        item: CnProblem,
+        core_file_name: str,
+        control: Control,
+        needs: Sequence[Mapping[str, int]] | None = None,
+        only: Collection[int] | None = None,
     ) -> tuple[CoreCostRow, ...]:
+        """The rows of a core file for the classes of CNs, or for `only` those of these numbers.
+
+        `needs` are those of `class_needs`, where they are known. Raises InputError for an unknown core.
+        """
         given = item.descriptions
         return map_core(
             item.graph,
@@ -119,6 +128,7 @@ class IntraCoreMapping(CnSearchOptions, Stage):
             on_found=_telling(control),
             stages=self.inner(),
             needs=needs,
+            only=only,
         )
 
 

@@ -1,0 +1,246 @@
+"""`tilewright audit`: a random share of the results in a folder, made again and compared bit by bit."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tilewright.artifacts.files import FilePath
+from tilewright.cli.auditing.inputs import Given
+from tilewright.cli.auditing.items import (
+    PLURALS,
+    Item,
+    LeftOut,
+    Made,
+    NotAudited,
+    drawn,
+    read_share,
+    share_text,
+    value_text,
+)
+from tilewright.cli.folder_kinds import said_of_folder
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
+from tilewright.errors import ArtifactError, InputError, Problem, some_of
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.cli.auditing.items import Audited
+
+SHARE = "1%"
+SEED = 0
+MOST_TOLD = 10
+"""Differences of one result, and results left out, that are told of without -v."""
+
+
+@click.command()
+@click.argument("folder", type=FILE)
+@click.option("--share", default=SHARE, show_default=True, metavar="SHARE", help="How much of it: 1%, 0.01 or 100%.")
+@click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="Which results these are.")
+@click.option("--hardware", type=FILE, help="What a run was made of, where it is not found: hardware,")
+@click.option("--workload", type=FILE, help="network")
+@click.option("--mapping", type=FILE, help="and mapping file.")
+@click.option("--space", type=FILE, help="The file of a space of designs, where it is not found.")
+@network_options
+@common_options
+def command(
+    folder: Path,
+    share: str,
+    seed: int,
+    hardware: Path | None,
+    workload: Path | None,
+    mapping: Path | None,
+    space: Path | None,
+    network_options: NetworkOptions,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Make a random share of the layers, computation nodes and designs in FOLDER again, and compare bit by bit.
+
+    FOLDER is what a verb wrote, or holds such folders. All its files are verified first. Nothing is written there, and
+    no earlier result is read. Prints a sentence to quote; the exit code is 1 if a value is another one.
+
+    Example: tilewright audit results --share 1% --seed 7
+    """
+    files = {"hardware": hardware, "workload": workload, "mapping": mapping}
+    found = _audited(folder, share, seed, Given(files, space, network_options), show_progress=not as_json)
+    if as_json:
+        echo_json(found.as_dict())
+    else:
+        echo_notices(found.notes)
+        click.echo("\n".join([*found.lines(None if verbose else MOST_TOLD), found.sentence]))
+    if found.different:
+        raise click.exceptions.Exit(1)
+
+
+@network_keywords
+def audit(
+    folder: FilePath,
+    share: str | float = SHARE,
+    seed: int = SEED,
+    hardware: FilePath | None = None,
+    workload: FilePath | None = None,
+    mapping: FilePath | None = None,
+    space: FilePath | None = None,
+    network_options: NetworkOptions | None = None,
+) -> dict[str, Any]:
+    """A random share of the results in a folder, made again and compared bit by bit, as the verb does.
+
+    `sentence` says what was found; `differences` has a row for each value that is another one, `left_out` for each
+    result that a time budget ended, `not_audited` for what cannot be made again, `notes` what is to be known of it.
+    Raises InputError for a folder without results, for a wrong share, and where nothing can be made again;
+    ArtifactError for damaged files.
+    """
+    given = {"hardware": hardware, "workload": workload, "mapping": mapping}
+    files = {kind: None if file is None else Path(file) for kind, file in given.items()}
+    options = network_options or NetworkOptions()
+    return _audited(Path(folder), share, seed, Given(files, None if space is None else Path(space), options)).as_dict()
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was made again of a folder, and what came of it."""
+
+    folder: Path
+    share: Fraction
+    seed: int
+    items: Sequence[Item]
+    """All that could be drawn."""
+    made: Sequence[Made]
+    """What was drawn and compared."""
+    left_out: Sequence[LeftOut]
+    not_audited: Sequence[NotAudited]
+    notes: Sequence[str]
+
+    @property
+    def different(self) -> list[Made]:
+        """Those with a value that is another one."""
+        return [made for made in self.made if made.differences]
+
+    @property
+    def sentence(self) -> str:
+        """What was made again and what came of it, to be quoted."""
+        kinds = _joined([words for kind, words in PLURALS.items() if any(item.kind == kind for item in self.items)])
+        how = f"{share_text(self.share)}, seed {self.seed}"
+        verb = "was" if len(self.made) == 1 else "were"
+        head = f"{len(self.made):,} of {len(self.items):,} {kinds} ({how}) of {self.folder} {verb} made again"
+        return "; ".join([f"{head}: {self._outcome}", *self._exceptions()]) + "."
+
+    @property
+    def _outcome(self) -> str:
+        if not self.different:
+            return f"{'all ' if len(self.made) > 1 else ''}equal, bit by bit"
+        names = some_of([str(made.item) for made in self.different])
+        equal = len(self.made) - len(self.different)
+        return f"{len(self.different):,} different ({names}), {equal:,} equal, bit by bit"
+
+    def _exceptions(self) -> Iterator[str]:
+        """What the result says nothing of, and what else a reader has to know."""
+        if self.left_out:
+            counts = Counter(left.item.kind for left in self.left_out)
+            told = _joined([_several(counts[kind], kind, PLURALS[kind]) for kind in PLURALS if counts[kind]])
+            is_one = len(self.left_out) == 1
+            yield f"{told} whose search a time budget ended, or may have ended, {'is' if is_one else 'are'} left out"
+        if self.not_audited:
+            yield f"{_several(len(self.not_audited), 'folder or file', 'folders or files')} cannot be made again"
+        if self.notes:
+            is_one = len(self.notes) == 1
+            told = _several(len(self.notes), "file", "files")
+            yield f"{told} {'was' if is_one else 'were'} made by another version of the code"
+
+    def lines(self, most: int | None) -> list[str]:
+        """The differences with both values, what is left out and what cannot be made again."""
+        told = []
+        for made in self.different:
+            told += [f"DIFFERENT  {made.item}: {one}" for one in made.differences[:most]]
+            if most is not None and len(made.differences) > most:
+                told.append(f"DIFFERENT  {made.item}: and {len(made.differences) - most:,} more values (-v)")
+        told += [f"left out  {left.item}: {left.reason}" for left in self.left_out[:most]]
+        if most is not None and len(self.left_out) > most:
+            told.append(f"left out  and {len(self.left_out) - most:,} more (-v)")
+        return told + [f"not audited  {one.place}: {one.reason}" for one in self.not_audited]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {
+            "folder": str(self.folder),
+            "share": share_text(self.share),
+            "seed": self.seed,
+            "total": len(self.items),
+            "made_again": [str(made.item) for made in self.made],
+            "equal": len(self.made) - len(self.different),
+            "differences": [
+                {
+                    "result": str(made.item),
+                    "column": one.column,
+                    "stored": value_text(one.stored),
+                    "again": value_text(one.again),
+                }
+                for made in self.different
+                for one in made.differences
+            ],
+            "left_out": [{"result": str(left.item), "reason": left.reason} for left in self.left_out],
+            "not_audited": [one._asdict() for one in self.not_audited],
+            "notes": list(self.notes),
+            "sentence": self.sentence,
+        }
+
+
+def _several(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
+
+
+def _joined(words: Sequence[str]) -> str:
+    """layers, schedules and designs."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def _audited(folder: Path, share: str | float, seed: int, given: Given, show_progress: bool = False) -> Audit:
+    from tilewright.cli.auditing.folders import audited_folders
+
+    part = read_share(share)
+    if not folder.is_dir():
+        raise InputError([Problem(said_of_folder(folder), str(folder))])
+    _verify(folder)
+    found, refused = audited_folders(folder, given)
+    items = [item for one in found for item in one.items]
+    left_out = [left for one in found for left in one.left_out]
+    if not items:
+        reasons = [Problem(f"cannot be made again: {one.reason}", one.place) for one in refused]
+        reasons += [Problem(f"cannot be made again: {left.reason}", str(left.item)) for left in left_out[:MOST_TOLD]]
+        raise InputError(
+            reasons or [Problem(f"has no results to be made again: it {said_of_folder(folder)}", str(folder))]
+        )
+    chosen = drawn(items, part, seed, folder)
+    made = _made_again(found, chosen, show_progress)
+    left_out += [LeftOut(one.item, one.ended) for one in made if one.ended]
+    compared = [one for one in made if not one.ended]
+    notes = [note for one in found for note in one.notes]
+    return Audit(folder, part, seed, items, compared, left_out, refused, notes)
+
+
+def _verify(folder: Path) -> None:
+    """Raises ArtifactError naming every file that is not what was written."""
+    from tilewright.artifacts.verification import verify_part
+
+    verified = verify_part(folder)
+    if verified.problems:
+        raise ArtifactError(verified.problems.values())
+
+
+def _made_again(found: "Sequence[Audited]", chosen: Sequence[Item], show_progress: bool) -> list[Made]:
+    """The results that were drawn, made again folder by folder."""
+    from tilewright.search.progress import search_progress
+
+    wanted = set(map(id, chosen))
+    made = []
+    with search_progress(len(chosen), "audit", show_progress, unit="results", least=20) as advance:
+        for one in found:
+            own = [item for item in one.items if id(item) in wanted]
+            for result in one.again(own) if own else ():
+                made.append(result)
+                advance(1)
+    return made

@@ -1,0 +1,94 @@
+"""What a run was made of, found again: as it is named on the command line or in the manifest of the run, or else by the
+digests in its provenance (`cli/described_run.py`)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright.artifacts.manifest import read_manifest, results_above
+from tilewright.artifacts.step_code import code_digest
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, WRITTEN, DescribedRun
+from tilewright.errors import InputError, Problem, TilewrightError
+from tilewright.steps import ACCELERATOR, FIXED_MAPPING, PLAN
+from tilewright.steps import MAPPING as MAPPING_FILE
+from tilewright.steps import WORKLOAD as WORKLOAD_FILE
+from tilewright.workload.network_options import NetworkOptions
+
+KINDS = (HARDWARE, WORKLOAD, MAPPING)
+_FILES = {ACCELERATOR: HARDWARE, WORKLOAD_FILE: WORKLOAD, MAPPING_FILE: MAPPING, FIXED_MAPPING: MAPPING}
+"""Name of a file that a unit of the pipeline makes -> which description it is."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """Descriptions that a person names, for all runs of the folder."""
+
+    files: Mapping[str, Path | None] = field(default_factory=dict)
+    """HARDWARE, WORKLOAD, MAPPING -> file or artifact."""
+    space: Path | None = None
+    network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
+
+
+def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
+    """Kind -> the description that a verb read for a run, as the manifest of the results names it; those there are."""
+    results = results_above(run)
+    if results is None:
+        return {}
+    unit = (run.absolute().relative_to(results.absolute()) / verb).as_posix()
+    manifest = read_manifest(results, unit)
+    found: dict[str, Path] = {}
+    for need in () if manifest is None else manifest.needs:
+        made = read_manifest(results, need)
+        for name in () if made is None else made.files:
+            path = results / name
+            # Beside its schedule lies the mapping file that a search for an allocation wrote, and did not read.
+            is_read = path.name != FIXED_MAPPING or path.parent.name == PLAN
+            if path.name in _FILES and is_read and path.is_file():
+                found[_FILES[path.name]] = path
+    return found
+
+
+def first_of(
+    given: Path | None, digest_of: Callable[[Path], str], wanted: str | None, *others: Callable[[], Path | None]
+) -> Path | None:
+    """The description that a person names, if it is that of the run by its digest, else the first of others that is
+    there, else the one that is named."""
+    try:
+        if given is not None and digest_of(given) == wanted:
+            return given
+    except TilewrightError:  # told where the descriptions are read
+        return given
+    return next((found for other in others if (found := other()) is not None), given)
+
+
+def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | None:
+    """What is told of descriptions that are not found: kind -> what was found of it; None where all are there."""
+    lacking = run.not_found({kind: found[kind] for kind in KINDS})
+    kinds = [problem.path.removeprefix("--") for problem in lacking]
+    if not kinds:
+        return None
+    told, options = ", ".join(kinds), ", ".join(f"--{kind}" for kind in kinds)
+    have, are, them = ("has", "is", "it") if len(kinds) == 1 else ("have", "are", "them")
+    places = f"{WRITTEN}, {run.folder.parent}, the working folder and the results that it is a part of"
+    message = (
+        f"the {told} that it was made of {have} changed since, or {are} not in {places}: name {them} with {options}"
+    )
+    return InputError([Problem(message)])
+
+
+def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[str, object]) -> list[str]:
+    """What is told of inputs whose digest is not the one in a provenance."""
+    return [
+        f"its {key} has changed since it was made, or is another one: {places.get(key, 'it')} has the digest {digest},"
+        f" and its provenance says {stated.get(key, 'nothing')}"
+        for key, digest in now.items()
+        if stated.get(key) != digest
+    ]
+
+
+def note_of_code(file: Path, provenance: Mapping[str, Any], step: str) -> list[str]:
+    """A note where a file was made by another version of the code."""
+    if provenance.get("code") == code_digest(step):
+        return []
+    return [f"{file} was made by other code than this version of it ({provenance.get('tilewright', 'unknown')})"]

@@ -1,0 +1,178 @@
+"""A run on one core: its layers are mapped again, and its totals are added up again."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import content_digest
+from tilewright.artifacts.envelope import Artifact, read_artifact
+from tilewright.cli.auditing.inputs import Given, changed, first_of, named_by_manifest, not_found, note_of_code
+from tilewright.cli.auditing.items import (
+    LAYER,
+    TOTALS,
+    Difference,
+    Findings,
+    Item,
+    LeftOut,
+    Made,
+    NotAudited,
+    as_stored,
+    differences,
+)
+from tilewright.cli.described_run import (
+    HARDWARE,
+    MAPPING,
+    WORKLOAD,
+    DescribedRun,
+    hardware_digest,
+    mapping_digest,
+    network_digest,
+)
+from tilewright.cli.map import input_digests, pipeline_of, stated_pipeline
+from tilewright.cli.runs import records_of
+from tilewright.errors import InputError, MappingError, Problem
+from tilewright.parameters import made_of
+from tilewright.search.options import SearchOptions
+from tilewright.steps import LAYERS, SUMMARY
+from tilewright.unused import UNUSED
+
+if TYPE_CHECKING:
+    from tilewright.stages.descriptions import NetworkProblem
+    from tilewright.stages.pipeline import Pipeline
+
+
+class OneCoreRun(Findings):
+    """The folder that `tilewright map` wrote. Raises InputError where its layers cannot be made again."""
+
+    def __init__(self, folder: Path, given: Given) -> None:
+        from tilewright.stages.run import sums_up_plainly
+
+        super().__init__()
+        self.folder, self._given = folder, given
+        self._made_by = self._layers.provenance
+        self._problem, self._stages = self._read()
+        self.notes += note_of_code(folder / LAYERS, self._made_by, "map")
+        for place, row in enumerate(self._layers.payload):
+            item = Item(folder, LAYER, row["layer"]["name"], place)
+            if reason := _ended(row):
+                self.left_out.append(LeftOut(item, reason))
+            else:
+                self.items.append(item)
+        if (folder / SUMMARY).is_file() and sums_up_plainly(self._stages):
+            self.items.append(Item(folder, TOTALS, ""))
+        elif (folder / SUMMARY).is_file():
+            self.not_audited.append(NotAudited(str(folder / SUMMARY), "a stage of a user's made its totals"))
+
+    @property
+    def _layers(self) -> Artifact:
+        """The stored records, which are read where they are needed: those of all runs may be many."""
+        return read_artifact(self.folder / LAYERS, "tilewright/layers")
+
+    def again(self, items: Sequence[Item]) -> Iterator[Made]:
+        """The layers mapped and the totals added up again."""
+        rows = self._layers.payload
+        layers = [item for item in items if item.kind == LAYER]
+        for item, found in zip(layers, self._mapped([item.name for item in layers]), strict=True):
+            if isinstance(found, str):
+                yield Made(item, (Difference("mapping", "there", found),))
+            elif (ended := _ended(found)) and not _ended(rows[item.place]):
+                yield Made(item, ended=ended)
+            else:
+                yield Made(item, tuple(differences(rows[item.place], found)))
+        yield from (self._totals(item) for item in items if item.kind == TOTALS)
+
+    def _mapped(self, names: Sequence[str]) -> list[dict[str, Any] | str]:
+        """The rows of layers, or why nothing fits; each by itself where one of them fits in no way."""
+        from tilewright.cost.record import record_row
+        from tilewright.stages.base import Control
+        from tilewright.stages.run import map_some_layers
+
+        if not names:
+            return []
+        with TemporaryDirectory() as exports:  # what stages write of layers is not looked at
+            try:
+                found = map_some_layers(self._problem, self._stages, names, Control(exports=Path(exports)))
+            except MappingError as error:
+                if len(names) == 1:
+                    return [str(error)]
+                return [row for name in names for row in self._mapped([name])]
+        row_of = {name: record for record in found for name in record.names}
+        return [as_stored(record_row(row_of[name])) if name in row_of else "no record" for name in names]
+
+    def _totals(self, item: Item) -> Made:
+        """The summary of the stored records."""
+        from tilewright.stages.run import summed_again
+
+        stored = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
+        records = records_of(self._layers, self.folder / LAYERS)
+        again = as_stored(summed_again(self._problem, self._stages, records).summary)
+        # What of the files was not used is a notice about them, not a number.
+        return Made(item, tuple(differences({**stored, UNUSED: None}, {**again, UNUSED: None})))
+
+    def _read(self) -> "tuple[NetworkProblem, Pipeline]":
+        """The network on its core, and the stages that map it. Raises InputError where they are not those of the
+        run."""
+        from tilewright.stages.descriptions import Descriptions
+
+        stated = dict(self._made_by["options"])
+        stages_stated = stated.pop("pipeline", None)
+        options = made_of(SearchOptions, stated)
+        files = self._files()
+        pipeline = None
+        if stages_stated is not None:
+            pipeline = [{"stage": one["stage"], "parameters": one["parameters"]} for one in stages_stated]
+        stages = pipeline_of(pipeline, options, files[WORKLOAD])
+        if stages_stated is not None and as_stored(stated_pipeline(stages)) != stages_stated:
+            raise InputError("its pipeline has changed since it was made: the code of a stage, or what it takes")
+        described = Descriptions(files[HARDWARE], files[WORKLOAD], files[MAPPING], self._given.network_options)
+        problem: NetworkProblem = next(stages.parsers().run(described))
+        if wrong := changed(self._made_by["inputs"], input_digests(problem), files):
+            raise InputError(map(Problem, wrong))
+        return problem, stages
+
+    def _files(self) -> dict[str, Any]:
+        """The descriptions of the run, as far as that can be told before they are read together. Raises InputError for
+        those that are not found."""
+        from tilewright.exploration.design_cost import NO_MAPPING
+        from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core
+
+        run, given, named = self._described, self._given.files, named_by_manifest(self.folder, "map")
+        found: dict[str, Any] = {WORKLOAD: given.get(WORKLOAD)}
+        for kind, digest_of, search in (
+            (HARDWARE, hardware_digest, run.hardware),
+            (MAPPING, mapping_digest, run.mapping),
+        ):
+            found[kind] = first_of(given.get(kind), digest_of, run.digests.get(kind), partial(named.get, kind), search)
+        if found[MAPPING] is None and content_digest(encode(parse_mapping(NO_MAPPING))) == run.digests.get(MAPPING):
+            found[MAPPING] = list(NO_MAPPING)
+        if found[HARDWARE] is not None:
+            with suppress(InputError):  # hardware that is named, and has several cores: told when it is read
+                core, options = single_core(parse_accelerator(found[HARDWARE])), self._given.network_options
+
+                def digest_of_network(path: Path) -> str:
+                    return network_digest(parse_workload(path, run.model, options=options), core)
+
+                others = partial(named.get, WORKLOAD), partial(run.network, core, options)
+                found[WORKLOAD] = first_of(found[WORKLOAD], digest_of_network, run.digests.get(WORKLOAD), *others)
+        if error := not_found(run, found):
+            raise error
+        return found
+
+    @cached_property
+    def _described(self) -> DescribedRun:
+        summary = None
+        if (self.folder / SUMMARY).is_file():
+            summary = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
+        return DescribedRun.of(self.folder, self._made_by, summary)
+
+
+def _ended(row: dict[str, Any]) -> str:
+    """Why what a search found may be another mapping the next time; '' where it is none of time."""
+    search = row.get("search", {})
+    if search.get("proven", True):
+        return ""
+    return f"its search ended without a proof, at a gap of {search['gap']:.3g}" if "gap" in search else "no proof"

@@ -1,0 +1,386 @@
+"""A run on several cores: its CN graph, rows of its cost tables, its allocation and its schedule are made again, each
+from the files of the run that it was made of."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from tilewright.allocation.evaluate import INTERRUPTED, TIME_BUDGET
+from tilewright.allocation.options import AllocationOptions
+from tilewright.artifacts.codec import encode
+from tilewright.artifacts.columns import read_columns
+from tilewright.artifacts.envelope import Artifact, read_artifact
+from tilewright.artifacts.seals import FILES_BESIDE
+from tilewright.cli.auditing.inputs import KINDS, Given, first_of, named_by_manifest, not_found, note_of_code
+from tilewright.cli.auditing.items import (
+    ALLOCATED,
+    CN_CLASS,
+    GRAPH,
+    SCHEDULED,
+    Difference,
+    Findings,
+    Item,
+    LeftOut,
+    Made,
+    NotAudited,
+    as_stored,
+    differences,
+)
+from tilewright.cli.described_run import (
+    HARDWARE,
+    MAPPING,
+    WORKLOAD,
+    DescribedRun,
+    hardware_digest,
+    mapping_digest,
+    system_network_digest,
+)
+from tilewright.cli.parameter_options import Named
+from tilewright.cli.run_inputs import input_digests, read_slice
+from tilewright.errors import InputError, MappingError
+from tilewright.objectives import Goal
+from tilewright.parameters import parameters_of
+from tilewright.scheduling.options import ScheduleSettings
+from tilewright.steps import (
+    ALLOCATION,
+    CN_COLUMNS,
+    CN_GRAPH,
+    COSTS,
+    FIXED_MAPPING,
+    SCHEDULE,
+    SUMMARY,
+    cost_table,
+)
+from tilewright.unused import UNUSED
+
+if TYPE_CHECKING:
+    from tilewright.fusion.graph import CnGraph
+    from tilewright.stages.descriptions import Descriptions
+    from tilewright.stages.multi.costs import IntraCoreMapping
+    from tilewright.stages.multi.items import CostedCnProblem
+    from tilewright.stages.multi.slices import Slice
+
+_ABOUT_FILES = ("notices", UNUSED, "baselines")
+"""Parts of a summary that are notices about files, or figures of other runs."""
+_BY_TIME = (TIME_BUDGET, INTERRUPTED)
+_DESCRIPTION = "description"
+"""The column of a schedule that is JSON."""
+
+
+class SeveralCoresRun(Findings):
+    """The folder that `tilewright cns`, `cost`, `allocate` and `schedule`, or `fuse`, wrote.
+
+    Raises InputError where nothing of it can be made again.
+    """
+
+    def __init__(self, folder: Path, given: Given) -> None:
+        from tilewright.stages.multi.items import read_system_problem
+
+        super().__init__()
+        self.folder, self._given = folder, given
+        self._made_by = self._provenance()
+        self._described = read_system_problem(self._descriptions)
+        self._look_at_graph()
+        for core in self._core_names:
+            self._look_at_table(core)
+        for name, kind, step in ((ALLOCATION, ALLOCATED, "allocate"), (SCHEDULE, SCHEDULED, "schedule")):
+            if (folder / name).is_file():
+                self._look_at_answer(folder / name, kind, step)
+
+    # what there is ----------------------------------------------------------------------------------------------------
+
+    def _provenance(self) -> Mapping[str, Any]:
+        """Of the last step that says what the whole run was made of. Raises InputError where there is none yet."""
+        from tilewright.scheduling.result import read_schedule
+
+        if (self.folder / SCHEDULE).is_file():
+            found: Mapping[str, Any] = read_schedule(self.folder / SCHEDULE).provenance
+            return found
+        if (self.folder / ALLOCATION).is_file():
+            return read_artifact(self.folder / ALLOCATION).provenance
+        if all(self._given.files.get(kind) for kind in KINDS):
+            return {"inputs": {}, "options": {}}
+        from tilewright.cli.folder_kinds import said_of_folder
+
+        raise InputError(
+            f"the run is not finished, so that nothing says its hardware; it {said_of_folder(self.folder)}"
+        )
+
+    @cached_property
+    def _descriptions(self) -> "Descriptions":
+        """The descriptions of the run. Raises InputError for those that are not found."""
+        from tilewright.stages.descriptions import Descriptions
+
+        run = DescribedRun.of(self.folder, self._made_by, self._names)
+        named, options = named_by_manifest(self.folder, "schedule"), self._given.network_options
+        given = self._given.files
+        own = self.folder / FIXED_MAPPING
+        is_own = own.is_file() and mapping_digest(own) == run.digests.get(MAPPING)
+        searches: dict[str, tuple[Callable[[Path], str], Callable[[], Path | None]]] = {
+            HARDWARE: (hardware_digest, run.hardware),
+            WORKLOAD: (partial(system_network_digest, options=options), partial(run.system_network, options)),
+            MAPPING: (mapping_digest, run.mapping if not is_own else lambda: own),
+        }
+        found = {
+            kind: first_of(given.get(kind), digest_of, run.digests.get(kind), partial(named.get, kind), search)
+            for kind, (digest_of, search) in searches.items()
+        }
+        if error := not_found(run, found):
+            raise error
+        return Descriptions(found[HARDWARE], found[WORKLOAD], found[MAPPING], options)
+
+    @cached_property
+    def _names(self) -> dict[str, Any]:
+        """Names that files of people may have."""
+        file = self.folder / SUMMARY
+        summary = read_artifact(file).payload if file.is_file() else {}
+        return {"workload": summary.get("workload", ""), "core": summary.get("hardware", "")}
+
+    @cached_property
+    def _graph_artifact(self) -> Artifact:
+        return read_artifact(self.folder / CN_GRAPH, "tilewright/cn-graph")
+
+    @cached_property
+    def _graph(self) -> "CnGraph":
+        from tilewright.fusion.graph import read_cn_graph
+
+        return read_cn_graph(self.folder / CN_GRAPH, self.folder / CN_COLUMNS)
+
+    @property
+    def _core_names(self) -> list[str]:
+        return sorted(path.stem for path in (self.folder / COSTS).glob("*.jsonl"))
+
+    def _refuse(self, file: Path, reason: object) -> None:
+        self.not_audited.append(NotAudited(str(file), "; ".join(str(reason).splitlines())))
+
+    def _take(self, file: Path, step: str, made_by: Mapping[str, Any], items: Iterable[Item]) -> None:
+        self.items += items
+        self.notes += note_of_code(file, made_by, step)
+
+    def _look_at_graph(self) -> None:
+        """The CN graph. Raises InputError where it is of other descriptions: then all else is."""
+        from tilewright.stages.multi.inputs import graph_origin_problems, graph_problems
+
+        file, made_by = self.folder / CN_GRAPH, self._graph_artifact.provenance
+        wrong = graph_problems(self._graph, self._described.workload, str(file))
+        wrong += [] if wrong else graph_origin_problems(made_by, self._described, self._graph, str(file))
+        if wrong:
+            raise InputError(wrong)
+        try:
+            self._slice("cns")
+        except InputError as error:
+            return self._refuse(file, error)
+        return self._take(file, "cns", made_by, [Item(self.folder, GRAPH, "")])
+
+    def _look_at_table(self, core: str) -> None:
+        """The cost table of a core file."""
+        from tilewright.stages.multi.inputs import cost_inputs, origin_problems
+        from tilewright.stages.temporal import Exact
+
+        file = cost_table(self.folder / COSTS, core)
+        table = read_artifact(file, "tilewright/core-costs")
+        try:
+            if core not in self._described.accelerator.distinct_cores:
+                raise InputError("the accelerator has no such core file")
+            expected = cost_inputs(self._described, core, self._graph, self._graph_artifact.digest)
+            if wrong := origin_problems(table.provenance, expected, "it", "cost"):
+                raise InputError(wrong)
+            is_by_time = any(isinstance(stage, Exact) for stage in self._costing(core).inner())
+        except InputError as error:
+            return self._refuse(file, error)
+        items = [Item(self.folder, CN_CLASS, f"{row['cost_class']} on {core}", core) for row in table.payload]
+        if is_by_time:
+            reason = "the table does not say whether the time budget of the exact search ended it"
+            self.left_out += [LeftOut(item, reason) for item in items]
+            return None
+        return self._take(file, "cost", table.provenance, items)
+
+    def _look_at_answer(self, file: Path, kind: str, step: str) -> None:
+        """The allocation or the schedule, which is made of all tables."""
+        made_by = self._made_by if kind == SCHEDULED else read_artifact(file).provenance
+        try:
+            self._check_origin(made_by, step)
+            self._slice(step)
+        except InputError as error:
+            return self._refuse(file, error)
+        item = Item(self.folder, kind, "")
+        if kind == ALLOCATED and read_artifact(file).payload["search"]["stopped_by"] in _BY_TIME:
+            self.left_out.append(LeftOut(item, "its search was ended by a time budget or by hand"))
+            return None
+        return self._take(file, step, made_by, [item])
+
+    def _check_origin(self, made_by: Mapping[str, Any], step: str) -> None:
+        """Raises InputError where a file of the run was made of something else than what lies here."""
+        from tilewright.stages.multi.inputs import origin_problems
+
+        expected = input_digests(self._inputs, self.folder, self.folder / COSTS)
+        if wrong := origin_problems(made_by, expected, "it", step):
+            raise InputError(wrong)
+        allocation, of_it = self.folder / ALLOCATION, made_by["inputs"].get("allocation")
+        if of_it and of_it != (read_artifact(allocation).digest if allocation.is_file() else ""):
+            raise InputError("it was made of another allocation than the one beside it, or that has changed since")
+
+    # how it was made --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _inputs(self) -> "CostedCnProblem":
+        from tilewright.stages.multi.inputs import read_inputs
+
+        return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
+
+    def _stated(self, step: str, core: str = "") -> dict[str, Any]:
+        """What the provenance of a file says of options, or of stages."""
+        if step == "schedule":
+            return dict(self._made_by["options"])
+        files = {"cns": CN_GRAPH, "allocate": ALLOCATION}
+        file = cost_table(self.folder / COSTS, core) if step == "cost" else self.folder / files[step]
+        return dict(read_artifact(file).provenance["options"])
+
+    def _slice(self, step: str, core: str = "") -> "Slice":
+        """The stages by which a step was made. Raises InputError where they are not those any more."""
+        from tilewright.cli.allocate import stages_of_search
+        from tilewright.parameters import made_of
+        from tilewright.search.options import CnSearchOptions
+        from tilewright.stages.multi.costs import IntraCoreMapping
+        from tilewright.stages.multi.inputs import stated_tiling
+        from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
+
+        stated = self._stated(step, core)
+        if "pipeline" in stated:
+            found = read_slice(step, IntraCoreMapping, self._whole_pipeline())
+            if as_stored(list(found.identity or ())) != stated["pipeline"]:
+                raise InputError("its pipeline has changed since it was made: the code of a stage, or what it takes")
+            return found
+        if step == "cost":
+            return read_slice(step, IntraCoreMapping, None, made_of(CnSearchOptions, stated))
+        if step == "cns":
+            tiling = stated_tiling(stated)
+            if tiling is None:
+                raise InputError("it does not say by which options the network was cut")
+            return read_slice(step, GenerateCNWorkloadHybrid, None, settings=tiling.as_dict())
+        return stages_of_search(None, _search_of(stated), ScheduleSettings.of(stated), Path())
+
+    def _whole_pipeline(self) -> list[dict[str, Any]]:
+        """A pipeline that was given, put together from what the files of the run say of their slices."""
+        last = "allocate" if (self.folder / ALLOCATION).is_file() else "schedule"
+        parts = [self._stated("cns"), self._stated("cost", self._core_names[0]), self._stated(last)]
+        told = [one for part in parts for one in part.get("pipeline", ())]
+        return [{"stage": one["stage"], "parameters": one["parameters"]} for one in told]
+
+    def _costing(self, core: str) -> "IntraCoreMapping":
+        """The stage that costed CNs. Raises InputError where it is one of a user's."""
+        from tilewright.stages.multi.costs import IntraCoreMapping
+
+        (stage,) = self._slice("cost", core).stages
+        if type(stage) is not IntraCoreMapping:
+            raise InputError(f"{stage.name()} makes whole tables, and none of their rows by itself")
+        return stage
+
+    # made again -------------------------------------------------------------------------------------------------------
+
+    def again(self, items: Sequence[Item]) -> Iterator[Made]:
+        """The items made again, each from the files of the run that it was made of."""
+        for core in dict.fromkeys(item.place for item in items if item.kind == CN_CLASS):
+            yield from self._rows_again(core, [item for item in items if item.place == core])
+        makers = {GRAPH: self._graph_again, ALLOCATED: self._allocation_again, SCHEDULED: self._schedule_again}
+        for item in items:
+            if item.kind in makers:
+                try:
+                    yield makers[item.kind](item)
+                except (InputError, MappingError) as error:  # what is stored is one that cannot be
+                    yield Made(item, (Difference(item.kind, "there", str(error)),))
+
+    def _rows_again(self, core: str, items: Sequence[Item]) -> Iterator[Made]:
+        from tilewright.stages.base import Control
+        from tilewright.stages.multi.items import CnProblem
+
+        problem = CnProblem(self._described, self._graph, (core,))
+        places = [int(item.name.partition(" ")[0]) for item in items]
+        stored = read_artifact(cost_table(self.folder / COSTS, core)).payload
+        rows = self._costing(core).rows(problem, core, Control(), only=places)
+        made = {row.cost_class: as_stored(encode(row)) for row in rows}
+        for item, place in zip(items, places, strict=True):
+            yield Made(item, tuple(differences(stored[place], made[place])))
+
+    def _graph_again(self, item: Item) -> Made:
+        from tilewright.fusion.graph import write_cn_graph
+        from tilewright.stages.base import Control
+        from tilewright.stages.multi.items import CnProblem
+
+        cut = self._slice("cns").result(self._described, CnProblem, Control())
+        with TemporaryDirectory() as folder:
+            again = Path(folder)
+            write_cn_graph(cut.graph, again / CN_GRAPH, again / CN_COLUMNS, {})
+            found = differences(self._graph_artifact.payload, read_artifact(again / CN_GRAPH).payload)
+            columns = _column_differences(self.folder / CN_COLUMNS, again / CN_COLUMNS)
+            return Made(item, (*found, *columns))
+
+    def _allocation_again(self, item: Item) -> Made:
+        from tilewright.cli.allocate import texts_of
+        from tilewright.stages.base import Control
+        from tilewright.stages.multi.result import MultiCoreResult
+
+        stored = read_artifact(self.folder / ALLOCATION)
+        with TemporaryDirectory() as exports:
+            control = Control(exports=Path(exports))
+            found = self._slice("allocate").result(self._inputs, MultiCoreResult, control)
+        found = replace(found, single_core=stored.provenance["options"].get("single_core", True))
+        if found.allocation.stopped_by == TIME_BUDGET:
+            return Made(item, ended="a time budget ended its search when it was made again")
+        told = list(differences(stored.payload, as_stored(found.document)))
+        for name, text in texts_of(found).items():
+            if name in stored.provenance.get(FILES_BESIDE, {}):
+                lines = (self.folder / name).read_text("utf-8").splitlines() if (self.folder / name).is_file() else []
+                told += differences(lines, text.splitlines(), name)
+        return Made(item, tuple(told))
+
+    def _schedule_again(self, item: Item) -> Made:
+        from tilewright.cli.schedule import scheduled
+        from tilewright.scheduling.result import write_schedule
+
+        stated = self._made_by["options"]
+        pipeline = self._whole_pipeline() if "pipeline" in stated else None
+        settings = Named(ScheduleSettings, ScheduleSettings.of(stated).as_dict())
+        goal = Named(Goal, {"objective": stated["objective"]})
+        allocation = self.folder / ALLOCATION if "allocation" in self._made_by["inputs"] else None
+        made = scheduled(
+            *(self._descriptions, self.folder, self.folder / COSTS, allocation, None, None, None),
+            *(goal, settings, pipeline, lambda notices: None),
+        )
+        with TemporaryDirectory() as folder:
+            write_schedule(Path(folder) / SCHEDULE, made.result.artifact)
+            told = list(_column_differences(self.folder / SCHEDULE, Path(folder) / SCHEDULE))
+        if (self.folder / SUMMARY).is_file():
+            stored = read_artifact(self.folder / SUMMARY).payload
+            told += differences(_without(stored, *_ABOUT_FILES), _without(as_stored(made.summary), *_ABOUT_FILES))
+        return Made(item, tuple(told))
+
+
+def _search_of(stated: Mapping[str, Any]) -> AllocationOptions:
+    """How an allocation was searched, by the options in its provenance."""
+    names = {parameter.name for parameter in parameters_of(AllocationOptions)}
+    return AllocationOptions(**{name: value for name, value in stated.items() if name in names}, threads=1)
+
+
+def _without(data: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name not in names}
+
+
+def _column_differences(stored: Path, again: Path) -> Iterator[Difference]:
+    """The first value of each column in which two files of arrays differ, where they came from apart."""
+    columns, others = read_columns(stored), read_columns(again)
+    for name in dict.fromkeys([*columns, *others]):
+        one, other = columns.get(name), others.get(name)
+        if name == _DESCRIPTION and one is not None and other is not None:
+            texts = [_without(json.loads(column.tobytes()), "provenance") for column in (one, other)]
+            yield from differences(texts[0], texts[1])
+        elif one is None or other is None or one.shape != other.shape:
+            yield Difference(name, *("nothing" if each is None else f"{len(each)} values" for each in (one, other)))
+        elif one.tobytes() != other.tobytes():
+            flat = one.reshape(-1), other.reshape(-1)
+            place = next(at for at in range(one.size) if flat[0][at].tobytes() != flat[1][at].tobytes())
+            yield Difference(f"{name}[{place}]", *(column[place].item() for column in flat))

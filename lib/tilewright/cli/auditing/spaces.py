@@ -1,0 +1,192 @@
+"""Designs of a space, from the shards of `tilewright explore` or the parts of `tilewright front`: each is costed again,
+alone."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.artifacts.files import YAML_SUFFIXES
+from tilewright.cli.auditing.inputs import Given, note_of_code
+from tilewright.cli.auditing.items import DESIGN, Difference, Findings, Item, LeftOut, Made, differences
+from tilewright.cli.described_run import WRITTEN
+from tilewright.cli.front import SPACE_PATH
+from tilewright.errors import InputError, Problem, TilewrightError
+from tilewright.exploration.design_cost import Sharing
+from tilewright.exploration.explore import SHARDS
+from tilewright.exploration.family_costs import energy_column, latency_column
+from tilewright.exploration.front_search import COSTS
+from tilewright.exploration.parts import (
+    COSTS_SCHEMA,
+    SHARD_SCHEMA,
+    STEP,
+    STEP_OF,
+    PartDigests,
+    ShardDigests,
+    made_of,
+    parts_of,
+    shards_of,
+)
+from tilewright.exploration.results import OK, read_stamped
+from tilewright.exploration.shard import Row, ShardMaker, content_of
+from tilewright.exploration.space import Space, SystemOptions
+from tilewright.exploration.space_reader import read_space
+
+if TYPE_CHECKING:
+    import pandas
+
+_BY_TIME = "its search has a time budget, and the table of designs does not say whether it ended it"
+
+
+class _DesignFolder(Findings, ABC):
+    """Files of designs. Raises InputError where they cannot be made again."""
+
+    place: str
+    """Folder of the files."""
+    schema: str
+
+    def __init__(self, folder: Path, given: Given) -> None:
+        super().__init__()
+        self.folder = folder
+        self.files = sorted((folder / self.place).glob("*.parquet"))
+        self.space = self._found(given.space)
+        step = self._step()
+        for file in self.files:
+            table, said = read_stamped(file, self.schema)
+            self._check(file, said)
+            self._take(file, table)
+        self.notes += note_of_code(self.folder, said["provenance"], step) if self.files else []
+        self._maker = ShardMaker(self.space, Sharing())
+
+    @abstractmethod
+    def _step(self) -> str:
+        """The step whose code makes the files."""
+
+    @abstractmethod
+    def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
+        """The digest of a file, were it made of this space with the provenance that it says."""
+
+    @abstractmethod
+    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[Difference]:
+        """What is other in the rows of one design, which is costed again, than in those that are stored."""
+
+    def again(self, items: Sequence[Item]) -> Iterator[Made]:
+        """The designs costed again, each alone."""
+        for file in dict.fromkeys(item.place[0] for item in items):
+            table, _ = read_stamped(file, self.schema)
+            for item in (one for one in items if one.place[0] == file):
+                index = item.place[1]
+                ((rows, _),) = self._maker.rows([index])
+                yield Made(item, tuple(self._compared(table[table["index"] == index], rows)))
+
+    def _take(self, file: Path, table: "pandas.DataFrame") -> None:
+        """The designs of a file as items."""
+        options = self.space.options
+        is_by_time = options.temporal_mapping_search_engine == "exact" or (
+            isinstance(options, SystemOptions) and options.ga_time_budget_s is not None
+        )
+        for index in dict.fromkeys(table["index"].tolist()):
+            item = Item(self.folder, DESIGN, self.space.design_name(index), (file, index))
+            if is_by_time:
+                self.left_out.append(LeftOut(item, _BY_TIME))
+            else:
+                self.items.append(item)
+
+    def _check(self, file: Path, said: Mapping[str, Any]) -> None:
+        """Raises InputError where a file is of another space, or of networks that have changed since."""
+        stated, now = said["provenance"], made_of(self.space, self._step())
+        changed = [
+            f"{key} of the space has changed since it was made"
+            for key in {**stated["inputs"], **now["inputs"]}
+            if stated["inputs"].get(key) != now["inputs"].get(key)
+        ]
+        if changed:
+            raise InputError([Problem(message) for message in changed])
+        if not self._is_of(self.space, file, said):
+            raise InputError([Problem(f"{file.name} is of another space than {self.space.file}, or that has changed")])
+
+    def _is_of(self, space: Space, file: Path, said: Mapping[str, Any]) -> bool:
+        try:
+            return bool(self._digest(space, said, int(file.stem)) == said["digest"])
+        except (ValueError, IndexError):
+            return False
+
+    def _found(self, given: Path | None) -> Space:
+        """The space of the files. Raises InputError where it is not found."""
+        if given is not None:
+            return read_space(given)
+        _, said = read_stamped(self.files[0], self.schema)
+        for path in self._candidates():
+            try:
+                space = read_space(path)
+            except TilewrightError:
+                continue
+            if self._is_of(space, self.files[0], said):
+                return space
+        message = (
+            f"the file of its space has changed since, or is not among those in {WRITTEN}, beside the folder and in the"
+            " working folder: name it with --space"
+        )
+        raise InputError([Problem(message)])
+
+    def _candidates(self) -> list[Path]:
+        """Files that may be of the space, that of its name first."""
+        told = self.folder / SPACE_PATH
+        named = [self.folder / told.read_text("utf-8").strip()] if told.is_file() else []
+        places = (WRITTEN / "space").rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
+        written = sorted(path for found in places for path in found if path.suffix in YAML_SUFFIXES and path.is_file())
+        return [*named, *sorted(dict.fromkeys(written), key=lambda path: path.stem != self.folder.name)]
+
+
+class ExploredSpace(_DesignFolder):
+    """The folder that `tilewright explore` wrote: all columns of its shards."""
+
+    place, schema = SHARDS, SHARD_SCHEMA
+
+    def _step(self) -> str:
+        return STEP_OF[self.space.is_of_systems]
+
+    def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
+        return ShardDigests(space, said["provenance"]).of(shards_of(space)[number])
+
+    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[Difference]:
+        again = content_of(self.space, [([*rows], "")]).table
+        yield from differences(_by_network(stored), _by_network(again))
+
+
+class FrontOfSpace(_DesignFolder):
+    """The folder that `tilewright front` wrote: status, energy, latency and area of the designs in its parts."""
+
+    place, schema = COSTS, COSTS_SCHEMA
+
+    def _step(self) -> str:
+        return STEP
+
+    def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
+        return PartDigests(space, said["provenance"]).of(parts_of(space)[number])
+
+    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[Difference]:
+        row = stored.to_dict("records")[0]
+        for number, network in enumerate(self.space.networks):
+            columns = {
+                "status": f"status_{number}",
+                "energy_pj": energy_column(number),
+                "latency_cycles": latency_column(number),
+            }
+            if row[columns["status"]] == OK:  # parts have the area of a design that has no results as well
+                columns["area_mm2"] = "area_mm2"
+            found = next((one for one in rows if one["network"] == network.name), {})
+            told = {name: row[column] for name, column in columns.items()}
+            again = {name: found.get(name) for name in columns}
+            yield from differences(_plain(told), _plain(again), network.name)
+
+
+def _by_network(table: "pandas.DataFrame") -> dict[str, dict[str, Any]]:
+    """The rows of one design as plain data."""
+    return {row["network"]: _plain(row) for row in table.to_dict("records")}
+
+
+def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """A row without what is not known."""
+    plain = {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
+    return {key: value for key, value in plain.items() if value is not None and value == value}
