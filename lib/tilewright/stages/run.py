@@ -112,10 +112,10 @@ def map_some_layers(
 ) -> tuple[LayerRecord, ...]:
     """The records of some layers of a network, given by name, as `map_problem` makes them among those of all layers.
 
-    Stages of a user's above Workload may look at all records, and then all layers are mapped. Raises MappingError
-    naming every one of them that fits in no way.
+    Stages that only look at results are left out. Where a stage of a user's above Workload remains, which may need all
+    records, all layers are mapped. Raises MappingError naming every one of them that fits in no way.
     """
-    stages = pipeline.search().stages
+    stages = tuple(stage for stage in pipeline.search().stages if not stage.observes)
     above = stages[: next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)]
     wanted = frozenset(layers)
     is_plain = all(is_own(type(stage)) for stage in above)

@@ -100,6 +100,7 @@ READERS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "pareto": ([], (*RUNS, "above")),
     "results": ([], ()),
     "certify": ([], ("front",)),
+    "audit": ([], ("explore", "front")),
 }
 """Verb -> its further arguments, and what it works on."""
 
@@ -119,7 +120,7 @@ def test_every_verb_works_on_a_folder_or_says_what_it_holds(
             continue
         assert code == 2, (verb, name, said.err)
         assert "internal error" not in said.err
-        if name in REMEDY and verb not in ("results", "certify", "check"):
+        if name in REMEDY and verb not in ("results", "certify", "check", "audit"):
             assert REMEDY[name] in said.err, (verb, name, said.err)
         elif verb in ("results", "certify"):
             known = ("configuration", "`tilewright front`", "which space it is of")

@@ -18,7 +18,7 @@ from tilewright.stages.base import WrongTypeError, run_stages
 from tilewright.stages.descriptions import of_core
 from tilewright.stages.layers import order_total
 from tilewright.stages.pipeline import Pipeline
-from tilewright.stages.run import map_layer, map_problem, map_workload
+from tilewright.stages.run import map_layer, map_problem, map_some_layers, map_workload, summed_again, sums_up_plainly
 from tilewright.stages.spatial import SpatialMappingConversion
 from tilewright.stages.temporal import OPEN_ORDER, CostModel, Loma
 from tilewright.stages.workload import Workload
@@ -335,6 +335,50 @@ def test_layers_of_one_file_are_refused() -> None:
     pipeline = Pipeline.build([{"insert": "SimpleSave", "after": "Workload"}], OPTIONS)
     with pytest.raises(InputError, match="another layer would be written to the same files"):
         list(pipeline.search().run(of_core(names, CORE, MAPPING)))
+
+
+class Ranked(Stage):
+    """Numbers the records that come back."""
+
+    takes = NetworkProblem
+
+    def run(self, item: NetworkProblem, rest: Rest) -> Iterator[Any]:
+        """Each with its place among all."""
+        for place, record in enumerate(rest(item)):
+            yield replace(record, alternatives=place)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        None,
+        [{"drop": "Sum"}],
+        [{"insert": "PlotTemporalMappings", "before": "Workload"}],
+        [{"insert": Ranked, "before": "Workload"}],
+    ],
+    ids=["default", "without Sum", "drawn", "ranked"],
+)
+@pytest.mark.parametrize("options", [OPTIONS, replace(OPTIONS, exploit_data_locality=True)], ids=["top", "locality"])
+def test_some_layers_are_as_among_all(pipeline: Any, options: SearchOptions, tmp_path: Path) -> None:
+    """The records of the layers that are asked for, by any of their names, and no others; the totals of all."""
+    built = Pipeline.build(pipeline, options)
+    searched: list[Any] = []
+    control = Control(exports=tmp_path / "some", on_record=searched.append)
+    mapped = map_problem(problem(), built, Control(exports=tmp_path / "all"))
+    for names in (["two"], ["three"], ["two", "one"]):
+        wanted = tuple(record for record in mapped.records if not set(names).isdisjoint(record.names))
+        assert map_some_layers(problem(), built, names, control) == wanted
+    assert bool(searched)
+    assert not (tmp_path / "some").exists()
+    assert sums_up_plainly(built)
+    assert summed_again(problem(), built, mapped.records) == mapped
+
+
+def test_only_the_layers_that_are_asked_for_are_searched() -> None:
+    """What else the network has takes no time."""
+    searched: list[Any] = []
+    map_some_layers(problem(), Pipeline.build(None, OPTIONS), ["two"], Control(on_record=searched.append))
+    assert [record.layer.name for record in searched] == ["two"]
 
 
 def test_network_problem_has_one_core() -> None:

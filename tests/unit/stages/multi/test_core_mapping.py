@@ -298,6 +298,19 @@ def test_a_dataflow_gives_way_where_the_layer_has_none_of_its_loops() -> None:
     assert "K" not in row.mapping["spatial_mapping"]["D1"]
 
 
+def test_some_rows_are_as_in_the_whole_table() -> None:
+    """Whatever the others are; of these none is searched."""
+    workload = two_convolutions()
+    every: list[object] = []
+    whole = rows_of(workload, separate(4096), ("OY", "all"), on_found=every.append)
+    assert len(whole) > 2
+    for row in whole:
+        searched: list[object] = []
+        only = [row.cost_class]
+        assert rows_of(workload, separate(4096), ("OY", "all"), only=only, on_found=searched.append) == (row,)
+        assert 0 < len(searched) < len(every)
+
+
 def test_an_unknown_core_is_told_with_the_nearest(tmp_path: Path) -> None:
     """By the name of its file."""
     workload = matrix_product()
