@@ -24,6 +24,7 @@ from tilewright.cli.auditing.items import (
 )
 from tilewright.cli.folder_kinds import said_of_folder
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
+from tilewright.cli.terminal import echo
 from tilewright.errors import ArtifactError, InputError, Problem, some_of
 from tilewright.workload.network_options import NetworkOptions
 
@@ -71,7 +72,8 @@ def command(
         echo_json(found.as_dict())
     else:
         echo_notices(found.notes)
-        click.echo("\n".join([*found.lines(None if verbose else MOST_TOLD), found.sentence]))
+        for line in (*found.lines(None if verbose else MOST_TOLD), found.sentence):
+            echo(line)
     if found.different:
         raise click.exceptions.Exit(1)
 
