@@ -142,6 +142,13 @@ def results_above(folder: Path) -> Path | None:
     return next((place for place in places if (place / FOLDER).is_dir()), None)
 
 
+def read_orders(results: Path) -> Iterator[tuple[Path, bool]]:
+    """All orders in a folder of results, each with whether it is as it was written; one that is not is written anew by
+    the next run."""
+    for file in sorted((results / FOLDER).rglob("*.due")):
+        yield file, bool(_read_json(file))
+
+
 class Order(NamedTuple):
     """What a job is told about the unit that it makes."""
 

@@ -13,7 +13,14 @@ from pathlib import Path
 
 from tilewright.artifacts.digests import digest_of_bytes
 from tilewright.artifacts.envelope import is_artifact, read_artifact
-from tilewright.artifacts.manifest import FOLDER, files_digest, manifest_file, read_manifests, results_above
+from tilewright.artifacts.manifest import (
+    FOLDER,
+    files_digest,
+    manifest_file,
+    read_manifests,
+    read_orders,
+    results_above,
+)
 from tilewright.artifacts.seals import (
     FILES_BESIDE,
     IS_SEALED,
@@ -98,11 +105,14 @@ def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
 
 
 def _compared_with_manifests(folder: Path, part: Path | None = None) -> Iterator[tuple[Path, Problem | None]]:
-    """The manifests of units and all files that they name, or those in a `part` of the folder, each with what is wrong
-    with it.
+    """The orders and manifests of units and all files that these name, or those in a `part` of the folder, each with
+    what is wrong with it.
 
     Files that are gone are left out, since the next run makes them.
     """
+    for path, is_intact in read_orders(folder):
+        if part is None or _is_within(folder / path.relative_to(folder / FOLDER), part):
+            yield path, None if is_intact else Problem(f"order is damaged; {REMEDY}", str(path))
     for unit, manifest in read_manifests(folder):
         if manifest is None:
             if part is not None and not _is_within(folder / unit, part):

@@ -51,16 +51,11 @@ def command(
 
     Example: tilewright results config/config.yaml
     """
-    found = results(config, is_claimed, unfinished or output is not None, output, spaces, report, left_out)
+    found = results(config, is_claimed, unfinished or output is not None, output, spaces, report, left_out, complete)
     if as_json:
         echo_json(found)
     elif report:
         echo(found["report_order"])
-        if complete and (changed := found["not_up_to_date"]):
-            problem = (
-                f"{_count(changed)} not up to date: what they are made of has changed during this run; run it again"
-            )
-            raise InputError([Problem(problem, found["results"])])
     elif spaces:
         for row in found["unfinished_spaces"]:
             echo_text(f"{terminal(row['file'])}\t{terminal(row['folder'])}", nl=True)
@@ -78,6 +73,7 @@ def results(
     spaces: bool = False,
     report: bool = False,
     left_out: FilePath | None = None,
+    complete: bool = False,
 ) -> dict[str, Any]:
     """Where the results of a configuration file and their logs lie, as `results` and `logs`.
 
@@ -85,7 +81,7 @@ def results(
     to date are under that key, also written to the JSON file `output`; with `spaces` there are `unfinished_spaces` too,
     explorations and complete fronts. With `report` there is `report_order`, the order of the report of Snakemake, or ''
     where it is up to date, and `not_up_to_date`, the units that are not; `left_out` is the file of the runs that it
-    leaves out.
+    leaves out. With `complete` it is an error if there are any of those.
 
     Raises InputError with everything that is wrong with the configuration.
     """
@@ -109,6 +105,9 @@ def results(
             found["unfinished_spaces"] = unfinished_spaces(read, states)
     if report:
         found |= _of_report(read, read_unfinished(None if left_out is None else Path(left_out)))
+        if complete and (changed := found["not_up_to_date"]):
+            words = "not up to date: what they are made of has changed during this run; run it again"
+            raise InputError([Problem(f"{_count(changed)} {words}", found["results"])])
     return found
 
 
