@@ -5,19 +5,19 @@ which what is not as noted is deleted before it is read.
 import atexit
 import contextlib
 import fcntl
+import hashlib
 import os
 import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tilewright.artifacts.digests import DIGEST_BYTES, digest_of_bytes
-
 NOTE = "digests.txt"
 KERNELS, NUMBA_FOLDER, NUMBA_FILES = "kernels", "numba", "*.nb[ci]"
 """Below the folder of caches: machine code by digest of its sources, in each the files of Numba, unchecked."""
 FONTS, FONT_FILES = "matplotlib", "*.json"
 """The list of fonts that matplotlib keeps."""
+_DIGEST_BYTES = 16
 _IN_USE = "in_use"
 """A file that each process which may write into a noted folder locks, together with the others, until it ends."""
 
@@ -90,12 +90,12 @@ class NotedFolder:
             content = path.read_bytes()
         except OSError:
             content = b""
-        return f"{digest_of_bytes(content)} {path.relative_to(self.folder).as_posix()}"
+        return f"{_digest(content)} {path.relative_to(self.folder).as_posix()}"
 
 
 def _name(line: str) -> str:
     """The file that a line of a note is of."""
-    return line[2 * DIGEST_BYTES + 1 :]
+    return line[2 * _DIGEST_BYTES + 1 :]
 
 
 def damaged_caches(caches: Path) -> list[Path]:
@@ -115,9 +115,13 @@ def cache_files(caches: Path) -> list[Path]:
     return sorted({*kernels, *notes, *(caches / FONTS).rglob(FONT_FILES)})
 
 
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+
+
 def with_digest_line(content: bytes) -> bytes:
     """The content of a file, after a line with its digest."""
-    return digest_of_bytes(content).encode() + b"\n" + content
+    return _digest(content).encode() + b"\n" + content
 
 
 def after_digest_line(path: Path) -> bytes | None:
@@ -126,7 +130,7 @@ def after_digest_line(path: Path) -> bytes | None:
         content = path.read_bytes()
     except OSError:
         return None
-    rest = content[2 * DIGEST_BYTES + 1 :]
+    rest = content[2 * _DIGEST_BYTES + 1 :]
     return rest if content == with_digest_line(rest) else None
 
 
