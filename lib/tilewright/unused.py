@@ -1,11 +1,13 @@
 """What a person wrote and nothing used: named once with file, line and key, kept in the results, refused by `--strict`.
 
 Whoever passes a key, an entry or an option over says so where it is known: `Problems.unused(path, why)` for a place in
-a file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`) that goes the way of all notices;
-what a verb has collected at its end goes through `notice_lines`, `unused_rows` and `refuse_unused`.
+a file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`) that goes the way of all notices.
+A verb that has collected all of them calls `refuse_unused` before its search, keeps them in what it writes by
+`with_unused`, and hands on what `to_tell` leaves to `cli.options.echo_notices`, which tells it when the command ends.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -45,11 +47,16 @@ def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
 
 def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[dict[str, Any]]:
     """The same for a summary: name of the file, line (0 if unknown), key, and why it has no effect."""
-    found = unused_in(notices)
-    return [
+    rows = [
         {"file": PurePath(one.file).name, "line": one.line if with_lines else 0, "key": one.path, "why": _reason(one)}
-        for one in (notice.problem for notice in found)
+        for one in (notice.problem for notice in unused_in(notices))
     ]
+    return list({tuple(row.values()): row for row in rows}.values())
+
+
+def noted_rows(rows: Iterable[dict[str, Any]]) -> list[Unused]:
+    """The notices behind such rows, of a file that another step has written."""
+    return [Unused(Problem(row["why"], row["file"], row["line"], row["key"])) for row in rows]
 
 
 def with_unused(summary: dict[str, Any], notices: Iterable[str], with_lines: bool = True) -> dict[str, Any]:
@@ -58,12 +65,23 @@ def with_unused(summary: dict[str, Any], notices: Iterable[str], with_lines: boo
     return {**summary, UNUSED: rows} if rows else summary
 
 
+def to_tell(notices: Iterable[str], strict: bool) -> list[str]:
+    """The notices that a verb tells: under `strict` what was not used is wrong, and told as such (`refuse_unused`)."""
+    return [notice for notice in notices if not (strict and isinstance(notice, Unused))]
+
+
+def in_file(notices: Iterable[str], file: str) -> list[str]:
+    """Notices of what is in a file, of which those of what was not used get its name."""
+    return [
+        Unused(replace(notice.problem, file=file)) if isinstance(notice, Unused) and not notice.problem.file else notice
+        for notice in notices
+    ]
+
+
 def refuse_unused(notices: Iterable[str], strict: bool = True) -> None:
     """Raise InputError with all that was not used, if `strict` is asked for."""
     if strict and (found := unused_in(notices)):
-        raise InputError(
-            Problem(**{**vars(one.problem), "message": f"{one.problem.message}, which strict forbids"}) for one in found
-        )
+        raise InputError(replace(one.problem, message=f"{one.problem.message}, which strict forbids") for one in found)
 
 
 def _reason(problem: Problem) -> str:

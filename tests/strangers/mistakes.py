@@ -1,6 +1,7 @@
 """One mistake in a document, chosen by a seed: a word misspelt, a key moved or repeated, or a key of another tool."""
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +32,13 @@ class Mistake:
     """misspelt key, misspelt name, moved, repeated, or the tool that a key is of."""
     words: tuple[str, ...]
     """Words of which one is in whatever is said of it."""
-    text: str
-    """The document with the mistake."""
+    text: str | bytes
+    """The document with the mistake; bytes of an ONNX file."""
+
+    def is_named_in(self, line: str) -> bool:
+        """Whether a line has one of the words."""
+        named = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in self.words if word)
+        return re.search(named, line) is not None
 
 
 def places(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

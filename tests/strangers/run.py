@@ -2,34 +2,22 @@
 
 import argparse
 import collections
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tilewright.errors import InputError
 from tilewright.workload.language_models.families import WITHOUT_COST
 
-from tests.strangers.mistakes import Mistake, mistake
+from tests.strangers.mistakes import mistake
+from tests.strangers.outcomes import CHANGED, FREE, REFUSED, SILENT, TOLD, Outcome
 from tests.strangers.readings import CONFIG, Shipped, shipped
-
-REFUSED, CHANGED, TOLD, FREE, SILENT = "refused", "changed", "told", "free", "silent"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a file with a mistake."""
-
-    file: str
-    mistake: Mistake
-    outcome: str
-    said: str
-    """What was said of it."""
+from tests.strangers.verbs import outcomes_of_calls
 
 
 @cache
@@ -49,6 +37,7 @@ def outcome_of(file: Shipped, seed: int, folder: Path) -> Outcome:
     before, known = untouched(file)
     # Paths in a file go from its folder on.
     place = folder / file.path.relative_to(CONFIG)
+    assert isinstance(made.text, str)
     place.write_text(made.text, "utf-8")
     notices: list[str] = []
     try:
@@ -58,8 +47,7 @@ def outcome_of(file: Shipped, seed: int, folder: Path) -> Outcome:
     finally:
         shutil.copyfile(file.path, place)
     fresh = [notice for notice in notices if _without_place(notice, place) not in known]
-    named = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in made.words if word))
-    said = "\n".join(notice for notice in fresh if named.search(notice))
+    said = "\n".join(notice for notice in fresh if made.is_named_in(notice))
     if said:
         return Outcome(file.path.name, made, TOLD, said)
     if str(before).replace(str(CONFIG), "") != str(after).replace(str(folder), ""):
@@ -79,27 +67,24 @@ def outcomes(count: int, seed: int) -> Iterator[Outcome]:
             yield outcome_of(files[number % len(files)], seed * 1_000_003 + number, folder)
 
 
-def is_named(found: Outcome) -> bool:
-    """Whether a refusal says which word it is about, or at least where."""
-    return found.outcome != REFUSED or any(word in found.said for word in found.mistake.words) or ":" in found.said
-
-
 def main() -> int:
     """Print counts, and each file that was dropped in silence with what was done to it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--calls", type=int, default=0, help="Calls of verbs with a mistake in a file, besides.")
     asked = parser.parse_args()
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     wrong = 0
-    for found in outcomes(asked.count, asked.seed):
+    for found in chain(outcomes(asked.count, asked.seed), outcomes_of_calls(asked.calls, asked.seed)):
         counts[found.mistake.what, found.outcome] += 1
-        if found.outcome == SILENT or not is_named(found):
+        if found.is_wrong:
             wrong += 1
             print(f"{found.outcome}: {found.file}: {found.mistake.what} {', '.join(found.mistake.words)}: {found.said}")
     for (what, outcome), number in sorted(counts.items()):
         print(f"{what:18} {outcome:8} {number:5}")
-    print(f"{asked.count} files of strangers, seed {asked.seed}: {wrong} dropped in silence or refused without a name")
+    count = asked.count + asked.calls
+    print(f"{count} files of strangers, seed {asked.seed}: {wrong} dropped in silence or refused without a name")
     return 1 if wrong else 0
 
 

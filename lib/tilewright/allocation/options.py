@@ -35,10 +35,11 @@ class AllocationParameters(Chance, Goal, Parameters):
 
     def without_effect(self) -> dict[str, str]:
         """What only the exact engine has, where another one is asked for."""
-        if self.allocation_engine == EXACT:
-            return {}
-        why = f"has no effect with allocation_engine {self.allocation_engine}"
-        return dict.fromkeys(("proof_evaluations", "proof_effort"), why)
+        found = super().without_effect()
+        if self.allocation_engine != EXACT:
+            why = f"has no effect with allocation_engine {self.allocation_engine}"
+            found |= dict.fromkeys(("proof_evaluations", "proof_effort"), why)
+        return found
 
     @property
     def planned_evaluations(self) -> int:

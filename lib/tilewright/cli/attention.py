@@ -17,13 +17,14 @@ from tilewright.attention.shape import Points, read_sizes
 from tilewright.attention.space import ORDERS, Sizes
 from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, strict_option
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.tokens import context_list, described_model
 from tilewright.depth_first.options import LayerOptions
 from tilewright.errors import InputError, Problem
 from tilewright.steps import ATTENTION, ATTENTION_TABLE
+from tilewright.unused import refuse_unused, unused_in, with_unused
 
 if TYPE_CHECKING:
     from tilewright.attention.costs import AttentionCosts
@@ -56,6 +57,7 @@ _SIZE = click.IntRange(min=1)
 )
 @click.option("-o", "--output", type=FILE, help=f"Folder for {ATTENTION} and {ATTENTION_TABLE}.")
 @parameter_options(LayerOptions, "options")
+@strict_option()
 @common_options
 def command(
     hardware: Path,
@@ -71,6 +73,7 @@ def command(
     time_budget_s: float,
     output: Path | None,
     options: Given[LayerOptions],
+    strict: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -85,9 +88,9 @@ def command(
     sizes = Sizes(tile_units, tile_heads, tile_queries, tile_keys, order or ORDERS)
     notices: list[str] = []
     points = Points(tuple(context_list(contexts)) if contexts else (), *read_sizes(memory_sizes))
-    asked = _Asked(sizes, points, time_budget_s)
+    asked = _Asked(sizes, points, time_budget_s, strict)
     chosen = options()
-    found = _found((workload, hardware, mapping), asked, chosen, notices, not as_json)
+    found = _found((workload, hardware, mapping), asked, options, notices, not as_json)
     echo_notices(notices)
     paths = _write(found, chosen, output) if output else []
     if as_json:
@@ -118,19 +121,21 @@ def attention(
     time_budget_s: float = TIME_BUDGET_S,
     search: Named[LayerOptions],
     output: FilePath | None = None,
+    strict: bool = False,
 ) -> "tuple[Optimum, ...]":
     """The best way to run each attention of a language model on one core, fused or not, with how that is known.
 
     Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
-    model or has no attention, and for a core that does not run all of it; MappingError where a layer fits in no way.
+    model or has no attention, for a core that does not run all of it, and with `strict` for what has no effect;
+    MappingError where a layer fits in no way.
     """
     sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
     _check_sizes(sizes)
     chosen = search()
     found = _found(
         (workload, hardware, mapping),
-        _Asked(sizes, Points(tuple(contexts), *read_sizes(memory_sizes)), time_budget_s),
-        chosen,
+        _Asked(sizes, Points(tuple(contexts), *read_sizes(memory_sizes)), time_budget_s, strict),
+        search,
         [],
     )
     if output is not None:
@@ -143,6 +148,7 @@ class _Asked:
     sizes: Sizes
     points: Points
     seconds: float
+    is_strict: bool
 
 
 @dataclass(frozen=True)
@@ -151,6 +157,7 @@ class _Found:
     core: str
     points: Points
     optima: "tuple[Optimum, ...]"
+    notices: tuple[str, ...]
 
 
 def _check_sizes(sizes: Sizes) -> None:
@@ -186,6 +193,7 @@ def attention_problems(
     workload, hardware, mapping = given
     described = described_model(workload, notices)
     problem = read_problem(Descriptions(hardware, workload, mapping), SearchOptions(model=options.model))
+    notices += unused_in(problem.notices)
     found = []
     for core, step in product(points.cores(problem.core), points.steps(described.step)):
         for one in language_model_attentions(described.model, step):
@@ -198,14 +206,16 @@ def attention_problems(
 def _found(
     given: tuple[Any, Any, Any],
     asked: _Asked,
-    options: LayerOptions,
+    options: Given[LayerOptions],
     notices: list[str],
     show_progress: bool = False,
 ) -> _Found:
     from tilewright.attention.optimum import find_optimum
     from tilewright.search.progress import search_progress
 
-    name, problems = attention_problems(given, asked.points, options, notices)
+    name, problems = attention_problems(given, asked.points, options(), notices)
+    notices += options.unused()
+    refuse_unused(notices, asked.is_strict)
     for costs in problems:
         costs.check()
     try:
@@ -217,20 +227,21 @@ def _found(
             optima = tuple([replace(known[costs.alike], costs=costs) for costs in problems])
     except KeyboardInterrupt as error:
         raise InterruptedRunError("nothing was written") from error
-    return _Found(name, problems[0].core.name, asked.points, optima)
+    return _Found(name, problems[0].core.name, asked.points, optima, tuple(notices))
 
 
 def _object(found: _Found) -> dict[str, Any]:
     """All of it as JSON values."""
     from tilewright.attention.result import optimum_object
 
-    return {
+    told = {
         "tilewright": __version__,
         "core": found.core,
         "workload": found.workload,
         "points": encode(found.points),
         "attentions": [optimum_object(one) for one in found.optima],
     }
+    return with_unused(told, found.notices)
 
 
 def _write(found: _Found, options: LayerOptions, folder: Path) -> list[Path]:

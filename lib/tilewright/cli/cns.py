@@ -1,6 +1,7 @@
 """`tilewright cns`: a network cut into computation nodes, and what flows between them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,14 @@ from tilewright.artifacts.envelope import provenance
 from tilewright.artifacts.files import FilePath, make_folder
 from tilewright.cli.options import (
     FILE,
+    UNCOSTED,
     PipelineSource,
     common_options,
     echo_json,
     echo_notices,
     is_given,
     network_keywords,
+    strict_option,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import plan_option
@@ -24,7 +27,7 @@ from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import Problems, Unused
 from tilewright.fusion.tiling_options import CUTTING, TilingOptions
 from tilewright.steps import CN_COLUMNS, CN_GRAPH
-from tilewright.unused import refuse_unused, unused_in
+from tilewright.unused import refuse_unused, to_tell, unused_in, with_unused
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ _MOST_NOTICES = 20
 @parameter_options(TilingOptions, "tiling")
 @plan_option
 @slice_options
-@click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
+@strict_option(UNCOSTED)
 @common_options
 def command(
     hardware: Path,
@@ -69,7 +72,7 @@ def command(
 
     given = Descriptions(hardware, workload, mapping, network_options)
     problem, cut = _cut(given, tiling, pipeline, strict, output, tell)
-    _show(problem, cut.graph, output, verbose, as_json)
+    _show(problem, cut, output, verbose, as_json)
 
 
 @network_keywords
@@ -88,7 +91,8 @@ def cns(
     """A network cut into computation nodes (CNs); `output` is the folder that the command writes.
 
     All arguments are those of the command by name, and may be objects in memory. Raises InputError with everything that
-    is wrong with the descriptions and with how the network is to be cut, and with `strict` for work that is not costed.
+    is wrong with the descriptions and with how the network is to be cut, and with `strict` for work that is not costed
+    and for what has no effect.
     """
     from tilewright.stages.descriptions import Descriptions
 
@@ -121,38 +125,45 @@ def _cut(
     problem = told.attempt(read_checked, given, cutting)
     if problem is not None and strict:
         told.attempt(problem.check_complete)
-        told.attempt(refuse_unused, problem.notices)
     cut = None
     if problem is not None and stages is not None:
         cut = told.attempt(Slice.result, stages, problem, CnProblem, Control(on_notices=tell))
     elif problem is not None:  # all other problems are told with those of the stages
         told.attempt(check_cn_graph, problem, cutting, tell)
+    notices: list[str] = [] if is_given(pipeline) else [*tiling.unused()]
+    notices += [] if problem is None else problem.notices
+    notices += [] if cut is None else [*cut.notices, *cut.graph.notices]
+    told.attempt(refuse_unused, notices, strict)
     told.finish()
     assert problem is not None
     assert options is not None
     assert stages is not None
     assert cut is not None
-    tell([*problem.notices, *cut.notices, *cut.graph.notices])
+    tell(to_tell(notices, strict))
     if output:
-        _write(output, problem, stages.stated(options.stated()), cut.graph)
-    return problem, cut
+        _write(output, problem, stages.stated(options.stated()), cut.graph, notices)
+    return problem, replace(cut, notices=tuple(notices))
 
 
-def _write(folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph") -> None:
+def _write(
+    folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph", notices: Sequence[str]
+) -> None:
+    """What was not used stands with the provenance, so that the digest of the graph does not move by it."""
     from tilewright.fusion.graph import write_cn_graph
     from tilewright.stages.multi.items import input_digests
 
     make_folder(folder)
     made_by = provenance("cns", input_digests(problem), stated)
-    write_cn_graph(graph, folder / CN_GRAPH, folder / CN_COLUMNS, made_by)
+    write_cn_graph(graph, folder / CN_GRAPH, folder / CN_COLUMNS, with_unused(made_by, notices))
 
 
-def _show(problem: "SystemProblem", graph: "CnGraph", output: Path | None, verbose: bool, as_json: bool) -> None:
+def _show(problem: "SystemProblem", cut: "CnProblem", output: Path | None, verbose: bool, as_json: bool) -> None:
     from tilewright.report.multi.cn_tables import cn_summary, cn_table_text
     from tilewright.report.run_text import coverage_lines
 
+    graph = cut.graph
     if as_json:
-        echo_json(cn_summary(graph))
+        echo_json(with_unused(cn_summary(graph), cut.notices))
         return
     echo(
         f"{graph.network} on {problem.accelerator.name}: {_count(graph.cn_count, 'computation node')} of"

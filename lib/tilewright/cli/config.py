@@ -261,7 +261,7 @@ class _Reader:
         self.problems += [problem for problem in problems if problem not in self.problems]
         strict = values.get("strict", False)
         if not stages.pipeline:
-            self._tell_unused(options, flow, path, entry, defaults, strict)
+            self._tell_unused(made, values, flow, path, entry, defaults)
         if len(self.problems) > before:
             return None
         described = (name, flow, names["hardware"], names["workload"], names["mapping"])
@@ -269,20 +269,23 @@ class _Reader:
 
     def _tell_unused(
         self,
-        options: CoreSearchOptions,
+        made: Mapping[type[Parameters], Parameters | None],
+        values: Mapping[str, Any],
         flow: str,
         path: tuple[str, ...],
         entry: Mapping[str, Any],
         defaults: Mapping[str, Any],
-        strict: bool,
     ) -> None:
         """Tell options of a run that others overrule, of those at the top the ones that no run has a use for."""
-        without = options.without_effect()
+        found = [group.without_effect() for group in made.values() if group is not None]
+        without = {name: why for one in found for name, why in one.items()}
         if flow == MULTI:
             without.pop("seed", None)  # which the search for an allocation has, too
+        if values.get("split_layers") is True:
+            without.pop("split_W_percentage", None)
         for name, why in without.items():
             if name in entry:
-                self._tell((*path, name), why, strict)
+                self._tell((*path, name), why, values.get("strict", False))
         for name in defaults:
             self.effects[name] = self.effects.get(name, False) or name not in without or name in entry
 

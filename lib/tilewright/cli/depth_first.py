@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,20 +17,23 @@ from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
+    UNCOSTED,
     common_options,
     echo_json,
     echo_notices,
     echo_paths,
     network_keywords,
     network_options,
+    strict_option,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.terminal import echo_text
 from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.options import TileOptions
-from tilewright.errors import InputError, Problem, Problems
+from tilewright.errors import InputError, Problem, Problems, Unused
 from tilewright.harmless import terminal_lines
 from tilewright.steps import DEPTH_FIRST, DEPTH_FIRST_TABLE
+from tilewright.unused import refuse_unused, to_tell, unused_option, with_unused
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ TIME_BUDGET_S = 600.0
 @click.option("-o", "--output", type=FILE, help=f"Folder for {DEPTH_FIRST} and {DEPTH_FIRST_TABLE}.")
 @parameter_options(TileOptions, "options")
 @network_options
+@strict_option(UNCOSTED)
 @common_options
 def command(
     hardware: Path,
@@ -77,6 +81,7 @@ def command(
     output: Path | None,
     options: Given[TileOptions],
     network_options: NetworkOptions,
+    strict: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -88,7 +93,7 @@ def command(
     Example: tilewright depth-first --hardware config/hardware/tpu_like.yaml --workload
     config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
     """
-    asked = _Asked((tile_x, tile_y, mode), cut, time_budget_s if optimum else None)
+    asked = _Asked((tile_x, tile_y, mode), cut, time_budget_s, optimum, strict)
     found = _found((hardware, workload, mapping), asked, options, network_options, not as_json, True)
     paths = _write(found, options(), output) if output else []
     if as_json:
@@ -119,15 +124,17 @@ def depth_first(
     search: Named[TileOptions],
     output: FilePath | None = None,
     network_options: NetworkOptions | None = None,
+    strict: bool = False,
 ) -> "tuple[DepthFirstSchedule, ...]":
     """What a chain of layers costs on one core, depth-first, for every combination of tile sizes and modes.
 
     With `optimum` the best schedule alone, over all cuts, and all sizes and modes where none are given; the certificate
     is in the file that `output` gets. Arguments are those of the command. Raises InputError with everything that is
-    wrong, also for networks that are no chains; MappingError where a layer of a tile fits in no way.
+    wrong, also for networks that are no chains, and with `strict` for work that is not costed and for what has no
+    effect; MappingError where a layer of a tile fits in no way.
     """
     points = (_several(tile_x), _several(tile_y), _several(mode))
-    asked = _Asked(points, _several(cut), time_budget_s if optimum else None)
+    asked = _Asked(points, _several(cut), time_budget_s, optimum, strict)
     found = _found((hardware, workload, mapping), asked, search, network_options or NetworkOptions())
     if output is not None:
         _write(found, search(), Path(output))
@@ -146,8 +153,20 @@ class _Asked:
     points: tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
     """Widths, heights and modes."""
     cuts: tuple[str, ...]
-    seconds: float | None
-    """For the search for the optimum; None where the points are costed."""
+    time_budget_s: float
+    is_optimum: bool
+    is_strict: bool
+
+    @property
+    def seconds(self) -> float | None:
+        """For the search for the optimum; None where the points are costed."""
+        return self.time_budget_s if self.is_optimum else None
+
+    def unused(self) -> list[Unused]:
+        """What is given without effect."""
+        if self.is_optimum or self.time_budget_s == TIME_BUDGET_S:
+            return []
+        return [unused_option("time_budget_s", "has no effect without optimum", self.time_budget_s)]
 
     def check(self) -> None:
         """Raise InputError for what cannot be asked for together."""
@@ -167,6 +186,7 @@ class _Found:
 
     schedules: "tuple[DepthFirstSchedule, ...]"
     optimum: "Optimum | None" = None
+    notices: tuple[str, ...] = ()
 
 
 def _found(
@@ -189,13 +209,17 @@ def _found(
     if problem is None:
         told.finish()
     assert problem is not None
+    notices = (*problem.notices, *options.unused(), *asked.unused())
+    if asked.is_strict:
+        told.attempt(problem.check_complete)
+        told.attempt(refuse_unused, notices)
     if tells:
-        echo_notices(problem.notices)
+        echo_notices(to_tell(notices, asked.is_strict))
     described = (problem.workload, problem.core, problem.mapping)
     count = None if asked.seconds is not None else math.prod(map(len, asked.points[:2])) * len(asked.points[2] or MODES)
     try:
         with search_progress(count, "depth-first", show_progress, unit="schedules", least=20) as advance:
-            return _costed(described, asked, chosen, advance, told)
+            return replace(_costed(described, asked, chosen, advance, told), notices=notices)
     except KeyboardInterrupt as error:
         raise InterruptedRunError("nothing was written") from error
 
@@ -257,7 +281,8 @@ def _object(found: _Found) -> dict[str, Any]:
     told: dict[str, Any] = {"tilewright": __version__, "core": chain.core.name, "workload": chain.name}
     if found.optimum is not None:
         told["certificate"] = found.optimum.as_object()
-    return told | {"schedules": [schedule.as_object() for schedule in found.schedules]}
+    told["schedules"] = [schedule.as_object() for schedule in found.schedules]
+    return with_unused(told, found.notices)
 
 
 def _write(found: _Found, options: TileOptions, folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.cli.options import FILE, common_options, network_keywords, network_options
+from tilewright.cli.options import FILE, common_options, echo_notices, network_keywords, network_options, strict_option
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_option
 from tilewright.cli.terminal import echo_json_text, echo_text
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
@@ -33,6 +33,7 @@ from tilewright.mapping.constraints import (
 from tilewright.profile import REFERENCE, ModelChoice
 from tilewright.search.options import BoundaryParameters, SearchOptions
 from tilewright.units import LARGEST_WHOLE_NUMBER, energy_text
+from tilewright.unused import refuse_unused, unused_in, with_unused
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
@@ -237,6 +238,7 @@ OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size
 @click.option("-o", "--output", type=FILE, help="JSON lines to write: what --json prints.")
 @network_options
 @parameter_option(ModelChoice, "model", default=REFERENCE.name)
+@strict_option()
 @common_options
 def command(
     hardware: Path,
@@ -248,6 +250,7 @@ def command(
     output: Path | None,
     network_options: NetworkOptions,
     model: str,
+    strict: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -267,7 +270,8 @@ def command(
 
     asked = {"model": model} | ({"temporal_mapping_type": temporal_mapping_type} if temporal_mapping_type else {})
     given = Descriptions(hardware, workload, mapping, network_options)
-    found = _evaluated(given, points, layer_name, Given(BoundaryParameters, asked), SearchOptions(), output, tell)
+    which = (points, layer_name, Given(BoundaryParameters, asked), SearchOptions(), output)
+    found = _evaluated(given, *which, strict, tell, echo_notices)
     refused = sum(one.record is None for one in found)
     if refused:
         raise MappingError(f"{refused} of {len(found)} mappings do not fit")
@@ -291,6 +295,7 @@ def evaluate(
     points: FilePath | Sequence[Table[str, Any]] | None = None,
     output: FilePath | None = None,
     network_options: NetworkOptions | None = None,
+    strict: bool = False,
 ) -> "LayerRecord | tuple[LayerRecord, ...]":
     """The cost of one given mapping of a layer on a core, loops innermost first, as a record; or, from descriptions as
     the command takes them, of the mappings of a file or of points, as a record for each.
@@ -298,8 +303,8 @@ def evaluate(
     `level_boundaries` are, for each operand, the numbers of loops up to and including each of its memories, as in a
     record of a search that chose them; without them the allocator decides. Points are a file of JSON lines, or tables
     in a list; `layer` is then the name of the only layer that is wanted. `output` is the file of JSON lines that the
-    command writes. Raises InputError for wrong descriptions, MappingError where a mapping does not fit: the output is
-    written all the same, and says which.
+    command writes. Raises InputError for wrong descriptions, and with `strict` for what has no effect in them;
+    MappingError where a mapping does not fit: the output is written all the same, and says which.
     """
     from tilewright.stages.descriptions import Descriptions
 
@@ -323,7 +328,8 @@ def evaluate(
     if missing:
         raise InputError([Problem("is needed, or a layer and a core in memory", path=name) for name in missing])
     given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
-    found = _evaluated(given, points, layer, asked, options or SearchOptions(), file, lambda one: None)
+    which = (points, layer, asked, options or SearchOptions(), file)
+    found = _evaluated(given, *which, strict, lambda one: None, lambda notices: None)
     refused = [f"{one.layer.name}: {one.reason}" for one in found if one.record is None]
     if refused:
         raise MappingError(f"{len(refused)} of {len(found)} mappings do not fit", *refused)
@@ -338,6 +344,8 @@ class _Evaluated:
     record: "LayerRecord | None"
     """None where it does not fit."""
     reason: str = ""
+    notices: tuple[str, ...] = ()
+    """Of the descriptions."""
 
     @property
     def line(self) -> str:
@@ -345,7 +353,7 @@ class _Evaluated:
         from tilewright.cost.record import record_row
 
         refusal = {"layer": {"name": self.layer.name}, "error": self.reason}
-        return json.dumps(refusal if self.record is None else record_row(self.record))
+        return json.dumps(with_unused(refusal if self.record is None else record_row(self.record), self.notices))
 
 
 def _evaluated(
@@ -355,7 +363,9 @@ def _evaluated(
     asked: Given[BoundaryParameters],
     base: SearchOptions,
     output: Path | None,
+    strict: bool,
     tell: Callable[[_Evaluated], None],
+    tell_notices: Callable[[Sequence[str]], None],
 ) -> list[_Evaluated]:
     """What came of each mapping, told when it is there; written if there is an `output`."""
     from tilewright.search.evaluate import evaluate_given
@@ -363,24 +373,29 @@ def _evaluated(
     from tilewright.stages.run import read_problem
 
     options = _options(base, asked)
+    notices: list[str] = []
     if (given.mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
     if points is None:
         problem = read_problem(given, options)
         accelerator, network = problem.accelerator, problem.workload
+        notices += problem.notices
         chosen_type = str(asked.values.get("temporal_mapping_type") or "")
         found = _points_of_mapping(network, problem.mapping, layer_name, chosen_type)
     else:
         assert given.hardware is not None
         assert given.workload is not None
-        accelerator = parse_accelerator(given.hardware)
-        network = parse_workload(given.workload, options.model, options=given.network_options)
+        accelerator = parse_accelerator(given.hardware, notices)
+        network = parse_workload(given.workload, options.model, options=given.network_options, notices=notices)
         layers = [node.layer for node in network.nodes if node.layer]
         file = isinstance(points, str | PathLike)
         found = read_points(existing_file(points, "points") if file else points, layers)  # type: ignore[arg-type]
     core = single_core(accelerator)
     chosen = _chosen(found, layer_name, network)
     unit_of = {node.layer.name: node.unit for node in network.nodes if node.layer}
+    unused = tuple(unused_in(notices))
+    refuse_unused(unused, strict)
+    tell_notices(unused)
     if output:
         make_folder(output.parent)
     done = []
@@ -388,10 +403,10 @@ def _evaluated(
         try:
             record = evaluate_given(layer, core, entry, options)
             record = replace(record, layer=record.layer.on_unit(unit_of.get(layer.name, "")))
-            one = _Evaluated(layer, record)
+            one = _Evaluated(layer, record, notices=unused)
         except MappingError as error:
             is_open = points is None and not entry.temporal_ordering
-            one = _Evaluated(layer, None, f"{error}: {OPEN_ORDER}" if is_open else str(error))
+            one = _Evaluated(layer, None, f"{error}: {OPEN_ORDER}" if is_open else str(error), unused)
         tell(one)
         done.append(one)
     _write(output, done)

@@ -1,6 +1,8 @@
 """`tilewright explore`: what all designs of a space cost, and which of them are worth it."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +20,14 @@ from tilewright.cli.options import (
     echo_notices,
     echo_paths,
     keep_font_cache_here,
+    overruled_store,
+    strict_option,
 )
 from tilewright.cli.parameter_options import store_of
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import InputError, Problem, count_of, nearest_name
 from tilewright.harmless import ended_lines
+from tilewright.unused import refuse_unused, unused_in, unused_option
 from tilewright.yamlfile import yaml_text
 
 if TYPE_CHECKING:
@@ -55,6 +60,7 @@ DESIGNS, HARDWARE = "designs", OF_DESIGN
     help="Folder of earlier results: mappings of the tiles of designs of several cores.",
 )
 @click.option("--show", metavar="DESIGN", help="Make the full run with report of one design, by its name, and no more.")
+@strict_option()
 @common_options
 def command(
     space: Path,
@@ -65,6 +71,7 @@ def command(
     no_store: bool,
     store: Path,
     show: str | None,
+    strict: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -80,14 +87,18 @@ def command(
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import answer_text
 
-    read = read_space(space)
+    notices: list[str] = [*overruled_store(store, no_store)]
+    read = read_space(space, notices)
+    notices += _unused(read, jobs, shard, gather, show)
+    refuse_unused(notices, strict)
+    echo_notices(unused_in(notices))
     if show is not None:
         echo_paths(_shown(read, output, show), as_json)
         return
     if not as_json and shard is None and not gather:
         echo_text(_told_before(read, output), nl=True)
     sharing = Sharing(None if no_store else store_of(store))
-    answer = _explored(space, read, output, jobs, shard, gather, sharing, show_progress=not as_json)
+    answer = _explored(space, read, output, jobs, shard, gather, sharing, notices, show_progress=not as_json)
     if str(sharing):
         echo_notices([str(sharing)])
     if answer is None:
@@ -109,30 +120,51 @@ def explore(
     gather: bool = False,
     show: str | None = None,
     store: "FilePath | Store | None" = None,
+    strict: bool = False,
 ) -> "pandas.DataFrame":
     """What every design of a space costs on each of its networks: a row for each; `pareto`: on the front.
 
     `space` is a file or the same as a dict. With `output` a folder of shards, tables, figures and a page; `shard` makes
     that shard alone, `gather` only the answer of those that are there, `show` the full run of the design of that name.
-    In `store` mappings of the tiles of designs of several cores are kept for later ones.
-    Raises InputError with everything that is wrong with the space, its networks or its mapping.
+    In `store` mappings of the tiles of designs of several cores are kept for later ones. What was written and not used
+    is in the `attrs` of the table.
+    Raises InputError with everything that is wrong with the space, its networks or its mapping, and with `strict` for
+    what has no effect.
     """
     from tilewright.exploration.design_cost import Sharing
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import space_table
 
     source = space if isinstance(space, dict) else Path(space)
+    notices: list[str] = []
+    read = read_space(source, notices)
+    notices += _unused(read, jobs, shard, gather, show)
+    refuse_unused(notices, strict)
+    folder = None if output is None else Path(output)
     if show is not None:
         import pandas
 
-        return pandas.DataFrame({"file": _shown(read_space(source), None if output is None else Path(output), show)})
-    folder = None if output is None else Path(output)
-    answer = _explored(source, read_space(source), folder, jobs, shard, gather, Sharing(store_of(store)))
+        return pandas.DataFrame({"file": _shown(read, folder, show)})
+    answer = _explored(source, read, folder, jobs, shard, gather, Sharing(store_of(store)), notices)
     if answer is None:
         import pandas
 
         return pandas.DataFrame()
     return space_table(answer)
+
+
+def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: str | None) -> list[str]:
+    """What has no effect of options, and of files where an answer is drawn from them; the reader has told the rest."""
+    from tilewright.exploration.unused_parts import unused_of_networks
+
+    if show is not None:
+        given = {"jobs": jobs != 1, "shard": shard is not None, "gather": gather}
+        return [unused_option(name, "has no effect with show") for name, is_given in given.items() if is_given]
+    if shard is not None:
+        return []
+    with_jobs = gather and jobs != 1
+    options = [unused_option("jobs", "has no effect with gather, which makes no shard", jobs)] if with_jobs else []
+    return [*options, *unused_of_networks(space)]
 
 
 def _explored(
@@ -143,13 +175,14 @@ def _explored(
     shard: int | None,
     gather: bool,
     sharing: "Sharing",
+    notices: Sequence[str],
     show_progress: bool = False,
 ) -> "Answer | None":
     """The answer, which is also written into a folder; None where only a shard is made."""
     _check_shard(space, output, shard, gather)
     # Shards are jobs of their own, which run beside each other in one folder.
     with holding(output) if output is not None and shard is None else nullcontext():
-        return _answered(source, space, output, jobs, shard, gather, sharing, show_progress)
+        return _answered(source, space, output, jobs, shard, gather, sharing, notices, show_progress)
 
 
 def _answered(
@@ -160,6 +193,7 @@ def _answered(
     shard: int | None,
     gather: bool,
     sharing: "Sharing",
+    notices: Sequence[str],
     show_progress: bool,
 ) -> "Answer | None":
     from tilewright.exploration import explore as engine
@@ -168,7 +202,8 @@ def _answered(
 
     with _progress(space, shard, show_progress and not gather) as advance:
         if output is None:
-            return answer_of(engine.explored(source, space, jobs, advance, sharing))
+            found = engine.explored(source, space, jobs, advance, sharing)
+            return answer_of(replace(found, notices=tuple(notices)))
         try:
             if not gather:
                 engine.complete(source, space, output, jobs, advance, shard, sharing)
@@ -180,7 +215,7 @@ def _answered(
     if missing:
         names = ", ".join(str(one.number) for one in missing[:10]) + (", ..." if len(missing) > 10 else "")
         echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are missing or out of date: {names}"])
-    answer = answer_of(exploration)
+    answer = answer_of(replace(exploration, notices=tuple(notices)))
     _write(answer, output)
     return answer
 

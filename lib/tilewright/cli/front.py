@@ -1,7 +1,9 @@
 """`tilewright front`: the complete Pareto fronts of a space, without a search for every design."""
 
 import os
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +12,18 @@ import click
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.artifacts.folder_lock import holding
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
+from tilewright.cli.options import (
+    FILE,
+    common_options,
+    echo_json,
+    echo_notices,
+    echo_paths,
+    keep_font_cache_here,
+    strict_option,
+)
 from tilewright.cli.terminal import echo_text
 from tilewright.errors import InputError, Problem
+from tilewright.unused import refuse_unused, unused_in
 
 if TYPE_CHECKING:
     import pandas
@@ -33,8 +44,11 @@ PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
 )
 @click.option("--part", type=click.IntRange(min=0), help="Cost the designs of this part alone, as a job of a cluster.")
 @click.option("--gather", is_flag=True, help="Cost no designs, and find the fronts from the parts that are there.")
+@strict_option()
 @common_options
-def command(space: Path, output: Path, jobs: int, part: int | None, gather: bool, verbose: bool, as_json: bool) -> None:
+def command(
+    space: Path, output: Path, jobs: int, part: int | None, gather: bool, strict: bool, verbose: bool, as_json: bool
+) -> None:
     """Find the designs of the file SPACE that no other beats, all of them, and a certificate that there are no others.
 
     The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas, widths of words and sizes
@@ -43,15 +57,15 @@ def command(space: Path, output: Path, jobs: int, part: int | None, gather: bool
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """
-    from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import answer_text
 
-    read = read_space(space)
+    read, notices = _read(space, part, strict)
+    echo_notices(unused_in(notices))
     with _lock(output, part):
         found = _found(space, read, output, jobs, part, gather, show_progress=not as_json)
         if found is None:
             return
-        answer = _written(found, space, output)
+        answer = _written(found, space, output, notices)
     if as_json:
         rows = answer.overall.members.to_dict("records")
         echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
@@ -66,20 +80,39 @@ def front(
     jobs: int = 1,
     part: int | None = None,
     gather: bool = False,
+    strict: bool = False,
 ) -> "pandas.DataFrame":
     """The designs of a space that are on its front over all networks, all of them; what `output` gets proves it.
 
-    `part` costs the designs of that part alone, `gather` none. Raises InputError with everything that is wrong with
-    the space, its networks or its mapping.
+    `part` costs the designs of that part alone, `gather` none. What was written and not used is in the `attrs` of the
+    table. Raises InputError with everything that is wrong with the space, its networks or its mapping, and with
+    `strict` for what has no effect.
     """
     import pandas
 
-    from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import front_table
 
-    with _lock(Path(output), part):
-        found = _found(Path(space), read_space(Path(space)), Path(output), jobs, part, gather)
-        return pandas.DataFrame() if found is None else front_table(_written(found, Path(space), Path(output)))
+    source, folder = Path(space), Path(output)
+    read, notices = _read(source, part, strict)
+    with _lock(folder, part):
+        found = _found(source, read, folder, jobs, part, gather)
+        return pandas.DataFrame() if found is None else front_table(_written(found, source, folder, notices))
+
+
+def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[str]]":
+    """The space, and notices of what is not used; those of networks where an answer is drawn from them.
+
+    Raises InputError, with `strict` for what is not used too.
+    """
+    from tilewright.exploration.space_reader import read_space
+    from tilewright.exploration.unused_parts import unused_of_networks
+
+    notices: list[str] = []
+    space = read_space(source, notices)
+    if part is None:
+        notices += unused_of_networks(space)
+    refuse_unused(notices, strict)
+    return space, notices
 
 
 def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
@@ -121,7 +154,7 @@ def _progress(title: str, total: int | None, unit: str, shown: bool) -> Any:
     return search_progress(total, title, shown, unit=unit, least=1)
 
 
-def _written(found: "CompleteFront", source: Path, output: Path) -> "Answer":
+def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequence[str]) -> "Answer":
     """The answer, which is written into the folder too."""
     from tilewright.exploration.answer import answer_of
     from tilewright.exploration.figures import write_figures
@@ -130,7 +163,7 @@ def _written(found: "CompleteFront", source: Path, output: Path) -> "Answer":
 
     make_folder(output)
     keep_font_cache_here()
-    answer = answer_of(found.exploration)
+    answer = answer_of(replace(found.exploration, notices=tuple(notices)))
     write_front_tables(answer, output)
     write_figures(answer, output)
     write_page(answer, output / PAGE)

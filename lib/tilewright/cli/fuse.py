@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
+    UNCOSTED,
     common_options,
     echo_json,
     echo_notices,
     network_keywords,
+    strict_option,
 )
 from tilewright.cli.options import (
     network_options as network_command_options,
@@ -28,12 +31,13 @@ from tilewright.cli.parameter_options import Given, Named, parameter_keywords, p
 from tilewright.cli.planned import SCHEMA
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.configuration.fusion_options import FusionOptions
-from tilewright.errors import InputError, Problems
+from tilewright.errors import InputError, Problems, Unused
 from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.harmless import ended_lines
 from tilewright.search.options import CnSearchOptions
 from tilewright.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUSION_PLANS
 from tilewright.units import energy_text
+from tilewright.unused import refuse_unused, to_tell, unused_in, unused_option
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -59,6 +63,7 @@ _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 @click.option("--run/--no-run", default=True, show_default=True, help="Write the schedule too, not the plan alone.")
 @parameter_options(FusionOptions, "options")
 @network_command_options
+@strict_option(UNCOSTED)
 @common_options
 def command(
     hardware: Path,
@@ -68,6 +73,7 @@ def command(
     run: bool,
     options: Given[FusionOptions],
     network_options: NetworkOptions,
+    strict: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -80,7 +86,7 @@ def command(
 
     given = Descriptions(hardware, workload, BLANK if mapping is None else mapping, network_options)
     start_s = time.monotonic()
-    found = _fused(given, options, output, run, echo_notices, show_progress=not as_json)
+    found = _fused(given, options, output, run, strict, echo_notices, show_progress=not as_json)
     over = _over_budget(found, time.monotonic() - start_s)
     if over:
         echo(over, err=True)
@@ -106,18 +112,20 @@ def fuse(
     output: FilePath | None = None,
     run: bool = True,
     network_options: NetworkOptions | None = None,
+    strict: bool = False,
 ) -> "Fusion":
     """The best way that is found to fuse a network on several cores, by options given by name.
 
     What `mapping` says is fixed, and so is what options say of stacks and schedules; everything else is searched.
     `output` is the folder that the command writes, with the schedule unless `run` is false. Raises InputError with
-    everything that is wrong with descriptions and options, MappingError where no plan has a schedule.
+    everything that is wrong with descriptions and options, and with `strict` for work that is not costed and for what
+    has no effect; MappingError where no plan has a schedule.
     """
     from tilewright.stages.descriptions import Descriptions
 
     source: Any = list(BLANK) if mapping is None else mapping
     given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
-    return _fused(given, options, None if output is None else Path(output), run, lambda notices: None)
+    return _fused(given, options, None if output is None else Path(output), run, strict, lambda notices: None)
 
 
 def _fused(
@@ -125,6 +133,7 @@ def _fused(
     options: Given[FusionOptions],
     output: Path | None,
     run: bool,
+    strict: bool,
     tell: Callable[[Sequence[str]], None],
     show_progress: bool = False,
 ) -> "Fusion":
@@ -140,11 +149,20 @@ def _fused(
     cutting = None if sound is None else told.attempt(_cutting, sound)
     prefetch = () if sound is None else sound.operands_to_prefetch or ()
     problem = told.attempt(read_checked, given, cutting, prefetch)
-    stacks = None if problem is None else told.attempt(_checked, problem, cutting, prefetch)
+    checked = None if problem is None else told.attempt(_checked, problem, cutting, prefetch)
+    stacks, unused = checked or ((), [])
+    unused += options.unused()
+    if not (run or output):
+        unused.append(unused_option("run", "has no effect without an output: nothing is written", False))
+    if problem is not None:
+        problem = replace(problem, notices=(*problem.notices, *unused))
+        if strict:
+            told.attempt(problem.check_complete)
+            told.attempt(refuse_unused, problem.notices)
     told.finish()
     assert chosen is not None
     assert problem is not None
-    tell(problem.notices)
+    tell(to_tell(problem.notices, strict))
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     with holding(output) if output else contextlib.nullcontext():
@@ -174,15 +192,16 @@ def _cutting(options: FusionOptions) -> TilingOptions:
 
 def _checked(
     problem: "SystemProblem", cutting: TilingOptions | None, prefetch: Sequence[str]
-) -> tuple[tuple[int, ...], ...]:
-    """The stacks that are fixed, () where they are searched. Raises InputError with everything that is wrong."""
+) -> tuple[tuple[tuple[int, ...], ...], list[Unused]]:
+    """The stacks that are fixed, () where they are searched, and what of the files is not used. Raises InputError with
+    everything that is wrong."""
     from tilewright.stages.preflight.network import preflight
 
     found = preflight(problem, cutting, prefetch)
     if found.problems:
         raise InputError(found.problems)
     is_fixed = cutting is not None and (cutting.layer_stacks is not None or bool(cutting.stack_cutoffs))
-    return found.tiling.stacks if is_fixed and found.tiling is not None else ()
+    return found.tiling.stacks if is_fixed and found.tiling is not None else (), unused_in(found.notices)
 
 
 @contextlib.contextmanager

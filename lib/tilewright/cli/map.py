@@ -16,6 +16,7 @@ from tilewright.artifacts.folder_lock import holding
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
+    UNCOSTED,
     PipelineSource,
     common_options,
     echo_json,
@@ -26,6 +27,7 @@ from tilewright.cli.options import (
     pipeline_option,
     read_pipeline,
     store_options,
+    strict_option,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.cli.terminal import echo, echo_text
@@ -33,7 +35,7 @@ from tilewright.errors import InputError, Problem, Problems
 from tilewright.search.options import SearchOptions
 from tilewright.steps import EXPORTS, LAYERS, SUMMARY
 from tilewright.units import energy_text
-from tilewright.unused import refuse_unused, with_unused
+from tilewright.unused import refuse_unused, to_tell, with_unused
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 @parameter_options(SearchOptions, "options")
 @pipeline_option
 @network_options
-@click.option("--strict", is_flag=True, help="Fail if there is work in the network that is not costed.")
+@strict_option(UNCOSTED)
 @store_options
 @common_options
 def command(
@@ -122,7 +124,8 @@ def map_workload(
     `pipeline` is a list of stages or of edits of the default pipeline, or a file of it, as in a configuration; stages
     may also be given as classes or objects. Stages that write files put them into the folder `exports`, by default
     that of the output. Nothing is kept for later searches without a `store`. Raises InputError for wrong descriptions
-    and pipelines, and with `strict` for work that is not costed; MappingError where nothing fits.
+    and pipelines, and with `strict` for work that is not costed and for what has no effect; MappingError where nothing
+    fits.
     """
     from tilewright.stages.base import Control
     from tilewright.stages.descriptions import Descriptions
@@ -154,15 +157,12 @@ def _mapped(
     stages = pipeline_of(pipeline, chosen, given.workload)
     if stages.exports and exports is None:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
-    told, repeated = written_files(written)
-    given = replace(given, written=told)
+    files, repeated = written_files(written)
+    given = replace(given, written=files)
     problem: NetworkProblem = next(stages.parsers().run(given))
     notices = [*repeated, *problem.notices, *lanes_notices(problem, stages, given.mapping_file)]
-    if is_given(pipeline):
-        notices += stages.unused(options.values, chosen)
-    control.on_notices(notices)
-    if not is_given(pipeline):
-        notices += options.unused()  # which the command tells at its end
+    notices += stages.unused(options.values, chosen) if is_given(pipeline) else options.unused()
+    control.on_notices(to_tell(notices, strict))
     if strict:
         refused = Problems()
         refused.attempt(problem.check_complete)

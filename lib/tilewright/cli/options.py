@@ -1,7 +1,7 @@
 """Options and output that verbs share."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter as Keyword
 from inspect import signature
@@ -14,11 +14,11 @@ import click
 from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.cli.terminal import echo, echo_json_text, echo_text
-from tilewright.errors import InputError, KeyPath, Problem
+from tilewright.errors import InputError, KeyPath, Problem, Unused
 from tilewright.harmless import terminal_lines
 from tilewright.noted_files import FONT_FILES, FONTS, trust_as_noted
 from tilewright.units import LARGEST_WHOLE_NUMBER
-from tilewright.unused import notice_lines
+from tilewright.unused import notice_lines, refuse_unused, unused_in, unused_option
 from tilewright.workload.network_options import ASSUMED, PRECISIONS, NetworkOptions
 
 if TYPE_CHECKING:
@@ -112,8 +112,16 @@ def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Ca
     return function
 
 
-def store_options(function: Function) -> Function:
+def store_options(function: Function) -> Callable[..., Any]:
     """--threads, --store and --no-store, of verbs that search."""
+
+    @wraps(function)
+    def with_store(*args: Any, **values: Any) -> Any:
+        notices = overruled_store(values["store"], values["no_store"])
+        refuse_unused(notices, values.get("strict", False))
+        echo_notices(notices)
+        return function(*args, **values)
+
     for option in (
         click.option(
             "--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same."
@@ -123,8 +131,14 @@ def store_options(function: Function) -> Function:
             "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result."
         ),
     ):
-        function = option(function)
-    return function
+        with_store = option(with_store)
+    return with_store
+
+
+def overruled_store(store: Path, no_store: bool) -> list[Unused]:
+    """The notice that --no-store overrules another --store than the default one, if it does."""
+    is_overruled = no_store and store != DEFAULT_STORE
+    return [unused_option("store", "has no effect with --no-store", str(store))] if is_overruled else []
 
 
 def pipeline_option(function: Function) -> Function:
@@ -244,10 +258,37 @@ only_option = click.option(
 )
 
 
+_UNUSED = "tilewright.unused"
+"""Key of what a command has been told of so far that was not used."""
+
+
 def echo_notices(notices: Sequence[str]) -> None:
-    """Remarks on what is legal but unusual, on standard error; what was written and not used comes last."""
-    for notice in notice_lines(notices):
-        echo(f"note: {notice}", err=True)
+    """Remarks on what is legal but unusual, on standard error; what was written and not used is told once, when the
+    command ends."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        _echo_lines(notice_lines(notices))
+        return
+    _echo_lines(dict.fromkeys(notice for notice in notices if not isinstance(notice, Unused)))
+    if _UNUSED not in context.meta:  # which a command and its group have in common
+        kept: list[str] = context.meta.setdefault(_UNUSED, [])
+        context.find_root().call_on_close(lambda: _echo_lines(notice_lines(kept)))
+    context.meta[_UNUSED] += unused_in(notices)
+
+
+def _echo_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        echo(f"note: {line}", err=True)
+
+
+def strict_option(what: str = "") -> Callable[[Function], Function]:
+    """--strict: what was written without effect is wrong, and `what` else."""
+    text = f"Fail if {what}{', or if ' if what else ''}anything that was written has no effect."
+    return click.option("--strict", is_flag=True, help=text)
+
+
+UNCOSTED = "there is work in the network that is not costed"
+"""What else --strict refuses, of verbs that run a network."""
 
 
 def keep_font_cache_here() -> None:

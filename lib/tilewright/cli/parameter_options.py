@@ -93,10 +93,10 @@ def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callab
             told = {parameter.name: values.pop(parameter.name) for parameter in parameters_of(kind)}
             given = {name: value for name, value in told.items() if value is not None}
             parameters = Given(kind, given)
-            result = function(*args, **{argument: parameters}, **values)
-            if not is_given(values.get("pipeline")):  # whose stages say which parameters they have
+            # Stages of a pipeline say which parameters they have; under strict the verb itself says what is wrong.
+            if not is_given(values.get("pipeline")) and not values.get("strict"):
                 echo_notices(parameters.unused())
-            return result
+            return function(*args, **{argument: parameters}, **values)
 
         for parameter in reversed(parameters_of(kind)):
             declare = click.option(*_declarations(parameter), cls=_Option, parameter=parameter, default=None)

@@ -9,11 +9,20 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import input_digest
 from tilewright.artifacts.envelope import provenance, write_document
 from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
+from tilewright.cli.options import (
+    FILE,
+    common_options,
+    echo_json,
+    echo_notices,
+    network_keywords,
+    network_options,
+    strict_option,
+)
 from tilewright.cli.parameter_options import parameter_option
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem
+from tilewright.errors import Problem, Problems
 from tilewright.profile import CORRECTED, ModelChoice
+from tilewright.unused import refuse_unused, to_tell
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 
@@ -28,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--table", "table_output", type=FILE, help="Table of layers to write (CSV).")
 @click.option("--graph", "graph_output", type=FILE, help="Drawing of the network to write (SVG).")
 @click.option("--name", default="", help="Name of the workload; default: the file's stem.")
-@click.option("--strict", is_flag=True, help="Fail if anything of the network that computes is not modelled.")
+@strict_option("anything of the network that computes is not modelled")
 @network_options
 @parameter_option(ModelChoice, "model", default=CORRECTED.name)
 @common_options
@@ -52,9 +61,9 @@ def workload(
     from tilewright.report.workload_tables import coverage_text, workload_text
 
     parsed, coverage, notices = _read(file, model, name, network_options)
-    echo_notices(notices)
+    echo_notices(to_tell(notices, strict))
     if strict:
-        _refuse_unsupported(coverage, file)
+        _refuse(coverage, notices, file)
     made_by = _made_by(file, model, network_options)
     _write(parsed, coverage, made_by, output, coverage_output, table_output, graph_output)
     if as_json:
@@ -79,9 +88,9 @@ def read_workload_file(
 ) -> Workload:
     """The workload of a file; its artifact, coverage, table of layers and drawing are written if asked for."""
     file, options = Path(file), network_options or NetworkOptions()
-    parsed, found, _ = _read(file, model, name, options)
+    parsed, found, notices = _read(file, model, name, options)
     if strict:
-        _refuse_unsupported(found, file)
+        _refuse(found, notices, file)
     _write(parsed, found, _made_by(file, model, options), output, coverage, table, graph)
     return parsed
 
@@ -144,11 +153,12 @@ def _covered(node: WorkloadNode) -> "OperatorCoverage":
     return OperatorCoverage(node.operator_type, MODELLED, node.repeats, macs, operations, None)
 
 
-def _refuse_unsupported(coverage: "Coverage", file: Path) -> None:
-    """Raises InputError with every operator type that does work that is not costed."""
-    problems = [
+def _refuse(coverage: "Coverage", notices: list[str], file: Path) -> None:
+    """Raises InputError with every operator type that does work that is not costed, and with all that was not used."""
+    told = Problems()
+    told.found += [
         Problem(f"{row.node_count} operators of this type are not modelled", str(file), path=row.operator_type)
         for row in coverage.unsupported
     ]
-    if problems:
-        raise InputError(problems)
+    told.attempt(refuse_unused, notices)
+    told.finish()

@@ -26,7 +26,7 @@ from tilewright.cli.run_inputs import (
     slice_options,
 )
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import Problem, Problems
+from tilewright.errors import Problem, Problems, Unused
 from tilewright.objectives import Goal
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY
@@ -177,6 +177,8 @@ class Scheduled:
     objective: str
     allocation: _Allocation
     notices: list[str]
+    unused: list[Unused]
+    """What was not used when the network was cut."""
     baseline: dict[str, Document | None]
 
     @cached_property
@@ -187,7 +189,8 @@ class Scheduled:
         document = self.allocation.document
         search = None if document is None else {**document["search"], "front_size": len(document["front"])}
         cost_model = self.result.problem.inputs.cost_model
-        summary = self.result.summary_of(self.objective, search, self.notices, cost_model=cost_model)
+        told = (self.objective, search, self.notices, self.unused)
+        summary = self.result.summary_of(*told, cost_model=cost_model)
         singles = (self.baseline["lbl_allocation"] or {}).get("single_core", [])
         planned = (self.baseline["plan"] or {}).get("layer_by_layer")
         summary["baselines"] = baseline_rows(summary, self.baseline["lbl_summary"], singles, planned)
@@ -214,7 +217,7 @@ def scheduled(
     from tilewright.search.options import CnSearchOptions
     from tilewright.stages.base import Control
     from tilewright.stages.multi.allocation import InterCoreMapping, in_place_of_search, objective_of, settings_of
-    from tilewright.stages.multi.inputs import read_inputs
+    from tilewright.stages.multi.inputs import read_inputs, unused_of_graph
     from tilewright.stages.multi.result import MultiCoreResult
 
     told = Problems()
@@ -249,7 +252,7 @@ def scheduled(
     fixed = in_place_of_search(stages, known.genome, chosen)
     with TemporaryDirectory() as exports:  # files that stages write are those of the search, and were written there
         result = fixed.result(inputs, MultiCoreResult, Control(exports=Path(exports)))
-    made = Scheduled(result, objective, known, other_settings, documents)
+    made = Scheduled(result, objective, known, other_settings, unused_of_graph(cns), documents)
     if output:
         stated = stages.stated({}, **chosen.stated(), objective=objective)
         _write(output, made, provenance("schedule", digests | known.digest, stated))

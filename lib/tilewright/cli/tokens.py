@@ -8,24 +8,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, file_of, make_folder
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here, store_options
+from tilewright.cli.options import (
+    FILE,
+    common_options,
+    echo_json,
+    echo_notices,
+    keep_font_cache_here,
+    store_options,
+    strict_option,
+)
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.errors import InputError, Problem, Problems, nearest_name
 from tilewright.harmless import terminal_lines
 from tilewright.parameters import parameters_of
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.token_costs.strategies import BEST, CHOICES
+from tilewright.unused import refuse_unused, unused_option, with_unused
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
 
 if TYPE_CHECKING:
-    from tilewright.hardware.system import MultiCoreAccelerator
-    from tilewright.mapping.constraints import Mapping
+    from tilewright.hardware.core import Accelerator
     from tilewright.search.store import Store
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.stages.base import Control
-    from tilewright.token_costs.table import TokenCosts
-    from tilewright.workload.language_models.reader import DescribedModel
+    from tilewright.token_costs.table import TokenCosts, TokenCurves
 
 TOKENS = "tokens"
 """Stem of the files."""
@@ -60,6 +67,7 @@ DEFAULT_CONTEXTS, DEFAULT_BATCHES = "1k:1M:11", "1"
 )
 @click.option("-o", "--output", type=FILE, help="Folder for tokens.csv, tokens.json, tokens.svg and tokens.png.")
 @parameter_options(SearchOptions, "options")
+@strict_option()
 @store_options
 @common_options
 def command(
@@ -74,6 +82,7 @@ def command(
     parallel: str,
     output: Path | None,
     options: Given[SearchOptions],
+    strict: bool,
     threads: int,
     store: Path,
     no_store: bool,
@@ -88,21 +97,20 @@ def command(
     Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
     config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
     """
-    notices: list[str] = []
     numbers = context_list(contexts, key_block), _list(batches, "--batches")
-    found, chosen = _found(
+    found, chosen, notices = _found(
         (workload, hardware, mapping),
         numbers,
         options,
         (key_block, chunk, prompts),
         parallel,
         (threads, None if no_store else store),
-        notices,
+        strict,
     )
     echo_notices(notices)
-    written = _write(found, output, chosen) if output else []
+    written = _write(found, output, chosen, notices) if output else []
     if as_json:
-        echo_json(_document(found))
+        echo_json(_document(found, notices))
     elif verbose or not written:
         from tilewright.token_costs.table import tokens_text
 
@@ -126,21 +134,23 @@ def tokens(
     chunk: int = DEFAULT_BLOCK,
     parallel: str = BEST,
     output: FilePath | None = None,
+    strict: bool = False,
     threads: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "TokenCosts":
     """What tokens of a language model cost on a core or several: `table` has a row for each batch and context.
 
-    Arguments are those of the command. Raises InputError for wrong descriptions, and for a workload that is no language
-    model; MappingError naming layers that nothing fits, or that have no schedule.
+    Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
+    model, and with `strict` for what has no effect; MappingError naming layers that nothing fits, or that have no
+    schedule.
     """
     numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
     points = numbers, _checked(batches, "batches")
     cuts = key_block, chunk, prompts
     given = workload, hardware, mapping
-    found, chosen = _found(given, points, search.over(options), cuts, parallel, (threads, store), [])
+    found, chosen, notices = _found(given, points, search.over(options), cuts, parallel, (threads, store), strict)
     if output:
-        _write(found, Path(output), chosen)
+        _write(found, Path(output), chosen, notices)
     return found
 
 
@@ -151,51 +161,95 @@ def _found(
     cuts: tuple[int, int, bool],
     parallel: str,
     run: tuple[int, Any],
-    notices: list[str],
-) -> "tuple[TokenCosts, CoreSearchOptions]":
-    """The costs, and the options that they were found by."""
+    strict: bool,
+) -> "tuple[TokenCosts, CoreSearchOptions, list[str]]":
+    """The costs, the options that they were found by, and notices."""
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.sources import parse_accelerator, parse_mapping
     from tilewright.stages.base import Control
-    from tilewright.token_costs.layer_figures import LayerFigures
-    from tilewright.token_costs.table import TokenCurves, token_costs
 
+    told = Problems()
     workload, hardware, mapping = given
-    described = described_model(workload, notices)
+    described = told.attempt(described_model, workload, told.notices)
+    accelerator = told.attempt(parse_accelerator, hardware, told.notices)
+    constraints = told.attempt(parse_mapping, mapping, told.notices)
+    told.attempt(options)
+    told.finish()
+    assert accelerator is not None
+    several = isinstance(accelerator, MultiCoreAccelerator)
+    described_all = described, accelerator, constraints
     control = Control(run[0], store_of(run[1]))
-    accelerator, constraints = parse_accelerator(hardware), parse_mapping(mapping)
-    if isinstance(accelerator, MultiCoreAccelerator):
-        return _found_on_several(described, (accelerator, constraints), points, options, cuts, parallel, control)
+    curves, chosen = (_on_several if several else _on_one)(described_all, options, cuts, parallel, control)
+    prompts = points[0] if cuts[2] else []
+    network = curves.layers_of(*points, prompts)
+    notices = [*told.notices, *options.unused(), *_unused_of(constraints, file_of(mapping), network, accelerator)]
+    if not cuts[2] and cuts[1] != DEFAULT_BLOCK:
+        notices.append(unused_option("chunk", "has no effect without prompts", cuts[1]))
+    refuse_unused(notices, strict)
+    return _costs(curves, several, points, cuts[2]), chosen, notices
+
+
+def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator") -> list[str]:
+    """What of a mapping file the layers of all points do not use. Raises InputError for names that there are not."""
+    from tilewright.mapping.source import names_unknown_to
+    from tilewright.mapping.unused_entries import note_unused_on
+    from tilewright.mapping.yaml_reader import document_behind
+
+    problems = Problems(document_behind(mapping, file))
+    if len(accelerator.cores) == 1:
+        problems.found += names_unknown_to(mapping, accelerator.cores[0], network, file)
+    problems.finish()
+    note_unused_on(problems, mapping, network, accelerator.cores)
+    return problems.notices
+
+
+def _costs(curves: "TokenCurves[Any]", several: bool, points: tuple[list[int], list[int]], prompts: bool) -> Any:
+    from tilewright.token_costs.system_table import system_token_costs
+    from tilewright.token_costs.table import token_costs
+
+    return (system_token_costs if several else token_costs)(curves, points[1], points[0], with_prompts=prompts)
+
+
+def _on_one(
+    described: tuple[Any, Any, Any],
+    options: Given[SearchOptions],
+    cuts: tuple[int, int, bool],
+    parallel: str,
+    control: "Control",
+) -> "tuple[TokenCurves[Any], CoreSearchOptions]":
+    """The curves of one core, and its options. Raises InputError for a way in which several cores share a step."""
+    from tilewright.token_costs.layer_figures import LayerFigures
+    from tilewright.token_costs.table import TokenCurves
+
+    model, accelerator, constraints = described
     chosen = options()
     if parallel != BEST:
         message = f"is for several cores, and {accelerator.name} is one"
         raise InputError([Problem(message, path="--parallel", value=parallel, allowed=BEST)])
     figures = LayerFigures(accelerator, constraints, chosen, control)
-    curves = TokenCurves(described, figures, cuts[0], cuts[1])
-    return token_costs(curves, points[1], points[0], with_prompts=cuts[2]), chosen
+    return TokenCurves(model, figures, cuts[0], cuts[1]), chosen
 
 
-def _found_on_several(
-    described: "DescribedModel",
-    system: "tuple[MultiCoreAccelerator, Mapping]",
-    points: tuple[list[int], list[int]],
+def _on_several(
+    described: tuple[Any, Any, Any],
     options: Given[SearchOptions],
     cuts: tuple[int, int, bool],
     parallel: str,
     control: "Control",
-) -> "tuple[TokenCosts, CnSearchOptions]":
+) -> "tuple[TokenCurves[Any], CoreSearchOptions]":
+    """The curves of several cores, and their options."""
     from tilewright.token_costs.layer_schedules import LayerSchedules
-    from tilewright.token_costs.system_table import SystemFigures, strategies_of, system_token_costs
+    from tilewright.token_costs.system_table import SystemFigures, strategies_of
     from tilewright.token_costs.table import TokenCurves
 
     if parallel not in CHOICES:
         nearest, allowed = nearest_name(parallel, CHOICES), ", ".join(CHOICES)
         raise InputError([Problem("no such way", path="parallel", value=parallel, allowed=allowed, nearest=nearest)])
+    model, accelerator, constraints = described
     chosen = _options_of_cores(options)
-    schedules = LayerSchedules(system[0], chosen, control)
-    figures = SystemFigures(schedules, system[1], described.model, strategies_of(parallel))
-    curves = TokenCurves(described, figures, cuts[0], cuts[1])
-    return system_token_costs(curves, points[1], points[0], with_prompts=cuts[2]), chosen
+    schedules = LayerSchedules(accelerator, chosen, control)
+    figures = SystemFigures(schedules, constraints, model.model, strategies_of(parallel))
+    return TokenCurves(model, figures, cuts[0], cuts[1]), chosen
 
 
 def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
@@ -260,14 +314,13 @@ def _checked(numbers: Sequence[int], option: str) -> list[int]:
     return sorted(set(numbers))
 
 
-def _document(found: "TokenCosts") -> dict[str, Any]:
+def _document(found: "TokenCosts", notices: Sequence[str]) -> dict[str, Any]:
     from tilewright.artifacts.codec import encode
 
-    document: dict[str, Any] = encode(found)
-    return document
+    return with_unused(encode(found), notices)
 
 
-def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions) -> list[Path]:
+def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions, notices: Sequence[str]) -> list[Path]:
     keep_font_cache_here()
     from tilewright.artifacts.codec import encode
     from tilewright.artifacts.envelope import provenance, write_document
@@ -277,6 +330,6 @@ def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions) -> lis
     make_folder(output)
     write_csv(found.table, output / f"{TOKENS}.csv")
     made_by = provenance("tokens", {}, encode(options))
-    write_document(output / f"{TOKENS}.json", "tilewright/tokens", _document(found), made_by)
+    write_document(output / f"{TOKENS}.json", "tilewright/tokens", _document(found, notices), made_by)
     figures = write_token_figure(found, output / TOKENS)
     return [output / f"{TOKENS}.csv", output / f"{TOKENS}.json", *figures]

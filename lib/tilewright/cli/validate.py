@@ -10,7 +10,7 @@ from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.terminal import echo
 from tilewright.errors import InputError, Problem
-from tilewright.unused import refuse_unused
+from tilewright.unused import refuse_unused, to_tell, with_unused
 
 KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 
@@ -30,10 +30,13 @@ def command(files: tuple[Path, ...], kind: str | None, strict: bool, verbose: bo
     checked = [(file, *validate_file(file, kind, strict)) for file in files]
     if as_json:
         echo_json(
-            [{"file": str(file), "kind": told, "problems": list(map(str, found))} for file, told, found, _ in checked]
+            [
+                with_unused({"file": str(file), "kind": told, "problems": list(map(str, found))}, notices)
+                for file, told, found, notices in checked
+            ]
         )
     else:
-        echo_notices([notice for *_, notices in checked for notice in notices])
+        echo_notices(to_tell([notice for *_, notices in checked for notice in notices], strict))
         echo_notices(_idle_units({told: file for file, told, found, _ in checked if not found}, checked))
         for file, told, found, _ in checked:
             if not found:
@@ -140,4 +143,4 @@ def _validate_workload(file: Path, notices: list[str]) -> None:
     if kind_of_source(file) == LAYERS:
         read_layers(file, notices)
     else:
-        parse_workload(file)
+        parse_workload(file, notices=notices)

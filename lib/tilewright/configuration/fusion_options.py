@@ -56,6 +56,15 @@ class FusionOptions(FusionFixed, PlanCount, CnSearchOptions):
     jobs: Count = 0
     """Processes; 0: one for each processor. Where the search ends by count, results do not depend on it."""
 
+    def without_effect(self) -> dict[str, str]:
+        """Those of other search engines, and ends of stacks where there are none; the search of plans has a use for
+        every seed."""
+        found = super().without_effect()
+        found.pop("seed", None)
+        if self.stack_cutoffs == ():
+            found["stack_cutoffs"] = "has no effect: it names no layer, and stacks are searched"
+        return found
+
     @property
     def job_count(self) -> int:
         """Processes, with 0 resolved."""

@@ -36,7 +36,7 @@ class Strictness(Parameters):
 
     strict: bool = False
     """Fail if there is work in the network that is not costed, because the core does not run it or the model has no
-    layer for it."""
+    layer for it, or if anything that was written has no effect."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,8 +206,9 @@ class Run:
     def arguments(self, verb: str) -> list[str]:
         """The options of a verb for this run, as its command line takes them."""
         # What has no effect is told of the configuration, and not of each step.
-        is_searched = verb in (MAP, COST) and not self.stages.pipeline
-        left_out = self.options.without_effect() if is_searched else {}
+        is_searched = verb == FUSE or (verb in (MAP, COST) and not self.stages.pipeline)
+        asked = self.options.part(FusionOptions) if verb == FUSE else self.options
+        left_out = asked.without_effect() if is_searched else {}
         options = {name: value for name, value in self.options.as_dict().items() if name not in left_out}
         given = {**options, **self.settings, "strict": self.strict}
         if verb == FUSE:  # by count, so that the same files give the same bytes
@@ -215,10 +216,18 @@ class Run:
         # How the network is cut and scheduled stands in the plan, where one was searched.
         planned = ((TilingOptions,) if self.fuses else ()) + ((ScheduleSettings,) if self.plan_of else ())
         kinds = [group.kind for group in groups_of(self.flow, verb) if group.kind not in planned]
-        words = [word for kind in kinds for word in arguments_of(kind, given)]
+        words = [word for kind in kinds for word in arguments_of(kind, self._with_effect(kind, given))]
         if verb == SEARCH and not self.base:
             words.append("--no-single-core")  # what a run is compared with are schedules layer by layer
         return [*words, *self.pipeline_arguments(verb)]
+
+    def _with_effect(self, kind: type[Parameters], given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the settings of a run that others of the same class do not overrule."""
+        names = {parameter.name for parameter in parameters_of(kind)} & self.settings.keys()
+        left_out = (
+            () if self.stages.pipeline else kind(**{name: self.settings[name] for name in names}).without_effect()
+        )
+        return {name: value for name, value in given.items() if name not in left_out or name not in names}
 
     def pipeline_arguments(self, verb: str) -> list[str]:
         """The pipeline of the run as an option of a verb that runs a part of it; nothing for the default one.

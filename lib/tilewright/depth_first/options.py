@@ -50,3 +50,10 @@ class TileOptions(LayerOptions):
     reading: ReadingName = "tilewright"
     """Whose depth-first rules: tilewright, or defines, those of DeFiNES with its own costs of tiles, for which `model`
     and `objective` play no part."""
+
+    def without_effect(self) -> dict[str, str]:
+        """What the costs of a reading do not go by."""
+        found = super().without_effect()
+        if READINGS[self.reading].own_tile_costs:
+            found |= dict.fromkeys(("model", "objective"), f"has no effect with reading {self.reading}")
+        return found

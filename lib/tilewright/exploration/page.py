@@ -37,6 +37,7 @@ from tilewright.exploration.results import (
 from tilewright.exploration.tables import design_counts_line
 from tilewright.harmless import html, html_data
 from tilewright.report.text_tables import html_table
+from tilewright.unused import unused_rows
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "explore_page.html", ("explore_data.js", "explore_page.js")
@@ -188,6 +189,11 @@ def _words(answer: Answer) -> Iterator[str]:
         yield "<h3>Designs that are not compared, by cause</h3>"
         rows = [(c.status, c.text, ", ".join(c.networks) or "-", f"{c.designs:,}") for c in answer.causes]
         yield html_table(("what", "cause", "networks", "designs"), rows, texts=3)
+    unused = unused_rows(exploration.notices)
+    if unused:
+        yield "<h3>What was written and not used</h3>"
+        rows = [(row["file"], str(row["line"] or "-"), row["key"], row["why"]) for row in unused]
+        yield html_table(("file", "line", "key", "why"), rows, texts=4)
 
 
 def _best(answer: Answer) -> str:

@@ -90,6 +90,8 @@ class Exploration:
     """Designs that are not evaluated yet, or not as the space says now, and have no rows."""
     settled: int = 0
     """Designs that are on no front, as a certificate tells, and have no rows."""
+    notices: tuple[str, ...] = ()
+    """What was written and not used."""
     others: pandas.DataFrame | None = None
     """What came of all designs that were evaluated, where `table` has some of them alone: `index`, `network`, `status`,
     `reason` and `unmet`, a row for each design and network."""

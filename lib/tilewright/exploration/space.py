@@ -37,6 +37,10 @@ class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, Schedu
         yield from CnSearchOptions.conflicts(self, wrong)
         yield from TilingOptions.conflicts(self, wrong)
 
+    def without_effect(self) -> dict[str, str]:
+        """Those of other engines; the search for an allocation has a use for every seed."""
+        return {name: why for name, why in super().without_effect().items() if name != "seed"}
+
     def stated(self) -> dict[str, Any]:
         """The options as plain data."""
         tiling = self.part(TilingOptions).stated()

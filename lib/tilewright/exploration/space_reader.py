@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError, KeyPath, Problem, Problems, nearest_name
+from tilewright.errors import InputError, KeyPath, Problem, Problems, Unused, nearest_name
 from tilewright.exploration.axes_reader import AxesReader, read_sheet
 from tilewright.exploration.laws import Expression, ExpressionError, Value, read_expression
 from tilewright.exploration.space import (
@@ -41,6 +41,7 @@ from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.yaml_reader import check_mapping_against_core, document_behind, read_mapping
 from tilewright.parameters import made_of
 from tilewright.units import FieldError
+from tilewright.unused import unused_in
 from tilewright.validation import validate
 from tilewright.yamlfile import YamlDocument, document_of, load_yaml, table
 
@@ -84,7 +85,7 @@ def system_base(
             return None
         names = dict(zip(paths, core_file_names(list(paths.values())), strict=True))
         for place, path in paths.items():
-            read = problems.attempt(load_yaml, path)
+            read = problems.attempt(load_yaml, path, problems.notices)
             if read is None:
                 return None
             parts[names[place]] = read
@@ -220,8 +221,13 @@ class _Reader:
 
     def _options(self) -> SpaceOptions:
         kind, defaults = KINDS[self.system is not None], DEFAULTS[self.system is not None]
+        given = self.entry.options or {}
         try:
-            return made_of(kind, {**defaults, **(self.entry.options or {})})
+            made = made_of(kind, {**defaults, **given})
+            for name, why in made.without_effect().items():
+                if name in given:
+                    self.problems.unused(("options", name), why)
+            return made
         except InputError as error:
             for one in error.problems:
                 file, line, path = self.document.place_of(("options", one.path.partition("[")[0]))
@@ -270,7 +276,7 @@ class _Reader:
             within = {known[len(path) :]: line for known, line in lines if known[: len(path)] == path}
             return YamlDocument(self.document.file, given, within)
         file = self._file(path, given)
-        document = self.problems.attempt(load_yaml, file) if file else None
+        document = self.problems.attempt(load_yaml, file, self.problems.notices) if file else None
         if document is None:
             return None
         before = len(self.problems.found)
@@ -392,7 +398,8 @@ class _Reader:
 
     def _check_first_design(self, space: Space) -> None:
         """Record what is wrong with the first design that is allowed, with its core and the mapping file."""
-        mapping = self.problems.attempt(read_mapping, space.mapping) if space.mapping else None
+        told: list[str] = []
+        mapping = self.problems.attempt(read_mapping, space.mapping, told) if space.mapping else None
         if mapping is not None and any(entry.spatial_mapping for entry in mapping.entries):
             self._notice_fixed_arrays()
         index = space.first_allowed()
@@ -405,10 +412,12 @@ class _Reader:
         assert self.base is not None
         document = replace(self.base, data=space.design(index).hardware)
         try:
-            accelerator = accelerator_of(document)
+            accelerator = accelerator_of(document, told)
         except InputError as error:
             self._tell_of_design(space, index, document, error.problems)
             return
+        finally:
+            self.problems.notices += [Unused(self._of_base(notice.problem)) for notice in unused_in(told)]
         if isinstance(accelerator, MultiCoreAccelerator) != space.is_of_systems:
             self.problems.at(("axes",), f"design {space.design_name(index)} is of another kind than the base")
         elif mapping is not None and space.is_of_systems:

@@ -27,6 +27,7 @@ from tilewright.exploration.results import ALL_NETWORKS, MEASURES, measure_text
 from tilewright.harmless import ended_lines
 from tilewright.report.text_tables import render, text_table, write_csv, write_parquet
 from tilewright.report.uncertainty import SAMPLES
+from tilewright.unused import with_unused
 
 SPACE_STEM, FRONT_STEM = "space", "front"
 _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
@@ -34,7 +35,8 @@ _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 
 def space_table(answer: Answer) -> pandas.DataFrame:
     """The table of results with, for each row, whether it is on the front of its network, the first design there that
-    dominates it, and its largest terms; the same for all networks together where there are several."""
+    dominates it, and its largest terms; the same for all networks together where there are several. What was written
+    and not used is in its `attrs`, which Parquet keeps."""
     table = answer.exploration.table
     of_networks = pandas.concat([front.rows for front in answer.fronts if front.network != ALL_NETWORKS])
     table = table.assign(
@@ -44,6 +46,7 @@ def space_table(answer: Answer) -> pandas.DataFrame:
             **{key: of_networks[key].reindex(table.index) for key in ODDS if key in of_networks},
         }
     )
+    table.attrs = with_unused(table.attrs, answer.exploration.notices)
     if answer.overall.network != ALL_NETWORKS:
         return table
     by_design = answer.overall.rows.set_index("index")
@@ -64,7 +67,9 @@ def front_table(answer: Answer) -> pandas.DataFrame:
     tables = [_with_objectives(front) for front in answer.fronts]
     columns = [*leading, *(key for key in columns if key not in (*leading, DOMINATED_BY))]
     assumed = " ".join(answer.assumptions)
-    return pandas.concat(tables, ignore_index=True)[columns].assign(**{ASSUMES: assumed})
+    table = pandas.concat(tables, ignore_index=True)[columns].assign(**{ASSUMES: assumed})
+    table.attrs = with_unused(table.attrs, answer.exploration.notices)
+    return table
 
 
 def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:

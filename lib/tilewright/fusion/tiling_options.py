@@ -165,6 +165,13 @@ class TilingOptions(WeightShare, Cutting):
         if "stack_cutoffs" not in wrong and list(self.stack_cutoffs) != sorted(set(self.stack_cutoffs)):
             yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
 
+    def without_effect(self) -> dict[str, str]:
+        """The share of memories for weights, where no mode cuts layers by it."""
+        found = super().without_effect()
+        if self.cn_define_mode != SPLIT_WEIGHTS:
+            found["split_W_percentage"] = f"has no effect without cn_define_mode {SPLIT_WEIGHTS}"
+        return found
+
     def hints(self, weight_capacity_bits: dict[int, int] | None = None) -> HintLoopOptions:
         """The hint loops with their mode; only where there is a `cn_define_mode`."""
         assert self.cn_define_mode is not None

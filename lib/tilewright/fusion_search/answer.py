@@ -33,6 +33,7 @@ from tilewright.search.options import CnSearchOptions
 from tilewright.stages.multi import run as multi_run
 from tilewright.stages.multi.items import SystemProblem
 from tilewright.stages.multi.run import MultiCoreProblem, fixed_mapping_text
+from tilewright.unused import with_unused
 
 MOST_CUTS = 12
 """Ends of stacks of which it is told what they are worth; each costs a schedule."""
@@ -137,7 +138,7 @@ class Fusion:
         bounds = self.multi_core_problem.bounds
         assert bounds is not None  # schedules are of the causal model
         lbl = self.found.layer_by_layer
-        return {
+        document: dict[str, Any] = {
             "workload": self.problem.workload.name,
             "hardware": self.problem.accelerator.name,
             "objective": self.options.objective,
@@ -177,6 +178,7 @@ class Fusion:
             "reloads": reload_rows(self.artifact),
             "reproduce": {verb: shlex.join(options) for verb, options in self.reproducing_options.items()},
         }
+        return with_unused(document, self.problem.notices)
 
     def _alone(self, lbl: Outcome, figures: Figures) -> dict[str, Any]:
         """The best plan with each layer alone: its figures, the terms of its energy, and the bound of its latency."""

@@ -4,11 +4,12 @@ no layer of an entry has, sides of the array that no core has, and what another 
 Entries for a kind of layers or an operator are for any network: that this one has no such layer is not told.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tilewright.errors import Problems, nearest_name
+from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_checks import is_usual_loop
-from tilewright.mapping.constraints import DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
+from tilewright.mapping.constraints import BETWEEN_CORES, DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
 from tilewright.mapping.yaml_reader import named_loops
 from tilewright.operator_groups import KNOWN_TYPES, bare_type
 from tilewright.workload.graph import Workload
@@ -27,6 +28,28 @@ def note_unused(problems: Problems, mapping: Mapping, workload: Workload) -> Non
         elif is_for_any_network(entry.name):
             _note_odd_loops(part, entry, workload, layers)
         _note_overruled(part, entry)
+
+
+def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | None, cores: Sequence[Core]) -> None:
+    """Note what is not used of a mapping for a network, where that is known, on cores, any of which may run any
+    layer."""
+    if len(cores) <= 1:
+        _note_between_cores(problems, mapping)
+    if workload is None:
+        return
+    note_unused(problems, mapping, workload)
+    sides = [name for core in cores for name, _ in core.operational_array.dimensions]
+    for index, entry in enumerate(mapping.entries) if cores else ():
+        note_unused_sides(problems, index, entry, sides)
+
+
+def _note_between_cores(problems: Problems, mapping: Mapping) -> None:
+    """Note what entries say of how several cores share the network, where there is one."""
+    plain = MappingConstraints("")
+    for index, entry in enumerate(mapping.entries):
+        for key in BETWEEN_CORES:
+            if getattr(entry, key) != getattr(plain, key):
+                problems.unused((index, key), "plays no part on a single core")
 
 
 def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints, sides: Iterable[str]) -> None:

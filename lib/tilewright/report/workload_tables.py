@@ -2,6 +2,7 @@
 
 import pandas
 
+from tilewright.errors import Unused
 from tilewright.harmless import ended_lines
 from tilewright.operator_groups import work_counts
 from tilewright.report.text_tables import render, text_table
@@ -90,7 +91,9 @@ def coverage_text(coverage: Coverage) -> str:
         _share(coverage.modelled_operation_share),
         "",
     )
-    notes = ended_lines(map(_shortened, coverage.notices), "note: ")
+    # What was not used, commands tell at their end.
+    others = (notice for notice in coverage.notices if not isinstance(notice, Unused))
+    notes = ended_lines(map(_shortened, others), "note: ")
     return render(table, _WIDTH) + notes
 
 

@@ -31,6 +31,8 @@ class ScheduleModel(NamedTuple):
     """The scheduling problem as this model sees it, of the one that the causal model schedules."""
     simulate: "Callable[[SchedulingProblem, Integers, ScheduleOptions], Schedule]"
     """The schedule of an allocation, [cn] core; raises as `scheduling.simulate` does."""
+    without_use: tuple[str, ...] = ()
+    """Settings of schedules that it does not know."""
 
 
 OTHER_MODELS: Registry[ScheduleModel] = Registry(__name__)
@@ -67,6 +69,15 @@ class SchedulerParameters(Parameters):
         if self.prefetch_results and self.schedule_model != CAUSAL:
             allowed = f"false, or schedule_model: {CAUSAL}"
             yield Problem(f"{self.schedule_model} does not", path="prefetch_results", value="true", allowed=allowed)
+
+    def without_effect(self) -> dict[str, str]:
+        """Those that another schedule model does not know."""
+        found = super().without_effect()
+        if self.schedule_model == CAUSAL:
+            return found
+        why = f"has no effect with schedule_model {self.schedule_model}"
+        own = {parameter.name for parameter in parameters_of(type(self))}
+        return found | {name: why for name in OTHER_MODELS[self.schedule_model].without_use if name in own}
 
     @property
     def has_barriers(self) -> bool:

@@ -116,7 +116,8 @@ class CoreSearchOptions(SalsaParameters, ExactParameters, LomaParameters, Bounda
         own = {parameter.name for parameter in parameters_of(PARAMETERS_OF[self.temporal_mapping_search_engine])}
         others = dict.fromkeys(one.name for kind in PARAMETERS_OF.values() for one in parameters_of(kind))
         why = f"has no effect with temporal_mapping_search_engine {self.temporal_mapping_search_engine}"
-        return {name: why for name in others if name not in own and name != "objective"}
+        found = {name: why for name in others if name not in own and name != "objective"}
+        return super().without_effect() | found
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
         """Options that exclude each other."""

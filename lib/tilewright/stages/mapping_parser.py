@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from tilewright.errors import Problem, Problems
 from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
-from tilewright.mapping.constraints import BETWEEN_CORES, Mapping, MappingConstraints
+from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.notices import array_width_notices, element_fit_problems
 from tilewright.mapping.runnable import restrict_to_core
 from tilewright.mapping.source import given_mapping, names_unknown_to
-from tilewright.mapping.unused_entries import note_unused, note_unused_sides
+from tilewright.mapping.unused_entries import note_unused_on
 from tilewright.mapping.yaml_reader import document_behind
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
@@ -45,29 +45,12 @@ class MappingParser(Change):
         assert mapping is not None
         network, accelerator = item.network or NO_NETWORK, item.accelerator or NO_HARDWARE
         of_mapping = Problems(document_behind(mapping, item.mapping_file))
-        _note_cores(of_mapping, mapping, accelerator)
-        if item.network is not None:
-            note_unused(of_mapping, mapping, network)
-            for core in accelerator.cores[:1]:
-                sides = [name for name, _ in core.operational_array.dimensions]
-                for index, entry in enumerate(mapping.entries):
-                    note_unused_sides(of_mapping, index, entry, sides)
+        note_unused_on(of_mapping, mapping, item.network, accelerator.cores)
         notices = [*problems.notices, *of_mapping.notices]
         if item.network is not None:
             for core in accelerator.cores[:1]:
                 notices += array_width_notices(_layers_on(core, network), core, mapping, item.hardware_file)
         return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
-
-
-def _note_cores(problems: Problems, mapping: Mapping, accelerator: Accelerator) -> None:
-    """Note what entries say of how several cores share the network, where there is one."""
-    if len(accelerator.cores) > 1:
-        return
-    plain = MappingConstraints("")
-    for index, entry in enumerate(mapping.entries):
-        for key in BETWEEN_CORES:
-            if getattr(entry, key) != getattr(plain, key):
-                problems.unused((index, key), "plays no part on a single core")
 
 
 def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> list[Problem]:

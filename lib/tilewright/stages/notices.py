@@ -17,6 +17,7 @@ from tilewright.stages.descriptions import NetworkProblem, WrittenFiles
 from tilewright.stages.layers import model_of
 from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.spatial import CustomSpatialMappingGenerator, SpatialMappingConversion, SpatialMappingGenerator
+from tilewright.unused import unused_option
 from tilewright.workload.source import read_layers
 from tilewright.yamlfile import load_yaml
 
@@ -54,6 +55,8 @@ def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
     notices: list[str] = []
     for file in files:
         own: list[str] = []
+        if not file.is_file():
+            notices.append(unused_option("written", "has no effect: there is no such file", str(file)))
         try:
             kind = kind_of(load_yaml(file).data)
             _read(file, kind, own)

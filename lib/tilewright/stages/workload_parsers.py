@@ -1,17 +1,23 @@
 """The stages that read the network: WorkloadParser for descriptions of layers, ONNXModelParser for ONNX models."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.errors import InputError, Problem
-from tilewright.profile import ModelChoice, profile_by_name
+from tilewright.errors import InputError
+from tilewright.profile import ModelChoice
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions
-from tilewright.unused import unused_option
 from tilewright.workload.graph import Workload
-from tilewright.workload.network_options import ASSUMED, NetworkOptions
-from tilewright.workload.source import LAYERS, NETWORK, PARSED, kind_of_source, read_layers, read_network, read_parsed
+from tilewright.workload.source import (
+    LAYERS,
+    NETWORK,
+    PARSED,
+    kind_of_source,
+    read_layers,
+    read_network,
+    read_parsed,
+    refuse_options,
+)
 
 if TYPE_CHECKING:
     from tilewright.workload.onnx.coverage import Coverage
@@ -31,8 +37,7 @@ class NetworkParser(Change):
             if item.workload is None:
                 raise InputError("no workload is given")
             kind = kind_of_source(item.workload)
-            if kind != NETWORK:
-                _refuse_options(item)
+            refuse_options(item.workload, item.network_options)
             network, coverage = (read_parsed(item.workload), None) if kind == PARSED else self.read(item, kind, notices)
         except InputError as error:
             return replace(item, problems=(*item.problems, *error.problems))
@@ -41,21 +46,6 @@ class NetworkParser(Change):
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
         """The network of a source of that kind, and what of it is costed where that is known. Raises InputError."""
         raise NotImplementedError
-
-
-def _refuse_options(item: Descriptions) -> None:
-    """Raises InputError for options that only an ONNX file has a use for."""
-    given, default = item.network_options, NetworkOptions()
-    names = {"dim": "dims", "input-shape": "input_shapes", "branch": "branches", "precision": "precision"}
-    file = str(item.workload) if isinstance(item.workload, Path) else ""
-    message = "says what an ONNX file leaves open, and this workload is none"
-    problems = [
-        Problem(message, file=file, path=option)
-        for option, name in names.items()
-        if getattr(given, name) != getattr(default, name)
-    ]
-    if problems:
-        raise InputError(problems)
 
 
 @dataclass(frozen=True)
@@ -94,8 +84,4 @@ class ONNXModelParser(ModelChoice, NetworkParser):
         """The network of an ONNX model. Raises InputError."""
         if kind != NETWORK:
             raise InputError("ONNXModelParser reads ONNX models; WorkloadParser reads YAML files and lists of layers")
-        precision = item.network_options.precision
-        if precision != ASSUMED and not profile_by_name(self.model).model_every_operator:
-            why = f"has no effect under model {self.model}, which counts 8 bits as zigzag-dse does; use model corrected"
-            notices.append(unused_option("precision", why, precision))
-        return read_network(item.workload, self.model, item.network_options, self.network_name)
+        return read_network(item.workload, self.model, item.network_options, self.network_name, notices)

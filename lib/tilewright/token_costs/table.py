@@ -98,11 +98,20 @@ class TokenCurves(Generic[Made]):
         Raises InputError for contexts beyond the positions that a model learned.
         """
         self._check_positions(max((*contexts, *prompts), default=0))
+        self.figures.search(self._steps_of(contexts, batches, prompts))
+
+    def layers_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> Workload:
+        """The layers of all these points as one network, for what mapping files say of them."""
+        steps = self._steps_of(contexts, batches, prompts)
+        return Workload(self.described.name, tuple(node for step in steps for node in step.nodes))
+
+    def _steps_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> list[Workload]:
+        """The steps whose layers are looked at."""
         steps = [self.decode_step(batch, context) for batch in batches for context in contexts]
         chunks = {place for prompt in prompts for place in self._chunks_built(prompt)}
         steps += [self._prompt_step(self.chunk, place * self.chunk) for place in sorted(chunks)]
         steps += [self._prompt_step(rest, prompt - rest) for prompt in prompts if (rest := prompt % self.chunk)]
-        self.figures.search(steps)
+        return steps
 
     def _check_positions(self, last: int) -> None:
         model = self.described.model

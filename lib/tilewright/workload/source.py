@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from tilewright.artifacts.envelope import is_artifact, read_object
-from tilewright.artifacts.files import YAML_SUFFIXES, FilePath, existing_file
+from tilewright.artifacts.files import YAML_SUFFIXES, FilePath, existing_file, file_of
+from tilewright.errors import InputError, Problem
 from tilewright.profile import profile_by_name
+from tilewright.unused import in_file, unused_in, unused_option
 from tilewright.workload.graph import Workload
-from tilewright.workload.network_options import NetworkOptions
+from tilewright.workload.network_options import ASSUMED, NetworkOptions
 
 if TYPE_CHECKING:
     import onnx
@@ -35,6 +37,22 @@ def kind_of_source(source: WorkloadSource) -> str:
             return PARSED
         return LAYERS if path.suffix in YAML_SUFFIXES else NETWORK
     return NETWORK
+
+
+def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
+    """Raises InputError for options that only an ONNX file has a use for, beside a source that is none."""
+    if kind_of_source(source) == NETWORK:
+        return
+    default = NetworkOptions()
+    names = {"dim": "dims", "input-shape": "input_shapes", "branch": "branches", "precision": "precision"}
+    message = "says what an ONNX file leaves open, and this workload is none"
+    problems = [
+        Problem(message, file=file_of(source), path=option)
+        for option, name in names.items()
+        if getattr(options, name) != getattr(default, name)
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def read_parsed(source: Any) -> Workload:
@@ -64,14 +82,24 @@ def read_layers(source: Any, notices: list[str] | None = None, model: str = "zig
 
 
 def read_network(
-    source: Any, model: str, options: NetworkOptions | None = None, name: str = ""
+    source: Any, model: str, options: NetworkOptions | None = None, name: str = "", notices: list[str] | None = None
 ) -> "tuple[Workload, Coverage]":
-    """The workload of an ONNX network and what of it is costed. Raises InputError with all problems."""
+    """The workload of an ONNX network and what of it is costed. Raises InputError with all problems.
+
+    What of the file is not used is appended to `notices`; what else there is to tell has the coverage.
+    """
     if isinstance(source, str | PathLike):
         source = existing_file(source, "workload")
     from tilewright.workload.onnx import read_onnx
 
-    parsed = read_onnx(source, profile_by_name(model), name=name, options=options)
+    profile = profile_by_name(model)
+    parsed = read_onnx(source, profile, name=name, options=options)
+    precision = ASSUMED if options is None else options.precision
+    if notices is not None and precision != ASSUMED and not profile.model_every_operator:
+        why = f"has no effect under model {model}, which counts 8 bits as zigzag-dse does; use model corrected"
+        notices.append(unused_option("precision", why, precision))
+    if notices is not None:
+        notices += in_file(unused_in(parsed.coverage.notices), file_of(source))
     return parsed.workload, parsed.coverage
 
 
@@ -80,21 +108,22 @@ def parse_workload(
     model: str = "zigzag-3.9.1",
     dims: Table[str, int] | None = None,
     options: NetworkOptions | None = None,
+    notices: list[str] | None = None,
 ) -> Workload:
     """The workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
 
     `model` is the profile (it decides how ONNX axes are read, and whether layers get tensors); `options` say what an
-    ONNX file leaves open, of which `dims` are the sizes of dynamic dimensions.
+    ONNX file leaves open, of which `dims` are the sizes of dynamic dimensions. Remarks on what is legal but unusual, or
+    not used, are appended to `notices`.
     Raises InputError with all problems.
     """
     kind = kind_of_source(source)
+    refuse_options(source, options or NetworkOptions())
     if kind == PARSED:
         return read_parsed(source)
-    return (
-        read_layers(source, None, model)
-        if kind == LAYERS
-        else read_network(source, model, _with_dims(options, dims))[0]
-    )
+    if kind == LAYERS:
+        return read_layers(source, notices, model)
+    return read_network(source, model, _with_dims(options, dims), notices=notices)[0]
 
 
 def _with_dims(options: NetworkOptions | None, dims: Table[str, int] | None) -> NetworkOptions:

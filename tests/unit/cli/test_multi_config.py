@@ -127,7 +127,7 @@ def test_keys_of_one_flow_at_the_top() -> None:
 
 
 def test_arguments_of_verbs() -> None:
-    """Each verb gets its own settings, lists as JSON, and only what is said."""
+    """Each verb gets its own settings that have an effect, lists as JSON, and only what is said."""
     run = multi_run(
         cn_define_mode=3,
         hint_loops=[[["OY", "all"]], [["K", 4]]],
@@ -148,7 +148,7 @@ def test_arguments_of_verbs() -> None:
     assert run.arguments("split") == ["--split-w-percentage", "0.5", "--split-w-double-buffered"]
     assert run.arguments("cns") == [
         *("--cn-define-mode", "3", "--hint-loops", '[[["OY","all"]],[["K",4]]]', "--layer-cutoffs", "[8]"),
-        *("--layer-stacks", "[[0,1],[2]]", "--split-w-percentage", "0.5", "--strict"),
+        *("--layer-stacks", "[[0,1],[2]]", "--strict"),
     ]
     assert run.arguments("allocate") == [
         *("--objective", "EDP", "--seed", "7", "--nb-ga-generations", "3", "--ga-time-budget-s", "1.5"),

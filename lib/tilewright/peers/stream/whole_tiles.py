@@ -195,5 +195,5 @@ def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[I
     return content.reshape(-1), bits
 
 
-MODEL = ScheduleModel(whole_tile_problem, simulate_stream_2023)
+MODEL = ScheduleModel(whole_tile_problem, simulate_stream_2023, ("share_divisor", "layers_by_off_chip"))
 """`stream-2023`: whole tensors in place of pieces, decisions that are not causal."""

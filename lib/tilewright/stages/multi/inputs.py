@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import read_artifact
-from tilewright.errors import InputError, Problem, Problems
+from tilewright.errors import InputError, Problem, Problems, Unused
 from tilewright.sources import FilePath
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem, input_digests, read_system_problem
 from tilewright.stages.preflight.needs import offchip_problems, prefetch_problems
 from tilewright.steps import CN_COLUMNS, CN_GRAPH, cost_table
+from tilewright.unused import UNUSED, noted_rows, unused_in
 from tilewright.workload.graph import Workload
 
 if TYPE_CHECKING:
@@ -141,6 +142,13 @@ def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
     if isinstance(cns, str | PathLike):
         return read_artifact(Path(cns) / CN_GRAPH).digest
     return cn_graph_digest(graph)
+
+
+def unused_of_graph(cns: "FilePath | CnProblem | None") -> list[Unused]:
+    """What was not used when the network was cut, of the folder of a CN graph or of one in memory."""
+    if isinstance(cns, str | PathLike):
+        return noted_rows(read_artifact(Path(cns) / CN_GRAPH).provenance.get(UNUSED, ()))
+    return [] if cns is None else unused_in(cns.notices)
 
 
 def read_inputs(

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tilewright import steps
-from tilewright.errors import InputError, KeyPath, Problem
+from tilewright.errors import InputError, KeyPath, Problem, Problems
+from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stages.base import Control, Same, Stage, is_own
 from tilewright.stages.catalogue import CATALOGUES
@@ -22,6 +23,7 @@ from tilewright.stages.pipeline import Pipeline, check_pipeline
 from tilewright.stages.places import is_of_setting, placed, problem_at
 from tilewright.stages.preflight.needs import prefetch_problems
 from tilewright.stages.user_stages import identity_of
+from tilewright.unused import refuse_unused
 
 if TYPE_CHECKING:
     from tilewright.yamlfile import YamlDocument
@@ -121,10 +123,17 @@ def slice_of(pipeline: Pipeline, step: str) -> Slice:
 def run_whole(
     pipeline: Pipeline, descriptions: Descriptions, control: Control, strict: bool = False
 ) -> MultiCoreResult:
-    """The result of a pipeline. With `strict`, raises InputError where there is work that is not costed."""
+    """The result of a pipeline. With `strict`, raises InputError where there is work that is not costed, and for what
+    has no effect."""
     problem = only_result(pipeline.parsers().run(descriptions, control), SystemProblem)
     if strict:
-        problem.check_complete()
+        from tilewright.stages.preflight.network import preflight  # here, because configurations are checked faster
+
+        refused = Problems()
+        refused.attempt(problem.check_complete)
+        cutting = next((stage for stage in pipeline.stages if isinstance(stage, TilingOptions)), None)
+        refused.attempt(refuse_unused, [*problem.notices, *preflight(problem, cutting).notices])
+        refused.finish()
     last = pipeline.stages[-1]
     if isinstance(last, CoreAllocation):
         wrong = prefetch_problems(problem.workload, last.operands_to_prefetch)

@@ -86,10 +86,15 @@ class MultiCoreResult(SeveralCoresTables):
         return self.summary_of(self.allocation.objective, allocation)
 
     def summary_of(
-        self, objective: str, allocation: Mapping[str, Any] | None, notices: Sequence[str] = (), **first: Any
+        self,
+        objective: str,
+        allocation: Mapping[str, Any] | None,
+        notices: Sequence[str] = (),
+        unused: Sequence[str] = (),
+        **first: Any,
     ) -> dict[str, Any]:
         """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
-        are given; with `notices` after those of the descriptions, and other fields."""
+        are given; with `notices` after those of the descriptions, what else was not used, and other fields."""
         from tilewright.mapping.runnable import work_of
         from tilewright.mapping.unused_entries import note_unused
         from tilewright.mapping.yaml_reader import document_behind
@@ -112,7 +117,7 @@ class MultiCoreResult(SeveralCoresTables):
         }
         of_mapping = Problems(document_behind(given.mapping, given.mapping_file))
         note_unused(of_mapping, given.mapping, given.workload)
-        unused = [*given.notices, *notices, *inputs.graph.notices, *of_mapping.notices]
+        unused = [*given.notices, *notices, *inputs.graph.notices, *of_mapping.notices, *unused]
         # Without lines, since a comment in a file changes nothing that follows from it.
         summary = multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
         return with_unused(summary, unused, with_lines=False)

@@ -133,6 +133,8 @@ class OperandRoles:
         return "W" in self.constant_operands
 
 
+PRECISION_ATTRIBUTES = frozenset({"act_size", "output_size", "weight_size"})
+"""Attributes that a person may add to any operator: bits of activations, of partial sums and of constants."""
 _DEFAULT_BITS = 8
 SELECTING = frozenset(
     {"MaxPool", "GlobalMaxPool", "MaxRoiPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK", "Hardmax"}

@@ -33,6 +33,7 @@ from tilewright.workload.onnx.node import OnnxNode, overridden_bits
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.resolution.inference_guard import start_inference
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts, resolve_graph
+from tilewright.workload.onnx.unused_parts import unused_of_model
 
 Reading = Callable[[onnx.ModelProto, ModelProfile, NetworkOptions], tuple[Workload, Coverage]]
 """The (nameless) workload of a model and what of it is costed; raises InputError with all problems."""
@@ -80,6 +81,7 @@ def read_onnx(
             workload, coverage = read_every_operator(model, profile, options)
         else:
             workload, coverage = OTHER_READINGS[REFERENCE.name](model, profile, options)
+        coverage = replace(coverage, notices=(*coverage.notices, *unused_of_model(model)))
     except InputError as error:
         raise InputError(replace(problem, file=problem.file or file) for problem in error.problems) from None
     if notices is not None:

@@ -31,7 +31,7 @@ from tilewright.workload.onnx.resolution.tensors import KnownTensors, tensor_typ
 
 Types = Mapping[str, onnx.TypeProto]
 
-_LATEST = 2**31 - 1
+LATEST_OPSET = 2**31 - 1
 _MOST_PLACES = 20
 """Named in one notice."""
 _FIRST_FULL_OPSET = 7
@@ -49,7 +49,7 @@ def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema 
     An operator that was withdrawn by then is taken as it was last defined.
     """
     try:
-        schema = onnx.defs.get_schema(operator, min(max(version, 1), _LATEST), domain)
+        schema = onnx.defs.get_schema(operator, min(max(version, 1), LATEST_OPSET), domain)
     except onnx.defs.SchemaError:
         return None
     if schema.deprecated and schema.since_version > 1:
@@ -294,7 +294,7 @@ class Inference:
 
     def _schema(self, node: onnx.NodeProto, opsets: Mapping[str, int]) -> onnx.defs.OpSchema | None:
         domain = standard_domain(node.domain)
-        return find_schema(node.op_type, domain, opsets.get(domain, _LATEST))
+        return find_schema(node.op_type, domain, opsets.get(domain, LATEST_OPSET))
 
     def _check_version(self, item: PendingNode, schema: onnx.defs.OpSchema) -> None:
         """A function may import another operator set than the model, but not one that defines its operators anew."""
@@ -340,7 +340,7 @@ class Inference:
         self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
     ) -> dict[str, onnx.TypeProto]:
         """Those of the standard operator with the same shapes, which has the channels in the second place."""
-        version = self.model_opsets.get("", _LATEST)
+        version = self.model_opsets.get("", LATEST_OPSET)
         schema = find_schema(operator, "", version)
         if schema is None or any(name and name not in known.facts for name in item.proto.input):
             return {}
