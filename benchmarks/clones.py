@@ -89,13 +89,15 @@ class Clone:
     """A folder with the project, a tiny configuration and its results."""
 
     root: Path
+    programs: str = ""
+    """Folder of programs that are found first (`benchmarks/forked_python.py`); '' for those of this environment."""
 
     def file(self, path: str) -> Path:
         """A path in it."""
         return self.root / path
 
     @classmethod
-    def create(cls, root: Path) -> "Clone":
+    def create(cls, root: Path, programs: str = "") -> "Clone":
         """A clone that never ran, with a library of its own."""
         root.mkdir(parents=True)
         for name in ("Snakefile", "environment.yml"):
@@ -108,12 +110,12 @@ class Clone:
         for path, text in WRITTEN.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text)
-        return cls(root)
+        return cls(root, programs)
 
     def copy(self, root: Path) -> "Clone":
         """The same folder elsewhere, with all ages."""
         shutil.copytree(self.root, root, symlinks=True)
-        return Clone(root)
+        return Clone(root, self.programs)
 
     def fresh(self, root: Path, clean: "Clone") -> "Clone":
         """A clone that says the same and never ran.
@@ -132,7 +134,7 @@ class Clone:
                 if "__pycache__" not in name and not (root / part / name).exists():
                     (root / part / name).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(path, root / part / name)
-        return Clone(root)
+        return Clone(root, self.programs)
 
     def command(self) -> list[str]:
         """`make run`, without the set-up of the environment."""
@@ -145,7 +147,8 @@ class Clone:
 
     def environment(self) -> dict[str, str]:
         """Environment of its processes: this interpreter, its library, its caches."""
-        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+        own = (self.programs, str(Path(sys.executable).parent), os.environ["PATH"])
+        path = os.pathsep.join(filter(None, own))
         left_out = ("PYTEST", "PYTHON", "TILEWRIGHT")
         known = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
         caches = {"XDG_CACHE_HOME": str(self.root / ".cache"), "MPLCONFIGDIR": str(self.root / ".cache" / "matplotlib")}

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.clones import Clone
+from benchmarks.clones import PROJECT, Clone
 from benchmarks.fault_steps import EDITS, FAULTS, History, Step, edit_mapping, edit_module, edit_value, make_run
+from benchmarks.forked_python import ForkedPython
 
 LENGTH = 5
 """Steps of a history."""
@@ -61,9 +62,9 @@ class Outcome:
 class Histories:
     """Histories of one tiny project; runs from scratch are made once for each state of what people wrote."""
 
-    def __init__(self, scratch: Path) -> None:
-        self.scratch = scratch
-        self.base = Clone.create(scratch / "base")
+    def __init__(self, scratch: Path, forked: ForkedPython | None = None) -> None:
+        self.scratch, self.forked = scratch, forked
+        self.base = Clone.create(scratch / "base", str(forked.programs) if forked else "")
         self._fresh: dict[str, dict[str, bytes]] = {}
         self._run_to_end(self.base)
         self.began = self.base.results()
@@ -74,7 +75,7 @@ class Histories:
 
     def run(self, seed: int, steps: Iterable[Step] = ()) -> Outcome:
         """A history of random steps, unless some are given, then `make run`; its folder stays if something differs."""
-        cpu_s, draw = _cpu_seconds(), random.Random(seed)
+        cpu_s, draw = self._cpu_seconds(), random.Random(seed)
         folder = self.scratch / f"history-{seed}"
         shutil.rmtree(folder, ignore_errors=True)
         drawn = steps_of(draw)
@@ -95,7 +96,7 @@ class Histories:
             (folder / "said.txt").write_text(done.stdout + done.stderr)
         else:
             shutil.rmtree(folder)
-        return Outcome(*(seed, outcome.steps, outcome.is_changed, refusal, differing, _cpu_seconds() - cpu_s))
+        return Outcome(*(seed, outcome.steps, outcome.is_changed, refusal, differing, self._cpu_seconds() - cpu_s))
 
     def fresh(self, clone: Clone) -> dict[str, bytes]:
         """Results of a run from scratch of what a clone says; none where that fails."""
@@ -107,6 +108,10 @@ class Histories:
             done = fresh.run_plainly()
             self._fresh[state] = fresh.results() if done.returncode == 0 else {}
         return self._fresh[state]
+
+    def _cpu_seconds(self) -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime + (self.forked.cpu_seconds() if self.forked else 0.0)
 
     @staticmethod
     def _run_to_end(clone: Clone) -> None:
@@ -130,17 +135,15 @@ def _left_over(found: dict[str, bytes], expected: dict[str, bytes]) -> list[str]
     return [name for name in found if name not in expected and name.rpartition("/")[0] in folders]
 
 
-def _cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def histories(count: int, first_seed: int, folder: Path) -> int:
     """The sub-command: tells each history and the counts; how many ended with a silent difference."""
-    made, outcomes = Histories(folder / "histories"), []
-    for seed in range(first_seed, first_seed + count):
-        outcomes.append(made.run(seed))
-        print(outcomes[-1], flush=True)
+    outcomes = []
+    environment = Clone(PROJECT).environment()
+    with ForkedPython(folder / "forked", environment) as forked:
+        made = Histories(folder / "histories", forked)
+        for seed in range(first_seed, first_seed + count):
+            outcomes.append(made.run(seed))
+            print(outcomes[-1], flush=True)
     print(told(outcomes), flush=True)
     return sum(outcome.is_silent for outcome in outcomes)
 

@@ -166,9 +166,14 @@ class Order(NamedTuple):
     reads: Mapping[str, Sequence[str]] = {}
 
     def remove_earlier(self) -> None:
-        """Delete files of an earlier result that this one does not replace."""
-        for file in self.job.removes:
-            (self.results / file).unlink(missing_ok=True)
+        """Delete files of an earlier result that this one may not replace."""
+        for file in (*(self.results / file for file in self.job.removes), *self._besides()):
+            file.unlink(missing_ok=True)
+
+    def _besides(self) -> list[Path]:
+        """Files that the unit made, or an earlier one, and not every unit of its kind does."""
+        found = {path for pattern in self.besides for path in self.results.glob(pattern)}
+        return sorted(found - {self.results / file for file in self.files})
 
     def refuse_changed_files(self) -> None:
         """Raises InputError where files that people write say something else than when the pipeline was planned: what
@@ -188,8 +193,7 @@ class Order(NamedTuple):
         changed since the pipeline was planned, or the disk is full."""
         self.refuse_changed_files()
         self._refuse_changed_code()
-        found = {path.relative_to(self.results).as_posix() for each in self.besides for path in self.results.glob(each)}
-        names = [*self.files, *sorted(found - {*self.files})]
+        names = [*self.files, *(path.relative_to(self.results).as_posix() for path in self._besides())]
         digests = {file: files_digest(self.results / file) for file in names}
         if missing := [file for file, digest in digests.items() if digest == "missing"]:
             raise InputError([Problem("was not made", str(self.results / file)) for file in missing])

@@ -225,7 +225,8 @@ class Units:
                 self._path(f"hardware/{name}/{figure}.svg"),
             )
             job = self._job(f"hardware/{name}.draw.log", *words)
-            yield self._unit("draw", f"hardware/{name}", figure, needs=needs, files=files, job=job)
+            besides = (f"{figure}-*.svg", f"{figure}-*.png")
+            yield self._unit("draw", f"hardware/{name}", figure, needs=needs, files=files, besides=besides, job=job)
 
     def _workloads(self) -> Iterator[Unit]:
         pairs = {(run.workload, run.options.model) for run in self.plan.runs}

@@ -214,6 +214,23 @@ def test_what_changes_during_a_run_is_refused(results: Path, tmp_path: Path, tex
     assert manifest_file(results, "read").exists() is not is_refused
 
 
+def test_files_that_not_every_unit_makes_are_in_the_manifest(results: Path) -> None:
+    """Those of an earlier result go before, so that none of them is taken for one of this."""
+    unit = Unit("figure", ("figure.svg",), {}, besides=("figure-*.svg",))
+    told = read_order(Ledger(results, {"figure": unit}).order("figure"))
+    for name in ("figure-earlier.svg", "figure-left.svg"):
+        (results / name).write_text("earlier")
+    told.remove_earlier()
+    for name in ("figure.svg", "figure-left.svg"):
+        (results / name).write_text("now")
+    told.record()
+    manifest = read_manifest(results, "figure")
+    assert manifest
+    assert [*manifest.files] == ["figure.svg", "figure-left.svg"]
+    (results / "figure-left.svg").write_text("damaged")
+    assert Ledger(results, {"figure": unit}).state("figure") == "other bytes than were written: figure-left.svg"
+
+
 def test_code_that_changes_during_a_run_is_refused(results: Path) -> None:
     """As files are."""
     units = {"code": Unit("code", ("first.txt",), {"code": lambda: "of before"}, step="check")}
