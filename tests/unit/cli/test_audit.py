@@ -186,6 +186,44 @@ def test_a_changed_number_is_found(what: str, place: Path, capsys: pytest.Captur
     assert f" different ({place}" in said.splitlines()[-1]
 
 
+def without_second_design(file: Path) -> None:
+    """A table without the rows of a design, sealed again."""
+    table, said = read_stamped(file, SHARD_SCHEMA)
+    write_stamped(file, table.drop(index=1).reset_index(drop=True), said)
+
+
+@pytest.mark.parametrize(
+    ("folder", "change", "told"),
+    [
+        (
+            "one",
+            lambda run: change_rows(run / "layers.jsonl", lambda rows: rows.pop()),
+            ["layer second: record: stored nothing, made again 'there'", "summary: summary: stored 'there'"],
+        ),
+        (
+            "two",
+            lambda run: change_rows(run / "cost" / "right.jsonl", lambda rows: rows.pop()),
+            ["class of computation nodes 1 on right: row: stored nothing"],
+        ),
+        (
+            "designs",
+            lambda run: without_second_design(run / "shards" / "00000.parquet"),
+            ["design space-1: two_layers: stored nothing"],
+        ),
+    ],
+)
+def test_a_result_that_was_taken_out_is_found(
+    folder: str, change: Callable[[Path], object], told: list[str], place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the network or the space has, and no row is of, is made again and told."""
+    change(place / folder)
+    capsys.readouterr()
+    assert main(["audit", str(place / folder), "--share", "100%"]) == 1
+    said = capsys.readouterr().out
+    for text in told:
+        assert f"DIFFERENT  {place / folder}: {text}" in said
+
+
 def test_differences_as_data(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each with the result, the column and both values; the same from Python and as JSON."""
     a_total(place)

@@ -41,11 +41,13 @@ def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
     for need in () if manifest is None else manifest.needs:
         made = read_manifest(results, need)
         for name in () if made is None else made.files:
-            path = results / name
-            # Beside its schedule lies the mapping file that a search for an allocation wrote, and did not read.
-            is_read = path.name != FIXED_MAPPING or path.parent.name == PLAN
-            if path.name in _FILES and is_read and path.is_file():
-                found[_FILES[path.name]] = path
+            path, kind = results / name, _FILES.get(Path(name).name)
+            if kind is None or not path.is_file():
+                continue
+            if path.name != FIXED_MAPPING:
+                found[kind] = path
+            elif path.parent.name == PLAN:  # others are what a search for an allocation wrote, and did not read
+                found.setdefault(kind, path)  # beside a mapping file a plan says settings alone
     return found
 
 

@@ -168,6 +168,13 @@ def differences(stored: Any, again: Any, path: str = "") -> Iterator[Difference]
         yield Difference(path, stored, again)
 
 
+def compared(stored: Any, again: Any, what: str) -> tuple[Difference, ...]:
+    """The differences between a stored result and that made again, either of which may be NOTHING; `what` it is."""
+    if isinstance(stored, Missing) or isinstance(again, Missing):
+        return (Difference(what, *(one if isinstance(one, Missing) else "there" for one in (stored, again))),)
+    return tuple(differences(stored, again))
+
+
 def as_stored(data: Any) -> Any:
     """JSON data as they are read back from a file."""
     return json.loads(canonical_text(data))

@@ -13,6 +13,7 @@ from tilewright.artifacts.envelope import Artifact, read_artifact
 from tilewright.cli.auditing.inputs import Given, changed, first_of, named_by_manifest, not_found, note_of_code
 from tilewright.cli.auditing.items import (
     LAYER,
+    NOTHING,
     TOTALS,
     Difference,
     Findings,
@@ -21,6 +22,7 @@ from tilewright.cli.auditing.items import (
     Made,
     NotAudited,
     as_stored,
+    compared,
     differences,
 )
 from tilewright.cli.described_run import (
@@ -62,6 +64,7 @@ class OneCoreRun(Findings):
                 self.left_out.append(LeftOut(item, reason))
             else:
                 self.items.append(item)
+        self.items += [Item(folder, LAYER, name) for name in self._without_record()]
         if (folder / SUMMARY).is_file() and sums_up_plainly(self._stages):
             self.items.append(Item(folder, TOTALS, ""))
         elif (folder / SUMMARY).is_file():
@@ -77,13 +80,15 @@ class OneCoreRun(Findings):
         rows = self._layers.payload
         layers = [item for item in items if item.kind == LAYER]
         for item, found in zip(layers, self._mapped([item.name for item in layers]), strict=True):
-            if isinstance(found, str):
-                yield Made(item, (Difference("mapping", "there", found),))
-            elif (ended := _ended(found)) and not _ended(rows[item.place]):
-                yield Made(item, ended=ended)
-            else:
-                yield Made(item, tuple(differences(rows[item.place], found)))
+            stored = NOTHING if item.place is None else rows[item.place]
+            yield _judged(item, stored, found)
         yield from (self._totals(item) for item in items if item.kind == TOTALS)
+
+    def _without_record(self) -> list[str]:
+        """Layers of the network that no record is of."""
+        known = {name for row in self._layers.payload for name in row.get("layer_names", [row["layer"]["name"]])}
+        layers = [node.layer for node in self._problem.workload.layers_in_order]
+        return [layer.name for layer in layers if layer is not None and layer.name not in known]
 
     def _mapped(self, names: Sequence[str]) -> list[dict[str, Any] | str]:
         """The rows of layers, or why nothing fits; each by itself where one of them fits in no way."""
@@ -109,7 +114,10 @@ class OneCoreRun(Findings):
 
         stored = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
         records = records_of(self._layers, self.folder / LAYERS)
-        again = as_stored(summed_again(self._problem, self._stages, records).summary)
+        try:
+            again = as_stored(summed_again(self._problem, self._stages, records).summary)
+        except InputError as error:  # of layers without a record there is no total
+            return Made(item, (Difference("summary", "there", str(error)),))
         # What of the files was not used is a notice about them, not a number.
         return Made(item, tuple(differences({**stored, UNUSED: None}, {**again, UNUSED: None})))
 
@@ -168,6 +176,16 @@ class OneCoreRun(Findings):
         if (self.folder / SUMMARY).is_file():
             summary = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
         return DescribedRun.of(self.folder, self._made_by, summary)
+
+
+def _judged(item: Item, stored: Any, found: dict[str, Any] | str) -> Made:
+    """A stored row, or NOTHING, beside that made again, or why there is none."""
+    if isinstance(found, dict):
+        ended = _ended(found)
+        return Made(item, ended=ended) if ended else Made(item, compared(stored, found, "record"))
+    if isinstance(stored, dict) and "proven" in stored.get("search", {}):
+        return Made(item, ended=f"its search has a time budget, and found nothing when it was made again: {found}")
+    return Made(item, (Difference("record", "there" if isinstance(stored, dict) else stored, found),))
 
 
 def _ended(row: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from tilewright.cli.auditing.items import (
     ALLOCATED,
     CN_CLASS,
     GRAPH,
+    NOTHING,
     SCHEDULED,
     Difference,
     Findings,
@@ -28,6 +29,7 @@ from tilewright.cli.auditing.items import (
     Made,
     NotAudited,
     as_stored,
+    compared,
     differences,
 )
 from tilewright.cli.described_run import (
@@ -192,12 +194,19 @@ class SeveralCoresRun(Findings):
             is_by_time = any(isinstance(stage, Exact) for stage in self._costing(core).inner())
         except InputError as error:
             return self._refuse(file, error)
-        items = [Item(self.folder, CN_CLASS, f"{row['cost_class']} on {core}", core) for row in table.payload]
+        count = max(len(table.payload), self._class_count)
+        items = [Item(self.folder, CN_CLASS, f"{place} on {core}", core) for place in range(count)]
         if is_by_time:
             reason = "the table does not say whether the time budget of the exact search ended it"
             self.left_out += [LeftOut(item, reason) for item in items]
             return None
         return self._take(file, "cost", table.provenance, items)
+
+    @cached_property
+    def _class_count(self) -> int:
+        from tilewright.scheduling.core_costs import cost_classes
+
+        return len(cost_classes(self._graph, self._described.workload, self._described.mapping).classes)
 
     def _look_at_answer(self, file: Path, kind: str, step: str) -> None:
         """The allocation or the schedule, which is made of all tables."""
@@ -266,9 +275,11 @@ class SeveralCoresRun(Findings):
 
     def _whole_pipeline(self) -> list[dict[str, Any]]:
         """A pipeline that was given, put together from what the files of the run say of their slices."""
+        if not self._core_names:
+            raise InputError("it has no cost tables, which have a part of its pipeline")
         last = "allocate" if (self.folder / ALLOCATION).is_file() else "schedule"
         parts = [self._stated("cns"), self._stated("cost", self._core_names[0]), self._stated(last)]
-        told = [one for part in parts for one in part.get("pipeline", ())]
+        told = [one for part in parts for one in part.get("pipeline", ())]  # each file has the stages of its step
         return [{"stage": one["stage"], "parameters": one["parameters"]} for one in told]
 
     def _costing(self, core: str) -> "IntraCoreMapping":
@@ -301,10 +312,14 @@ class SeveralCoresRun(Findings):
         problem = CnProblem(self._described, self._graph, (core,))
         places = [int(item.name.partition(" ")[0]) for item in items]
         stored = read_artifact(cost_table(self.folder / COSTS, core)).payload
-        rows = self._costing(core).rows(problem, core, Control(), only=places)
-        made = {row.cost_class: as_stored(encode(row)) for row in rows}
+        only = [place for place in places if place < self._class_count]
+        made = {
+            row.cost_class: as_stored(encode(row))
+            for row in self._costing(core).rows(problem, core, Control(), only=only)
+        }
         for item, place in zip(items, places, strict=True):
-            yield Made(item, tuple(differences(stored[place], made[place])))
+            row = stored[place] if place < len(stored) else NOTHING
+            yield Made(item, compared(row, made.get(place, NOTHING), "row"))
 
     def _graph_again(self, item: Item) -> Made:
         from tilewright.fusion.graph import write_cn_graph

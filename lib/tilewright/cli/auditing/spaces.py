@@ -85,12 +85,16 @@ class _DesignFolder(Findings, ABC):
         is_by_time = options.temporal_mapping_search_engine == "exact" or (
             isinstance(options, SystemOptions) and options.ga_time_budget_s is not None
         )
-        for index in dict.fromkeys(table["index"].tolist()):
+        for index in sorted({*table["index"].tolist(), *self._wanted(int(file.stem))}):
             item = Item(self.folder, DESIGN, self.space.design_name(index), (file, index))
             if is_by_time:
                 self.left_out.append(LeftOut(item, _BY_TIME))
             else:
                 self.items.append(item)
+
+    def _wanted(self, number: int) -> list[int]:
+        """Designs that a file must have rows of, where that can be known without costing them."""
+        return []
 
     def _check(self, file: Path, said: Mapping[str, Any]) -> None:
         """Raises InputError where a file is of another space, or of networks that have changed since."""
@@ -148,6 +152,10 @@ class ExploredSpace(_DesignFolder):
 
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
         return ShardDigests(space, said["provenance"]).of(shards_of(space)[number])
+
+    def _wanted(self, number: int) -> list[int]:
+        shard = shards_of(self.space)[number]
+        return [index for index in range(shard.first, shard.end) if not self.space.design(index).excluded_by]
 
     def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[Difference]:
         again = content_of(self.space, [([*rows], "")]).table
