@@ -92,13 +92,16 @@ class Units:
             if name.startswith(DESCRIBED) and unit.job and others.isdisjoint((name, *unit.needs))
         ]
         size = self.plan.runs_per_job
-        many = DESCRIPTIONS_PER_RUN * size
-        yield from self._batch("descriptions", [described[at : at + many] for at in range(0, len(described), many)])
+        # A drawing needs what is in its folder: both are in one job, since jobs of descriptions run beside each other.
+        by_folder: dict[str, list[str]] = {}
+        for name in described:
+            by_folder.setdefault(name.rpartition("/")[0], []).append(name)
+        yield from self._batch("descriptions", _chunks(by_folder.values(), DESCRIPTIONS_PER_RUN * size))
         by_run = [list(group) for _, group in groupby(runs, key=lambda name: name.split("/")[1])]
         chunks = [list(chain(*by_run[at : at + size])) for at in range(0, len(by_run), size)]
         yield from self._batch("runs", chunks)
 
-    def _batch(self, kind: str, chunks: Sequence[Sequence[str]]) -> Iterator[Unit]:
+    def _batch(self, kind: str, chunks: Iterable[Sequence[str]]) -> Iterator[Unit]:
         for number, names in enumerate(chunks):
             stem = f"{BATCH}/{kind}/{number:05}"
             job = Job((), str(self.plan.logs / BATCH / kind / f"{number:05}.log"))
@@ -446,6 +449,18 @@ def _everything(system: SystemFiles) -> list[str]:
 
 def _graph(system: SystemFiles) -> str:
     return system.of_graph
+
+
+def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
+    """Groups one after the other, in lists of at most so many members where no group has more."""
+    chunk: list[str] = []
+    for group in groups:
+        if chunk and len(chunk) + len(group) > most:
+            yield chunk
+            chunk = []
+        chunk = [*chunk, *group]
+    if chunk:
+        yield chunk
 
 
 def _drawn(files: Sequence[str]) -> tuple[str, ...]:
