@@ -6,7 +6,6 @@ written: text is made harmless where it leaves the program, in the writer that a
 Standard library only: error messages of the first imports go through here.
 """
 
-import html as _html
 import re
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -31,6 +30,7 @@ _NUMBER_KINDS = "biufcmM"
 _NOT_XML = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 REPLACEMENT = "\ufffd"
 """Character that figures show for one that XML and fonts do not have: labels keep their lengths."""
+_HTML_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _MARKDOWN = re.compile(r"[\\`|\[\]<>&]")
 _MARKDOWN_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 Value = TypeVar("Value")
@@ -84,7 +84,8 @@ def _json_escape(character: str) -> str:
 
 def csv(cell: Value) -> Value | str:
     """A cell or a heading of csv: text that spreadsheets take for a formula begins with an apostrophe; numbers stay."""
-    if not isinstance(cell, str) or not _FORMULA.match(cell) or _NUMBER.fullmatch(cell):
+    # Nearly all text begins with a letter or a digit, and a table has very many cells.
+    if not isinstance(cell, str) or cell[:1].isalnum() or not _FORMULA.match(cell) or _NUMBER.fullmatch(cell):
         return cell
     return f"'{cell}"
 
@@ -101,43 +102,49 @@ def csv_line_end(cells: Iterable[object]) -> str:
 
 def csv_text(table: "pandas.DataFrame") -> str:
     """A table as csv, its headings and cells of text by `csv`."""
-    texts = [column for _, column in table.items() if column.dtype.kind not in _NUMBER_KINDS]
+    texts = _texts(table)
     end = csv_line_end(chain(table.columns, *texts))
-    text: str = _with_cells(table, csv).to_csv(index=False, lineterminator=end)
+    text: str = _with_cells(table, texts, csv).to_csv(index=False, lineterminator=end)
     return text
 
 
 def from_csv_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """The table that `csv_text` was given, from what was read of its text."""
-    return _with_cells(table, from_csv)
+    return _with_cells(table, _texts(table), from_csv)
 
 
 def visible_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """A table whose headings and cells of text have gone through `visible`, for writers that escape the rest."""
-    return _with_cells(table, lambda cell: visible(cell) if isinstance(cell, str) else cell)
+    return _with_cells(table, _texts(table), lambda cell: visible(cell) if isinstance(cell, str) else cell)
 
 
-def _with_cells(table: "pandas.DataFrame", change: Callable[[Any], Any]) -> "pandas.DataFrame":
+def _texts(table: "pandas.DataFrame") -> list[set[str]]:
+    """The texts of each column, each once."""
+    columns = (column for _, column in table.items())
+    return [
+        set() if column.dtype.kind in _NUMBER_KINDS else {cell for cell in column.tolist() if isinstance(cell, str)}
+        for column in columns
+    ]
+
+
+def _with_cells(table: "pandas.DataFrame", texts: list[set[str]], change: Callable[[Any], Any]) -> "pandas.DataFrame":
+    """A table with some of its headings and texts changed; the same one where none is."""
     headings = [change(name) for name in table.columns]
-    columns = {}
-    for place, (_, column) in enumerate(table.items()):
-        if column.dtype.kind in _NUMBER_KINDS:
-            continue
-        cells = [change(cell) for cell in column]
-        if any(cell is not before for cell, before in zip(cells, column, strict=True)):
-            columns[place] = cells
-    if not columns and headings == list(table.columns):
+    changes = [{text: new for text in column if (new := change(text)) is not text} for column in texts]
+    if not any(changes) and headings == list(table.columns):
         return table
     changed = table.copy()
-    for place, cells in columns.items():
-        changed.isetitem(place, cells)
+    for place, new_of in enumerate(changes):
+        if new_of:
+            cells = table.iloc[:, place].tolist()
+            changed.isetitem(place, [new_of.get(cell, cell) if isinstance(cell, str) else cell for cell in cells])
     changed.columns = headings
     return changed
 
 
 def html(text: object) -> str:
     """Text of an HTML page, in an element or in an attribute in quotes; newlines and tabs stay."""
-    return _html.escape(visible(str(text), _LAYOUT))
+    return visible(str(text), _LAYOUT).translate(_HTML_ENTITIES)
 
 
 def html_data(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import html
 import html.parser
 import io
 import json
@@ -122,6 +123,7 @@ def test_html_begins_no_element() -> None:
         def handle_data(self, data: str) -> None:
             found.append(data)
 
+    assert harmless.html(name) == html.escape(name)
     data = harmless.html_data(json.dumps({"name": name + "\u202e"}, ensure_ascii=False))
     page = f'<p title="{harmless.html(name)}">{harmless.html(name)}</p><script>{data}</script>'
     Reader(convert_charrefs=True).feed(page)

@@ -1,5 +1,9 @@
 """Progress: the time that is left is that of the work, not that of what comes before its first part."""
 
+import contextlib
+import importlib
+import io
+
 import pytest
 from tilewright.search.progress import TimeLeft
 
@@ -25,3 +29,15 @@ def test_nothing_is_told_of_little() -> None:
         assert left.seconds is None
     left.advance(1, 10.0)
     assert left.seconds == pytest.approx(90)
+
+
+@pytest.mark.parametrize("bar", ["tilewright.search.progress", "tilewright.allocation.evaluate"])
+def test_names_in_a_bar_are_text(bar: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What looks like markup or controls a terminal is shown as it is written."""
+    said = io.StringIO()
+    monkeypatch.setattr("sys.stderr", said)
+    started = importlib.import_module(bar)._started_bar
+    with contextlib.ExitStack() as stack:
+        title = "[red]a\x1b]0;b\nc"
+        started(None, title, stack, "orders") if bar.startswith("tilewright.search") else started(title, stack)
+    assert "[red]a\\x1b]0;b\\nc" in said.getvalue()
