@@ -187,6 +187,10 @@ class MappingError(TilewrightError):
         return terminal_lines(self.args)
 
 
+class TimeBudgetError(MappingError):
+    """Nothing was found before a time budget ended; whether there is something is not known."""
+
+
 class NothingFitsError(MappingError):
     """No mapping of a layer fits a core."""
 

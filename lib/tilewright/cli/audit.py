@@ -41,10 +41,10 @@ MOST_TOLD = 10
 @click.argument("folder", type=FILE)
 @click.option("--share", default=SHARE, show_default=True, metavar="SHARE", help="How much of it: 1%, 0.01 or 100%.")
 @click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="Which results these are.")
-@click.option("--hardware", type=FILE, help="What a run was made of, where it is not found: hardware,")
-@click.option("--workload", type=FILE, help="network")
-@click.option("--mapping", type=FILE, help="and mapping file.")
-@click.option("--space", type=FILE, help="The file of a space of designs, where it is not found.")
+@click.option("--hardware", type=FILE, help="Hardware of a run that does not find its own.")
+@click.option("--workload", type=FILE, help="Network of a run that does not find its own.")
+@click.option("--mapping", type=FILE, help="Mapping file of a run that does not find its own.")
+@click.option("--space", type=FILE, help="File of a space of designs that does not find its own.")
 @network_options
 @common_options
 def command(
@@ -145,7 +145,8 @@ class Audit:
             counts = Counter(left.item.kind for left in self.left_out)
             told = _joined([_several(counts[kind], kind, PLURALS[kind]) for kind in PLURALS if counts[kind]])
             is_one = len(self.left_out) == 1
-            yield f"{told} whose search a time budget ended, or may have ended, {'is' if is_one else 'are'} left out"
+            ended = "ended" if all(left.is_sure for left in self.left_out) else "ended, or may have ended,"
+            yield f"{told} whose search a time budget {ended} {'is' if is_one else 'are'} left out"
         if self.not_audited:
             yield f"{_several(len(self.not_audited), 'folder or file', 'folders or files')} cannot be made again"
         if self.notes:

@@ -66,6 +66,8 @@ class CoreCostRow:
     """Operands that do not fit."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
     """Of total0 those in which only units are idle, as the CN does not fill the array; None: not known."""
+    ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
+    """Whether a time budget ended a search for a mapping of the CN: the next time another one may be chosen."""
     mapping: Any = None
     """The chosen mapping for people, as plain data: its loops per operand and memory; None if there is none."""
     what: str = ""

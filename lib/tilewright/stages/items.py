@@ -125,6 +125,8 @@ def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | Non
     if bounds and "value" in merged:
         merged["lower_bound"] = min(bounds)
         merged["gap"] = max(0.0, 1.0 - min(bounds) / merged["value"]) if merged["value"] else 0.0
+    if any(notes.get("ended_by_time") for notes in all_notes):
+        merged["ended_by_time"] = True
     for name in SUMMED_NOTES:
         if name in merged:
             counts = [notes.get(name, 0) for notes in all_notes]

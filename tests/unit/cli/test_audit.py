@@ -307,12 +307,34 @@ def test_results_that_a_time_budget_ended_are_left_out(place: Path, capsys: pyte
     capsys.readouterr()
     assert main(["audit", str(place / "late"), "--share", "100%"]) == 0
     said = capsys.readouterr().out
-    assert f"left out  {place / 'late'}: layer first: its search ended without a proof, at a gap of " in said
+    assert f"left out  {place / 'late'}: layer first: a time budget ended its search, at a gap of " in said
     assert "1 of 1 summaries (100 %, seed 0)" in said
-    assert said.endswith("; 2 layers whose search a time budget ended, or may have ended, are left out.\n")
+    assert said.endswith("; 2 layers whose search a time budget ended are left out.\n")
     found = tilewright.audit(place / "proven", "100%")
     assert found["sentence"].startswith("3 of 3 layers and summaries")
     assert not found["left_out"]
+
+
+@pytest.mark.parametrize(("budget_s", "left_out", "made_again"), [("0.000000001", 2, 3), ("60", 0, 5)])
+def test_classes_that_a_time_budget_ended(
+    place: Path, budget_s: str, left_out: int, made_again: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table of a core says which; of one that other code made, all may be."""
+    run, network = place / "two", place / "net.onnx"
+    described = ["--hardware", str(place / "duo.yaml"), "--workload", str(network)]
+    described += ["--mapping", str(place / "duo_mapping.yaml"), "--cns", str(run)]
+    cost = ["--core", "left", *EXACT, "--time-budget-s", budget_s, "--no-store"]
+    assert main(["cost", *described, *cost, "-o", str(run / "cost" / "left.jsonl")]) == 0
+    for name in ("allocation.json", "schedule.npz"):
+        (run / name).unlink()
+    files = {"hardware": place / "duo.yaml", "workload": network, "mapping": place / "duo_mapping.yaml"}
+    found = tilewright.audit(run, "100%", **files)
+    assert (len(found["left_out"]), len(found["made_again"])) == (left_out, made_again)
+    assert not found["differences"]
+    monkeypatch.setattr("tilewright.cli.auditing.inputs.code_digest", lambda step: "another")
+    found = tilewright.audit(run, "100%", **files)
+    assert (len(found["left_out"]), len(found["made_again"])) == (2, 3)
+    assert "whose search a time budget ended, or may have ended, are left out" in found["sentence"]
 
 
 def test_an_allocation_that_a_time_budget_ended(place: Path) -> None:

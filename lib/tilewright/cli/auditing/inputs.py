@@ -89,8 +89,13 @@ def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[s
     ]
 
 
+def is_of_this_code(provenance: Mapping[str, Any], step: str) -> bool:
+    """Whether a file was made by this version of the code."""
+    return bool(provenance.get("code") == code_digest(step))
+
+
 def note_of_code(file: Path, provenance: Mapping[str, Any], step: str) -> list[str]:
     """A note where a file was made by another version of the code."""
-    if provenance.get("code") == code_digest(step):
+    if is_of_this_code(provenance, step):
         return []
     return [f"{file} was made by other code than this version of it ({provenance.get('tilewright', 'unknown')})"]

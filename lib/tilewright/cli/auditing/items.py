@@ -53,6 +53,8 @@ class LeftOut(NamedTuple):
 
     item: Item
     reason: str
+    is_sure: bool = True
+    """Whether a budget ended it for sure."""
 
 
 class NotAudited(NamedTuple):

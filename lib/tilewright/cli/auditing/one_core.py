@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import Artifact, read_artifact
-from tilewright.cli.auditing.inputs import Given, changed, first_of, named_by_manifest, not_found, note_of_code
+from tilewright.cli.auditing.inputs import (
+    Given,
+    changed,
+    first_of,
+    is_of_this_code,
+    named_by_manifest,
+    not_found,
+    note_of_code,
+)
 from tilewright.cli.auditing.items import (
     LAYER,
     NOTHING,
@@ -36,7 +44,7 @@ from tilewright.cli.described_run import (
 )
 from tilewright.cli.map import input_digests, pipeline_of, stated_pipeline
 from tilewright.cli.runs import records_of
-from tilewright.errors import InputError, MappingError, Problem
+from tilewright.errors import InputError, MappingError, Problem, TimeBudgetError
 from tilewright.parameters import made_of
 from tilewright.search.options import SearchOptions
 from tilewright.steps import LAYERS, SUMMARY
@@ -58,10 +66,11 @@ class OneCoreRun(Findings):
         self._made_by = self._layers.provenance
         self._problem, self._stages = self._read()
         self.notes += note_of_code(folder / LAYERS, self._made_by, "map")
+        is_own = is_of_this_code(self._made_by, "map")
         for place, row in enumerate(self._layers.payload):
             item = Item(folder, LAYER, row["layer"]["name"], place)
-            if reason := _ended(row):
-                self.left_out.append(LeftOut(item, reason))
+            if left_out := _left_out(item, row, is_own):
+                self.left_out.append(left_out)
             else:
                 self.items.append(item)
         self.items += [Item(folder, LAYER, name) for name in self._without_record()]
@@ -90,7 +99,7 @@ class OneCoreRun(Findings):
         layers = [node.layer for node in self._problem.workload.layers_in_order]
         return [layer.name for layer in layers if layer is not None and layer.name not in known]
 
-    def _mapped(self, names: Sequence[str]) -> list[dict[str, Any] | str]:
+    def _mapped(self, names: Sequence[str]) -> list[dict[str, Any] | MappingError]:
         """The rows of layers, or why nothing fits; each by itself where one of them fits in no way."""
         from tilewright.cost.record import record_row
         from tilewright.stages.base import Control
@@ -103,10 +112,11 @@ class OneCoreRun(Findings):
                 found = map_some_layers(self._problem, self._stages, names, Control(exports=Path(exports)))
             except MappingError as error:
                 if len(names) == 1:
-                    return [str(error)]
+                    return [error]
                 return [row for name in names for row in self._mapped([name])]
         row_of = {name: record for record in found for name in record.names}
-        return [as_stored(record_row(row_of[name])) if name in row_of else "no record" for name in names]
+        none = MappingError("no record of a layer of this name")
+        return [as_stored(record_row(row_of[name])) if name in row_of else none for name in names]
 
     def _totals(self, item: Item) -> Made:
         """The summary of the stored records."""
@@ -178,19 +188,28 @@ class OneCoreRun(Findings):
         return DescribedRun.of(self.folder, self._made_by, summary)
 
 
-def _judged(item: Item, stored: Any, found: dict[str, Any] | str) -> Made:
+def _judged(item: Item, stored: Any, found: dict[str, Any] | MappingError) -> Made:
     """A stored row, or NOTHING, beside that made again, or why there is none."""
-    if isinstance(found, dict):
-        ended = _ended(found)
-        return Made(item, ended=ended) if ended else Made(item, compared(stored, found, "record"))
-    if isinstance(stored, dict) and "proven" in stored.get("search", {}):
-        return Made(item, ended=f"its search has a time budget, and found nothing when it was made again: {found}")
-    return Made(item, (Difference("record", "there" if isinstance(stored, dict) else stored, found),))
+    if isinstance(found, TimeBudgetError):
+        return Made(item, ended=f"a time budget ended its search when it was made again: {found}")
+    if isinstance(found, MappingError):
+        return Made(item, (Difference("record", "there" if isinstance(stored, dict) else stored, str(found)),))
+    if _is_ended(found):
+        return Made(item, ended="a time budget ended its search when it was made again")
+    return Made(item, compared(stored, found, "record"))
 
 
-def _ended(row: dict[str, Any]) -> str:
-    """Why what a search found may be another mapping the next time; '' where it is none of time."""
+def _is_ended(row: dict[str, Any]) -> bool:
+    return bool(row.get("search", {}).get("ended_by_time", False))
+
+
+def _left_out(item: Item, row: dict[str, Any], is_of_this_code: bool) -> LeftOut | None:
+    """A layer for which the next search may find another mapping, as its time has an end; None where it has none."""
     search = row.get("search", {})
-    if search.get("proven", True):
-        return ""
-    return f"its search ended without a proof, at a gap of {search['gap']:.3g}" if "gap" in search else "no proof"
+    gap = f", at a gap of {search['gap']:.3g}" if search.get("gap") else ""
+    if _is_ended(row):
+        return LeftOut(item, f"a time budget ended its search{gap}")
+    if is_of_this_code or search.get("proven", True):
+        return None
+    # Other code may not have said so.
+    return LeftOut(item, f"its search ended without a proof{gap}", is_sure=False)

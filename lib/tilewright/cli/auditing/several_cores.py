@@ -15,7 +15,15 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.columns import read_columns
 from tilewright.artifacts.envelope import Artifact, read_artifact
 from tilewright.artifacts.seals import FILES_BESIDE
-from tilewright.cli.auditing.inputs import KINDS, Given, first_of, named_by_manifest, not_found, note_of_code
+from tilewright.cli.auditing.inputs import (
+    KINDS,
+    Given,
+    first_of,
+    is_of_this_code,
+    named_by_manifest,
+    not_found,
+    note_of_code,
+)
 from tilewright.cli.auditing.items import (
     ALLOCATED,
     CN_CLASS,
@@ -196,11 +204,13 @@ class SeveralCoresRun(Findings):
             return self._refuse(file, error)
         count = max(len(table.payload), self._class_count)
         items = [Item(self.folder, CN_CLASS, f"{place} on {core}", core) for place in range(count)]
-        if is_by_time:
-            reason = "the table does not say whether the time budget of the exact search ended it"
-            self.left_out += [LeftOut(item, reason) for item in items]
-            return None
-        return self._take(file, "cost", table.provenance, items)
+        is_said = is_of_this_code(table.provenance, "cost") or not is_by_time  # by other code it may not be
+        ended = {place for place, row in enumerate(table.payload) if row.get("ended_by_time") or not is_said}
+        reason = "a time budget ended its search" if is_said else "a time budget may have ended its search"
+        self.left_out += [LeftOut(items[place], reason, is_said) for place in sorted(ended)]
+        return self._take(
+            file, "cost", table.provenance, [item for place, item in enumerate(items) if place not in ended]
+        )
 
     @cached_property
     def _class_count(self) -> int:
@@ -319,6 +329,9 @@ class SeveralCoresRun(Findings):
         }
         for item, place in zip(items, places, strict=True):
             row = stored[place] if place < len(stored) else NOTHING
+            if made.get(place, {}).get("ended_by_time"):
+                yield Made(item, ended="a time budget ended its search when it was made again")
+                continue
             yield Made(item, compared(row, made.get(place, NOTHING), "row"))
 
     def _graph_again(self, item: Item) -> Made:

@@ -88,7 +88,7 @@ class _DesignFolder(Findings, ABC):
         for index in sorted({*table["index"].tolist(), *self._wanted(int(file.stem))}):
             item = Item(self.folder, DESIGN, self.space.design_name(index), (file, index))
             if is_by_time:
-                self.left_out.append(LeftOut(item, _BY_TIME))
+                self.left_out.append(LeftOut(item, _BY_TIME, is_sure=False))
             else:
                 self.items.append(item)
 

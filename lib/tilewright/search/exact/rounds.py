@@ -69,12 +69,16 @@ class Watch:
     workspace: Workspace = field(default_factory=new_workspace)
     owner: "Part | None" = None
     """The part whose tables the record of this thread holds."""
+    was_late: bool = False
+    """Whether something was left undone as the time was over."""
 
     def in_time(self) -> bool:
         """False if the time is over. Raises SearchStoppedError where the search is to stop at once."""
         if self.stop is not None and self.stop.is_set():
             raise SearchStoppedError
-        return time.monotonic() <= self.deadline
+        is_late = time.monotonic() > self.deadline
+        self.was_late |= is_late
+        return not is_late
 
     def settles(self, bound: float, best: Best) -> bool:
         """Whether a lower bound says that nothing is better than the best mapping known."""

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain, islice
 
 from tilewright.cost.record import LoopOrder
-from tilewright.errors import MappingError
+from tilewright.errors import MappingError, TimeBudgetError
 from tilewright.mapping.spatial_space import passes_of
 from tilewright.objectives import OBJECTIVES
 from tilewright.search.batch import OrderBatch
@@ -64,6 +64,8 @@ class ExactResult:
     improved: tuple[tuple[int, float, float], ...] = ()
     """(spatial mapping, energy in pJ, latency in cycles) of the mappings that were the best for a while, each spatial
     mapping with its last."""
+    ended_by_time: bool = False
+    """Whether the time budget ended before the search: on another machine it may find another mapping."""
 
     @property
     def gap(self) -> float:
@@ -81,6 +83,7 @@ class ExactResult:
             ("gap", self.gap),
             ("nodes", self.nodes),
             ("orders_in_space", self.orders_in_space),
+            *((("ended_by_time", True),) if self.ended_by_time else ()),
         )
 
 
@@ -387,7 +390,7 @@ class _Layer:
             if refused is not None:
                 raise refused
             if not proven:
-                raise MappingError(
+                raise TimeBudgetError(
                     "the exact search has found no mapping within its time budget of"
                     f" {self.options.time_budget_s:g} s; whether there is one is not known"
                 )
@@ -409,4 +412,5 @@ class _Layer:
             self.tally.settled,
             self.tally.allowed if is_counted else None,
             tuple(self.improved.values()),
+            self.watch.was_late,
         )

@@ -7,7 +7,7 @@ Those are of the mapping file, of the core's own dataflows, or searched.
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, nearest_name
+from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, TimeBudgetError, nearest_name
 from tilewright.fusion.graph import CnGraph
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import without_leakage
@@ -307,12 +307,16 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreC
     if plan.reason:
         return CoreCostRow(number, plan.reason)
     found = _found(plan, layers)
+    failures = [layers.failures.get(attempt.task.key) for attempt in plan.attempts]
+    ended_by_time = any(isinstance(failure, TimeBudgetError) for failure in failures)
+    ended_by_time |= any(mapped.record.search.get("ended_by_time", False) for mapped in found)
     if not found:
         streams = plan.attempts[0].streams
         first = [attempt for attempt in plan.attempts if attempt.streams == streams and attempt.is_whole]
         told = [_told(layers.failures[attempt.task.key]) for attempt in first]
-        return CoreCostRow(number, "; ".join(dict.fromkeys(told)))
-    return cost_row(number, min(found, key=lambda mapped: _rank(mapped, objective)))
+        return CoreCostRow(number, "; ".join(dict.fromkeys(told)), ended_by_time=ended_by_time)
+    best = cost_row(number, min(found, key=lambda mapped: _rank(mapped, objective)))
+    return replace(best, ended_by_time=ended_by_time)
 
 
 def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:

@@ -298,6 +298,17 @@ def test_a_dataflow_gives_way_where_the_layer_has_none_of_its_loops() -> None:
     assert "K" not in row.mapping["spatial_mapping"]["D1"]
 
 
+@pytest.mark.parametrize("budget_s", [1e-9, 60.0])
+def test_rows_say_where_a_time_budget_ended_their_search(budget_s: float) -> None:
+    """Nowhere else, so that tables of other searches stay as they were."""
+    workload = two_convolutions()
+    options = replace(OPTIONS, temporal_mapping_search_engine="exact", time_budget_s=budget_s)
+    accelerator = system({"one": separate(1 << 16, 1 << 16)})
+    rows = map_core(cut(workload), workload, ANY, accelerator, "one", options)
+    assert {row.ended_by_time for row in rows} == {budget_s < 1}
+    assert all(("ended_by_time" in encode(row)) == (budget_s < 1) for row in rows)
+
+
 def test_some_rows_are_as_in_the_whole_table() -> None:
     """Whatever the others are; of these none is searched."""
     workload = two_convolutions()
