@@ -164,6 +164,13 @@ class Order(NamedTuple):
     """False if the files of the unit are what a run from scratch would make."""
     step: str = ""
     reads: Mapping[str, Sequence[str]] = {}
+    unmade: tuple[str, ...] = ()
+    """Units that it needs and that are not, or not yet, made of what the pipeline was planned with."""
+
+    def refuse_unmade(self) -> None:
+        """Raises InputError where a unit that is read is not made as planned."""
+        if self.unmade:
+            raise InputError([Problem("is not made yet; run it again", name) for name in self.unmade])
 
     def remove_earlier(self) -> None:
         """Delete files of an earlier result that this one may not replace."""
@@ -215,11 +222,13 @@ def read_order(file: Path | str) -> Order:
         said = _read_json(path)
         unit: str = said["unit"]
         results = path.parents[unit.count("/") + 1]
-        made = {name: read_manifest(results, name) for name in said["needs"]}
+        planned: dict[str, str] = said["needs"]
+        made = {name: read_manifest(results, name) for name in planned}
+        unmade = (name for name, found in made.items() if found is None or found.made_of != planned[name])
         needs = {name: manifest.digest if manifest else "missing" for name, manifest in made.items()}
         job = Job(tuple(said["words"]), said["log"], tuple(said["removes"]))
         files, besides, made_of = tuple(said["files"]), tuple(said["besides"]), said["made_of"]
-        checked = "seen" not in said, said["step"], said["reads"]
+        checked = "seen" not in said, said["step"], said["reads"], tuple(unmade)
         return Order(results, unit, made_of, said["said"], needs, files, besides, job, *checked)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise InputError([Problem("is no order of the pipeline; run it again", str(path))]) from error
@@ -271,7 +280,8 @@ class Ledger:
         is_due, old = self.state(unit.name) != UP_TO_DATE, _read_json(file)
         self.made_of(unit.name)
         told = {"unit": unit.name, "made_of": self._made_of[unit.name], "said": self._said[unit.name]}
-        told |= {"needs": list(unit.needs), "files": list(unit.files), "besides": list(unit.besides)}
+        told |= {"needs": {need: self.made_of(need) for need in unit.needs}}
+        told |= {"files": list(unit.files), "besides": list(unit.besides)}
         job = unit.job or Job((), "")
         told |= {"words": list(job.words), "log": job.log, "removes": list(job.removes)}
         told |= {"step": unit.step, "reads": self._reads[unit.name]}

@@ -58,11 +58,12 @@ def make_unit(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
     succeeded.
 
     Raises InputError where the order is of another plan of the pipeline than the words, or where what the unit is made
-    of has changed since.
+    of has changed since, or is not made yet.
     """
     if order.job.words and tuple(words[: len(order.job.words)]) != order.job.words:
         message = "is of a configuration that has changed since this run began; run it again"
         raise InputError([Problem(message, str(order_file(order.results, order.unit)))])
+    order.refuse_unmade()
     order.refuse_changed_files()
     order.remove_earlier()
     code = dispatch(list(words))

@@ -1,11 +1,14 @@
 """Units that jobs of the pipeline make: which of them get a manifest."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from tilewright.artifacts.manifest import Job, Ledger, Order, Unit, manifest_file, read_order
 from tilewright.cli.together import make, make_unit
 from tilewright.errors import InputError
+
+NEEDS = {"first": (), "second": ("first",)}
 
 
 @pytest.fixture
@@ -38,3 +41,18 @@ def test_a_unit_without_its_file_fails_alone(order: Order) -> None:
     """What is wrong stands in its log; others that share the job go on."""
     assert make(order, order.job.words, lambda words: 0) == 2
     assert "was not made" in Path(order.job.log).read_text()
+
+
+def test_what_is_read_before_it_is_made_is_refused(tmp_path: Path) -> None:
+    """Also what an earlier plan made: the manifest would say that this one was read."""
+    units = {name: Unit(name, (f"{name}.txt",), {"word": lambda: "1"}, needs) for name, needs in NEEDS.items()}
+    before = {"first": Unit("first", ("first.txt",), {"word": lambda: "0"})}
+    order = Ledger(tmp_path, units).order("second")
+    with pytest.raises(InputError, match="first is not made yet"):
+        make_unit(read_order(order), ("verb",), lambda words: 0)
+    for made, refusal in ((before, pytest.raises(InputError, match="not made yet")), (units, nullcontext())):
+        (tmp_path / "first.txt").write_text("made")
+        (tmp_path / "second.txt").write_text("made")
+        read_order(Ledger(tmp_path, made).order("first")).record()
+        with refusal:
+            make_unit(read_order(order), ("verb",), lambda words: 0)
