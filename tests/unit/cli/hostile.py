@@ -248,6 +248,15 @@ def check(world: World) -> None:
     world.run("check", str(damaged), code=2)
 
 
+def audit(world: World) -> None:
+    """All results of a run made again, as text and as JSON; a damaged folder."""
+    run = world.out("single/=narrow")
+    world.run("audit", run, *world.single, "--share", "100%", "-v")
+    world.run("audit", run, *world.single, "--share", "100%", "--json")
+    world.run("audit", world.out("damaged"), *world.single, code=2)
+    world.run("audit", world.out("none"), code=2)
+
+
 def explain(world: World) -> None:
     """One layer and all, on one core and on several."""
     world.run("explain", world.out("single/=narrow"), *world.single, "-o", world.out("explain"))
@@ -474,6 +483,7 @@ CASES: dict[str, Callable[[World], None]] = {
     "fuse": fuse,
     "report": report,
     "check": check,
+    "audit": audit,
     "summarize": of_runs("summarize", "--csv", "@summary.csv", "--parquet", "@summary.parquet", "-v"),
     "explain": explain,
     "advise": advise,

@@ -13,6 +13,7 @@ import pytest
 from tilewright.cli.workflow_messages import (
     Job,
     NamedJobs,
+    damage_lines,
     duration,
     ending_text,
     jobs_of,
@@ -78,6 +79,15 @@ def test_what_failed_is_told_once_with_its_message(tmp_path: Path) -> None:
         "1 job that needed what they make did not run",
     ]
     assert log_lines(str(tmp_path / "one")) == ["error: too small"]
+
+
+def test_logs_and_names_of_files_are_lines(tmp_path: Path) -> None:
+    """What a log or the name of a file holds neither controls a terminal nor adds a line."""
+    log = tmp_path / "a\x1b[31m\nb.log"
+    log.write_text("error: \x1b]0;owned\x07\u202e\n")
+    text = ending_text([Job("one", "one", (str(log),), is_done=False, has_failed=True)], 2, Path("results"))
+    assert text == f"Why jobs failed:\n{tmp_path}/a\\x1b[31m\\nb.log:error: \\x1b]0;owned\\x07\\u202e"
+    assert damage_lines([str(log)])[0].startswith(f"{tmp_path}/a\\x1b[31m\\nb.log: not the bytes")
 
 
 def test_a_run_that_was_stopped_goes_on() -> None:
