@@ -133,6 +133,8 @@ class Audit:
 
     @property
     def _outcome(self) -> str:
+        if not self.made:
+            return "nothing to compare"
         if not self.different:
             return f"{'all ' if len(self.made) > 1 else ''}equal, bit by bit"
         names = some_of([str(made.item) for made in self.different])
@@ -218,7 +220,7 @@ def _audited(folder: Path, share: str | float, seed: int, given: Given, show_pro
             reasons or [Problem(f"has no results to be made again: it {said_of_folder(folder)}", str(folder))]
         )
     chosen = drawn(items, part, seed, folder)
-    made = _made_again(found, chosen, show_progress)
+    made = _made_again(found, chosen, refused, show_progress)
     left_out += [LeftOut(one.item, one.ended) for one in made if one.ended]
     compared = [one for one in made if not one.ended]
     notes = [note for one in found for note in one.notes]
@@ -234,8 +236,10 @@ def _verify(folder: Path) -> None:
         raise ArtifactError(verified.problems.values())
 
 
-def _made_again(found: "Sequence[Audited]", chosen: Sequence[Item], show_progress: bool) -> list[Made]:
-    """The results that were drawn, made again folder by folder."""
+def _made_again(
+    found: "Sequence[Audited]", chosen: Sequence[Item], refused: list[NotAudited], show_progress: bool
+) -> list[Made]:
+    """The results that were drawn, made again folder by folder; a folder that cannot be is added to `refused`."""
     from tilewright.search.progress import search_progress
 
     wanted = set(map(id, chosen))
@@ -243,7 +247,10 @@ def _made_again(found: "Sequence[Audited]", chosen: Sequence[Item], show_progres
     with search_progress(len(chosen), "audit", show_progress, unit="results", least=20) as advance:
         for one in found:
             own = [item for item in one.items if id(item) in wanted]
-            for result in one.again(own) if own else ():
-                made.append(result)
-                advance(1)
+            try:
+                for result in one.again(own) if own else ():
+                    made.append(result)
+                    advance(1)
+            except InputError as error:
+                refused.append(NotAudited(str(own[0].folder), "; ".join(str(error).splitlines())))
     return made

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import tilewright
 import yaml
 from tilewright.artifacts.columns import packed, read_columns
 from tilewright.artifacts.envelope import read_artifact, write_document, write_rows
+from tilewright.cli.audit import Audit
+from tilewright.cli.auditing.items import DESIGN, LAYER, Difference, Item, LeftOut, Made, NotAudited
 from tilewright.cli.main import main
 from tilewright.exploration.parts import COSTS_SCHEMA, SHARD_SCHEMA
 from tilewright.exploration.results import read_stamped, write_stamped
@@ -98,6 +101,64 @@ def test_earlier_results_are_not_read(built: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Store, "get", lambda self, key: asked.append(key))
     assert not tilewright.audit(built, "100%")["differences"]
     assert not asked
+
+
+LAYERS = [Item(Path("results") / "one", LAYER, f"conv{number}") for number in range(1200)]
+DESIGNS = [Item(Path("results") / "space", DESIGN, f"space-{number}") for number in range(4)]
+OTHER = (Difference("energy_pj", 2.0, 1.0),)
+
+
+@pytest.mark.parametrize(
+    ("made", "left_out", "refused", "notes", "end"),
+    [
+        ([Made(item) for item in LAYERS[:12]], [], 0, 0, "12 of 1,204 {} were made again: all equal, bit by bit."),
+        ([Made(LAYERS[0])], [], 0, 0, "1 of 1,204 {} was made again: equal, bit by bit."),
+        ([], [], 0, 0, "0 of 1,204 {} were made again: nothing to compare."),
+        (
+            [Made(LAYERS[0]), Made(LAYERS[1], OTHER)],
+            [],
+            0,
+            0,
+            "2 of 1,204 {} were made again: 1 different (results/one: layer conv1), 1 equal, bit by bit.",
+        ),
+        (
+            [Made(LAYERS[0])],
+            [LeftOut(item, "") for item in LAYERS[:3]],
+            2,
+            3,
+            "1 of 1,204 {} was made again: equal, bit by bit; 3 layers whose search a time budget ended are left out;"
+            " 2 folders or files cannot be made again; 3 files were made by another version of the code.",
+        ),
+        (
+            [Made(LAYERS[0])],
+            [LeftOut(DESIGNS[0], "", is_sure=False)],
+            1,
+            1,
+            "1 of 1,204 {} was made again: equal, bit by bit; 1 design whose search a time budget ended, or may have"
+            " ended, is left out; 1 folder or file cannot be made again; 1 file was made by another version of the"
+            " code.",
+        ),
+    ],
+)
+def test_the_sentence(made: list[Made], left_out: list[LeftOut], refused: int, notes: int, end: str) -> None:
+    """Counts, share, seed and what it says nothing of, so that it can be quoted by itself."""
+    not_audited = [NotAudited("results/tokens", "")] * refused
+    items = [*LAYERS, *DESIGNS]
+    found = Audit(Path("results"), Fraction(1, 100), 7, items, made, left_out, not_audited, ["note"] * notes)
+    assert found.sentence == end.format("layers and designs (1 %, seed 7) of results")
+
+
+def test_long_lists_are_cut_and_said_to_be() -> None:
+    """Without -v ten of each, with it all."""
+    many = tuple(Difference(f"column{number}", 0, 1) for number in range(25))
+    left_out = [LeftOut(item, "a time budget ended its search") for item in LAYERS[:30]]
+    found = Audit(Path("results"), Fraction(1), 0, LAYERS, [Made(LAYERS[0], many)], left_out, [], [])
+    assert len(found.lines(None)) == 55
+    short = found.lines(10)
+    assert len(short) == 22
+    assert short[10].endswith("layer conv0: and 15 more values (-v)")
+    assert short[-1] == "left out  and 20 more (-v)"
+    assert len(found.as_dict()["differences"]) == 25
 
 
 # changed and sealed again ---------------------------------------------------------------------------------------------

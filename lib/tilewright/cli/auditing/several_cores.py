@@ -100,6 +100,8 @@ class SeveralCoresRun(Findings):
         for name, kind, step in ((ALLOCATION, ALLOCATED, "allocate"), (SCHEDULE, SCHEDULED, "schedule")):
             if (folder / name).is_file():
                 self._look_at_answer(folder / name, kind, step)
+        for name in ("_graph_artifact", "_graph", "_inputs"):
+            self.__dict__.pop(name, None)  # those of all runs may be many; what is drawn reads its own again
 
     # what there is ----------------------------------------------------------------------------------------------------
 
