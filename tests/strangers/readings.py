@@ -11,6 +11,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.cli.config import plan_of
 from tilewright.exploration.space_reader import space_of
 from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.hardware.core_paths import core_files_of
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.temporal import applicable_ordering
@@ -54,6 +55,20 @@ def network(name: str, model: str) -> Workload:
 def hardware(file: Path, notices: list[str]) -> Any:
     """The accelerator, of one core or of several."""
     return encode(parse_accelerator(file, notices))
+
+
+def core_of(system: str) -> Reading:
+    """A core file, read with the accelerator that names it."""
+    return lambda file, notices: hardware(file.parents[1] / f"{system}.yaml", notices)
+
+
+def core_files() -> Iterator[tuple[Path, str]]:
+    """Core files with the first accelerator that names each."""
+    found: dict[Path, str] = {}
+    for file in sorted((CONFIG / "hardware" / "multi").glob("*.yaml")):
+        for _, name in core_files_of(yaml.safe_load(file.read_text("utf-8"))).values():
+            found.setdefault((file.parent / name).resolve(), file.stem)
+    yield from sorted(found.items())
 
 
 def layers(file: Path, notices: list[str]) -> Any:
@@ -138,9 +153,10 @@ def meaning(entry: MappingConstraints, layer: Layer, sides: list[str]) -> Any:
 def shipped() -> Iterator[Shipped]:
     """The files, in the order of their names."""
     for file in sorted((CONFIG / "hardware").rglob("*.yaml")):
-        # A core file of several is read with the accelerator that names it.
         if "cores" not in file.parts:
             yield Shipped(file, hardware)
+    for file, system in core_files():
+        yield Shipped(file, core_of(system))
     for name in ("cube_3d", "edge_tpu_like", "eyeriss_like", "tpu_like", "tpu_like_vector"):
         yield Shipped(CONFIG / "mapping" / f"{name}.yaml", mapping_with(name, *ANY_NETWORK))
     name = "meta_prototype_df"

@@ -23,6 +23,7 @@ from tilewright.cli.run_inputs import (
     read_slice,
     run_inputs,
     slice_options,
+    unused_options,
 )
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import InputError, Problem, Problems
@@ -30,6 +31,7 @@ from tilewright.proof import ALLOWED_ALLOCATIONS
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.units import count_text, energy_text
+from tilewright.unused import with_unused
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -149,7 +151,9 @@ def _allocated(
     assert asked is not None
     assert stages is not None
     assert inputs is not None
-    control.on_notices(inputs.descriptions.notices)
+    assert chosen is not None
+    unused = unused_options(stages, search, settings)
+    control.on_notices([*inputs.descriptions.notices, *unused])
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     placed = replace(control, threads=asked.thread_count, exports=exports or Path(EXPORTS))
@@ -158,7 +162,8 @@ def _allocated(
         settings_stated = found.problem.settings.stated()
         options = {key: value for key, value in vars(asked).items() if key != "threads"} | settings_stated
         stated = {**stages.stated(options), "single_core": single_core}
-        _write(output, found, provenance("allocate", input_digests(inputs, cns, costs), stated))
+        made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
+        _write(output, found, with_unused(made_by, unused))
     return found
 
 

@@ -22,7 +22,7 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import plan_option
-from tilewright.cli.run_inputs import read_slice, slice_options, system_descriptions
+from tilewright.cli.run_inputs import read_slice, slice_options, system_descriptions, unused_options
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import Problems, Unused
 from tilewright.fusion.tiling_options import CUTTING, TilingOptions
@@ -130,7 +130,7 @@ def _cut(
         cut = told.attempt(Slice.result, stages, problem, CnProblem, Control(on_notices=tell))
     elif problem is not None:  # all other problems are told with those of the stages
         told.attempt(check_cn_graph, problem, cutting, tell)
-    notices: list[str] = [] if is_given(pipeline) else [*tiling.unused()]
+    notices: list[str] = [] if options is None or stages is None else [*unused_options(stages, tiling)]
     notices += [] if problem is None else problem.notices
     notices += [] if cut is None else [*cut.notices, *cut.graph.notices]
     told.attempt(refuse_unused, notices, strict)

@@ -1,5 +1,6 @@
 """`tilewright cost`: what the computation nodes of a run cost on one core."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +20,21 @@ from tilewright.cli.options import (
     store_options,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
-from tilewright.cli.run_inputs import given_descriptions, read_slice, slice_options, system_descriptions
+from tilewright.cli.run_inputs import (
+    given_descriptions,
+    read_slice,
+    slice_options,
+    system_descriptions,
+    unused_options,
+)
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.errors import Problems
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.steps import CN_GRAPH, cost_table
+from tilewright.unused import with_unused
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tilewright.fusion.graph import CnGraph
     from tilewright.scheduling.core_costs import CoreCostRow
     from tilewright.search.store import Store
@@ -137,13 +143,14 @@ def _costed(
     assert problem is not None
     described, cores = problem.descriptions, problem.wanted_core_files
     cut = [notice for name in cores for notice in lanes_notices_of_cns(described, problem.graph, name, stages)]
-    control.on_notices([*described.notices, *cut])
+    unused = unused_options(stages, options)
+    control.on_notices([*described.notices, *cut, *unused])
     files = {} if output is None else {name: output if core else cost_table(output, name) for name in cores}
     for file in files.values():
         make_folder(file.parent)  # a place that cannot be written is told before the search, not after it
     found = costed(stages, problem, control)
     if output:
-        _write(files, cns, problem, found, stages.stated(encode(chosen), model=found.cost_model))
+        _write(files, cns, problem, found, stages.stated(encode(chosen), model=found.cost_model), unused)
     return found
 
 
@@ -153,6 +160,7 @@ def _write(
     problem: "CnProblem",
     found: "CostedCnProblem",
     stated: dict[str, Any],
+    unused: Sequence[str],
 ) -> None:
     from tilewright.scheduling.core_costs import write_core_costs
     from tilewright.stages.multi.inputs import cost_inputs, graph_digest
@@ -160,7 +168,7 @@ def _write(
     digest = graph_digest(cns, problem.graph)
     for name, file in files.items():
         digests = cost_inputs(problem.descriptions, name, problem.graph, digest)
-        write_core_costs(file, found.costs[name], provenance("cost", digests, stated))
+        write_core_costs(file, found.costs[name], with_unused(provenance("cost", digests, stated), unused))
 
 
 def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) -> "CnProblem":
@@ -189,7 +197,7 @@ def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) 
 def _show(
     core: str,
     graph: "CnGraph",
-    rows: "Sequence[CoreCostRow]",
+    rows: Sequence["CoreCostRow"],
     output: Path | None,
     verbose: bool,
     as_json: bool,

@@ -15,11 +15,12 @@ import click
 
 from tilewright.artifacts.files import FilePath
 from tilewright.cli.options import FILE, PipelineSource, is_given, network_options, read_pipeline
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, Unused
 from tilewright.steps import cost_table
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
+    from tilewright.cli.parameter_options import Given
     from tilewright.scheduling.options import ScheduleSettings
     from tilewright.search.options import CoreSearchOptions
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
@@ -132,6 +133,16 @@ def slice_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
     """The operands to prefetch of settings of the default pipeline; one that is given names its own."""
     return settings.operands_to_prefetch if settings and not is_given(pipeline) else ()
+
+
+def unused_options(stages: "Slice", *given: "Given[Any]") -> list[Unused]:
+    """What has no effect of the options of a verb: others overrule it, or stages of the user's have no use for it."""
+    if stages.identity is None:
+        return [notice for one in given for notice in one.unused()]
+    names = [
+        [name for name in one.values if name != "threads"] for one in given
+    ]  # which are of the call, not of a stage
+    return [notice for one, known in zip(given, names, strict=True) for notice in stages.unused(one(), known)]
 
 
 def read_slice(

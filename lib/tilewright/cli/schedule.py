@@ -24,6 +24,7 @@ from tilewright.cli.run_inputs import (
     read_slice,
     run_inputs,
     slice_options,
+    unused_options,
 )
 from tilewright.cli.terminal import echo_text
 from tilewright.errors import Problem, Problems, Unused
@@ -178,7 +179,7 @@ class Scheduled:
     allocation: _Allocation
     notices: list[str]
     unused: list[Unused]
-    """What was not used when the network was cut."""
+    """What was not used when the network was cut, and of the options."""
     baseline: dict[str, Document | None]
 
     @cached_property
@@ -246,13 +247,14 @@ def scheduled(
         told.found += _of_other_plan(plan if baseline else None, inputs)
         told.finish()
     other_settings = _other_settings(known.settings, chosen)
-    tell([*inputs.descriptions.notices, *other_settings])
+    unused = unused_options(stages, goal, settings)
+    tell([*inputs.descriptions.notices, *other_settings, *unused])
     if output:
         make_folder(output)
     fixed = in_place_of_search(stages, known.genome, chosen)
     with TemporaryDirectory() as exports:  # files that stages write are those of the search, and were written there
         result = fixed.result(inputs, MultiCoreResult, Control(exports=Path(exports)))
-    made = Scheduled(result, objective, known, other_settings, unused_of_graph(cns), documents)
+    made = Scheduled(result, objective, known, other_settings, [*unused_of_graph(cns), *unused], documents)
     if output:
         stated = stages.stated({}, **chosen.stated(), objective=objective)
         _write(output, made, provenance("schedule", digests | known.digest, stated))

@@ -6,7 +6,7 @@ Whether stages fit is decided by what they take, give, collect and return.
 The default is what `tilewright map` runs unless a pipeline is given.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from tilewright import steps
 from tilewright.errors import InputError, KeyPath, Problem, Unused, nearest_name
 from tilewright.objectives import OBJECTIVES, REDUCTION_OF
+from tilewright.parameters import Parameters
 from tilewright.search.options import CoreSearchOptions, SearchEngine, SearchOptions
 from tilewright.stages.base import Control, Same, Stage, Types, Writer, run_stages, type_name
 from tilewright.stages.catalogue import CATALOGUES
@@ -254,25 +255,34 @@ class Pipeline:
             "objective": REDUCTION_OF[options.objective],
             "exploit_data_locality": "SearchUnusedMemory",
         }
-        defaults = type(options)().as_dict()
-        found = []
-        for name in given:
-            value = getattr(options, name, None)
-            having = [getattr(stage, name) for stage in stages if hasattr(stage, name)]
-            if name not in defaults or value == defaults[name] or wanted.get(name) in names:
-                continue
-            if name in wanted:
-                found.append(unused_option(name, f"has no effect: the pipeline has no stage {wanted[name]}", value))
-            elif not having:
-                found.append(unused_option(name, "has no effect: no stage of the pipeline has it", value))
-            elif value not in having:
-                found.append(unused_option(name, "has no effect: the pipeline says it itself", value))
-        return found
+        made = options.as_dict()
+        asked = [name for name in given if name in made and made[name] != type(options)().as_dict()[name]]
+        found = [
+            unused_option(name, f"has no effect: the pipeline has no stage {wanted[name]}", made[name])
+            for name in asked
+            if name in wanted and wanted[name] not in names
+        ]
+        return [*found, *unused_beside(self.stages, options, [name for name in asked if name not in wanted])]
 
     @property
     def exports(self) -> bool:
         """True if a stage writes files of its own."""
         return any(stage.exports for stage in self.stages)
+
+
+def unused_beside(stages: Sequence[Stage], options: Parameters, given: Iterable[str]) -> list[Unused]:
+    """What has no effect of the options of these names beside stages, which do not have them, or say them themselves.
+    Those at their defaults ask for nothing."""
+    every = [each for stage in stages for each in (stage, *stage.inner())]
+    defaults, made = type(options)().as_dict(), options.as_dict()
+    found = []
+    for name in given:
+        having = [getattr(stage, name) for stage in every if hasattr(stage, name)]
+        if made[name] == defaults[name] or made[name] in having:
+            continue
+        why = "the pipeline says it itself" if having else "no stage of the pipeline has it"
+        found.append(unused_option(name, f"has no effect: {why}", made[name]))
+    return found
 
 
 def check_pipeline(

@@ -15,6 +15,8 @@ from tests.strangers.verbs import CASES, MODEL, Case, called, write_files
 LINES = {"narrow.yaml": 3, "duo.yaml": 3, "vector.yaml": 6}
 """Hardware file -> the line of its name, where there is another one before."""
 HARDWARE = tuple(LINES)
+FUSED = '[{"set":"GenerateCNWorkloadHybrid","parameters":{"mode":"fused"}}]'
+"""A pipeline that says how layers are stacked."""
 CALLS = [case for case in CASES if any(name in case.files for name in HARDWARE)]
 """Cases in which a stranger wrote the hardware."""
 
@@ -111,6 +113,7 @@ def test_strict_in_python(verb: str, folder: Path) -> None:
         ("map", "--written none.yaml", "written: has no effect: there is no such file"),
         ("map", "--store elsewhere", "store: has no effect with --no-store"),
         ("cns", "--split-w-percentage 0.5", "split_W_percentage: has no effect without cn_define_mode 4"),
+        ("cns", f"--mode lbl --pipeline {FUSED}", "mode: has no effect: the pipeline says it itself"),
         ("fuse", "--no-run", "run: has no effect without an output"),
         ("fuse", "--stack-cutoffs []", "stack_cutoffs: has no effect: it names no layer"),
         ("tokens", "--no-prompts --chunk 16", "chunk: has no effect without prompts"),

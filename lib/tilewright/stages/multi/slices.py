@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from tilewright.errors import InputError
+from tilewright.errors import InputError, Unused
+from tilewright.parameters import Parameters
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stages.base import Control, Stage, run_stages
 from tilewright.stages.parameters import make_stage
+from tilewright.stages.pipeline import unused_beside
 
 T = TypeVar("T")
 
@@ -50,6 +52,10 @@ class Slice:
         """What decides the result, for provenance: the options of the default stages, or the stages that were given
         with the digests of their code; `always` is told of both."""
         return {**options, **always} if self.identity is None else {**always, "pipeline": list(self.identity)}
+
+    def unused(self, options: Parameters, given: Iterable[str]) -> list[Unused]:
+        """What has no effect of the options that were given by name beside stages of a user's."""
+        return [] if self.identity is None else unused_beside(self.stages, options, given)
 
     @property
     def exports(self) -> bool:
