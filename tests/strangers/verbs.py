@@ -3,10 +3,11 @@
 import contextlib
 import io
 import json
+import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import yaml
 from tilewright.cli.main import main
 
-from tests.strangers.mistakes import Mistake, mistake
+from tests.strangers.mistakes import Mistake, misspelt, mistake
 from tests.strangers.onnx_mistakes import onnx_mistake
 from tests.strangers.outcomes import CHANGED, CRASHED, REFUSED, SILENT, TOLD, Outcome
 from tests.three_layers import write_network
@@ -23,6 +24,8 @@ from tests.three_layers import write_network
 TESTS = Path(__file__).resolve().parents[1]
 CONFIG = TESTS.parent / "config"
 TINY, TINY_MULTI = TESTS / "workflow" / "tiny", TESTS / "workflow" / "tiny_multi"
+_FLAGS = frozenset({"--json", "--no-store", "--no-prompts"})
+"""Options without a value."""
 NOT_FOUND = frozenset({"unused", "notices", "elapsed_s"})
 """Keys of results that tell what was written, or how long something took."""
 MODEL = {
@@ -153,11 +156,11 @@ class Said:
     """Lines on standard error."""
 
 
-def called(case: Case, folder: Path, more: tuple[str, ...] = ()) -> Said:
-    """The call, in this process."""
+def called(case: Case, folder: Path, more: tuple[str, ...] = (), given: Sequence[str] = ()) -> Said:
+    """The call, in this process, with `more` options, or as it is `given`."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*case.arguments(folder), *more])
+        code = main([*(given or case.arguments(folder)), *more])
     lines = [line.replace(str(folder), "") for line in err.getvalue().splitlines()]
     told = tuple(line for line in lines if line.startswith(("note:", "error:", "internal error:", "Error:")))
     return Said(code, _numbers(out.getvalue()).replace(str(folder), "") if code == 0 else "", told)
@@ -214,6 +217,29 @@ def mistake_in(file: Path, seed: int) -> Mistake:
     return mistake(yaml.safe_load(content), seed)
 
 
+def mistake_in_options(arguments: Sequence[str], seed: int) -> tuple[str, tuple[str, ...], list[str]]:
+    """What was done to a command line, words of which one is in whatever is said of it, and the line."""
+    chance = random.Random(seed)
+    places = [place for place, word in enumerate(arguments) if word.startswith("--") and word not in _FLAGS]
+    kind = chance.choice(("misspelt option", "repeated option", "option of another verb"))
+    if kind == "option of another verb" or not places:
+        other = chance.choice(("--ga-generations=3", "--tile-z=2", "--core-allocation=[0]", "--dataflow=x", "--kernel"))
+        return kind, (other.partition("=")[0],), [*arguments, other]
+    place = chance.choice(places)
+    flag = arguments[place]
+    if kind == "repeated option":
+        return kind, (flag, flag[2:].replace("-", "_")), [arguments[0], flag, arguments[place + 1], *arguments[1:]]
+    word = f"--{misspelt(flag[2:], chance)}"
+    return kind, (flag, word), [*arguments[:place], word, *arguments[place + 1 :]]
+
+
+def outcome_of_line(case: Case, seed: int, folder: Path) -> Outcome:
+    """What becomes of a call with the mistake of a seed in its options."""
+    what, words, line = mistake_in_options(case.arguments(folder), seed)
+    made = Mistake(what, words, " ".join(line))
+    return Outcome(case.verb, made, *_judged(made, untouched(case, folder), called(case, folder, (), line), bool))
+
+
 def outcome_of_call(case: Case, name: str, seed: int, folder: Path) -> Outcome:
     """What becomes of a call with the mistake of a seed in one of its files."""
     before, file = untouched(case, folder), folder / name
@@ -241,11 +267,14 @@ def _judged(made: Mistake, before: Said, after: Said, means_else: Callable[[], b
 
 
 def outcomes_of_calls(count: int, seed: int) -> Iterator[Outcome]:
-    """So many calls with a mistake in one of their files, the cases in turn."""
+    """So many calls with a mistake in one of their files or in their options, the cases in turn."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         write_files(folder)
         for number in range(count):
             case = CASES[number % len(CASES)]
-            name = case.files[number // len(CASES) % len(case.files)]
-            yield outcome_of_call(case, name, seed * 1_000_003 + number, folder)
+            place, chosen = number // len(CASES) % (len(case.files) + 1), seed * 1_000_003 + number
+            if place == len(case.files):
+                yield outcome_of_line(case, chosen, folder)
+            else:
+                yield outcome_of_call(case, case.files[place], chosen, folder)

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.cli.options import FILE, common_options, echo_notices, network_keywords, network_options, strict_option
+from tilewright.cli.options import (
+    FILE,
+    common_options,
+    echo_notices,
+    network_keywords,
+    network_options,
+    repeated_options,
+    strict_option,
+)
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_option
 from tilewright.cli.terminal import echo_json_text, echo_text
 from tilewright.errors import InputError, MappingError, Problem, nearest_name
@@ -373,7 +381,7 @@ def _evaluated(
     from tilewright.stages.run import read_problem
 
     options = _options(base, asked)
-    notices: list[str] = []
+    notices: list[str] = [*repeated_options()]
     if (given.mapping is None) == (points is None):
         raise InputError("give either --mapping or --points")
     if points is None:

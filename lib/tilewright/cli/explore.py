@@ -21,6 +21,7 @@ from tilewright.cli.options import (
     echo_paths,
     keep_font_cache_here,
     overruled_store,
+    repeated_options,
     strict_option,
 )
 from tilewright.cli.parameter_options import store_of
@@ -87,7 +88,7 @@ def command(
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.tables import answer_text
 
-    notices: list[str] = [*overruled_store(store, no_store)]
+    notices: list[str] = [*repeated_options(), *overruled_store(store, no_store)]
     read = read_space(space, notices)
     notices += _unused(read, jobs, shard, gather, show)
     refuse_unused(notices, strict)

@@ -19,6 +19,7 @@ from tilewright.cli.options import (
     echo_notices,
     echo_paths,
     keep_font_cache_here,
+    repeated_options,
     strict_option,
 )
 from tilewright.cli.terminal import echo_text
@@ -107,7 +108,7 @@ def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[st
     from tilewright.exploration.space_reader import read_space
     from tilewright.exploration.unused_parts import unused_of_networks
 
-    notices: list[str] = []
+    notices: list[str] = [*repeated_options()]
     space = read_space(source, notices)
     if part is None:
         notices += unused_of_networks(space)

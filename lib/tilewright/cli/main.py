@@ -103,7 +103,24 @@ class _LazyGroup(click.Group):
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = nearest_name(args[0], list(VERBS))
             ctx.fail(f"No such verb '{args[0]}'." + (f" Did you mean '{near}'?" if near else ""))
-        return super().resolve_command(ctx, args)
+        name, command, others = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, click.Group) and not ctx.resilient_parsing:
+            _note_repeated(command, others)
+        return name, command, others
+
+
+def _note_repeated(command: click.Command, args: list[str]) -> None:
+    """Note options that are given more than once, of which the last counts."""
+    try:
+        given = command.make_parser(click.Context(command, resilient_parsing=True)).parse_args(list(args))[2]
+    except click.UsageError:
+        return  # told when the command is run
+    once = [one for one in dict.fromkeys(given) if isinstance(one, click.Option) and not one.multiple]
+    repeated = [one for one in once if given.count(one) > 1 and (one.secondary_opts or not one.is_flag)]
+    if repeated:
+        from tilewright.cli.options import note_repeated  # here, because commands that are in order start faster
+
+        note_repeated([str(one.name) for one in repeated], is_told="--strict" not in args)
 
 
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

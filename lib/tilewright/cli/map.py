@@ -161,7 +161,7 @@ def _mapped(
     given = replace(given, written=files)
     problem: NetworkProblem = next(stages.parsers().run(given))
     notices = [*repeated, *problem.notices, *lanes_notices(problem, stages, given.mapping_file)]
-    notices += stages.unused(options.values, chosen) if is_given(pipeline) else options.unused()
+    notices += [*options.repeated, *stages.unused(options.values, chosen)] if is_given(pipeline) else options.unused()
     control.on_notices(to_tell(notices, strict))
     if strict:
         refused = Problems()

@@ -276,6 +276,25 @@ def echo_notices(notices: Sequence[str]) -> None:
     context.meta[_UNUSED] += unused_in(notices)
 
 
+_REPEATED = "tilewright.repeated"
+"""Key of the notices of options that a command has twice."""
+
+
+def note_repeated(names: Sequence[str], is_told: bool) -> None:
+    """Note options that are given more than once; under strict the verb tells what is wrong."""
+    notices = [unused_option(name, "is given more than once, and the last one counts") for name in names]
+    click.get_current_context().meta[_REPEATED] = notices
+    if is_told:
+        echo_notices(notices)
+
+
+def repeated_options() -> list[Unused]:
+    """Notices of options that the command which runs is given more than once."""
+    context = click.get_current_context(silent=True)
+    found: list[Unused] = [] if context is None else context.meta.get(_REPEATED, [])
+    return found
+
+
 def _echo_lines(lines: Iterable[str]) -> None:
     for line in lines:
         echo(f"note: {line}", err=True)

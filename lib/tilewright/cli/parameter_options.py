@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from tilewright.artifacts.files import FilePath
-from tilewright.cli.options import echo_notices, is_given, of_signature
+from tilewright.cli.options import echo_notices, is_given, of_signature, repeated_options
 from tilewright.configuration.arguments import default_text, flag_of
 from tilewright.errors import InputError, Problem, Problems, Unused, shown
 from tilewright.parameters import Parameter, Parameters, allowed_text, parameters_of, unknown_names
@@ -47,6 +47,8 @@ class Given(Generic[Kind]):
     kind: type[Kind]
     values: Mapping[str, Any]
     """Those that are given; lists and tables are JSON."""
+    repeated: tuple[Unused, ...] = ()
+    """Notices of options that are given more than once, these or others of the command."""
 
     def __call__(self) -> Kind:
         """The parameters; what is not given has its default. Raises InputError with all that are wrong."""
@@ -65,12 +67,13 @@ class Given(Generic[Kind]):
         return _value_of(parameter, self.values[name])
 
     def unused(self) -> list[Unused]:
-        """Those that are given and that others overrule; [] where one is wrong."""
+        """Those that are given and that others overrule, none where one is wrong; and options given more than once."""
         made = Problems().attempt(self)
         without_effect = {} if made is None else made.without_effect()
-        return [
+        overruled = [
             unused_option(name, why, getattr(made, name)) for name, why in without_effect.items() if name in self.values
         ]
+        return [*self.repeated, *overruled]
 
     def sound(self, essential: Sequence[str]) -> Kind | None:
         """The parameters without those that are wrong, for checks of everything else; None if one of the essential
@@ -92,7 +95,7 @@ def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callab
         def with_parameters(*args: Any, **values: Any) -> Any:
             told = {parameter.name: values.pop(parameter.name) for parameter in parameters_of(kind)}
             given = {name: value for name, value in told.items() if value is not None}
-            parameters = Given(kind, given)
+            parameters = Given(kind, given, tuple(repeated_options()))
             # Stages of a pipeline say which parameters they have; under strict the verb itself says what is wrong.
             if not is_given(values.get("pipeline")) and not values.get("strict"):
                 echo_notices(parameters.unused())
@@ -226,7 +229,7 @@ def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Res
             given = {name: value for name, value in values.items() if name in names}
             for argument, kind in kinds.items():
                 found = {name: values[name] for name in names_of[argument] if name in values}
-                given[argument] = Named(kind, found, unknown)
+                given[argument] = Named(kind, found, unknown=unknown)
             return function(*args, **given)
 
         keywords = {

@@ -16,6 +16,7 @@ from tilewright.cli.options import (
     echo_notices,
     network_keywords,
     network_options,
+    repeated_options,
     strict_option,
 )
 from tilewright.cli.parameter_options import parameter_option
@@ -61,6 +62,7 @@ def workload(
     from tilewright.report.workload_tables import coverage_text, workload_text
 
     parsed, coverage, notices = _read(file, model, name, network_options)
+    notices += repeated_options()
     echo_notices(to_tell(notices, strict))
     if strict:
         _refuse(coverage, notices, file)

@@ -142,7 +142,8 @@ def unused_options(stages: "Slice", *given: "Given[Any]") -> list[Unused]:
     names = [
         [name for name in one.values if name != "threads"] for one in given
     ]  # which are of the call, not of a stage
-    return [notice for one, known in zip(given, names, strict=True) for notice in stages.unused(one(), known)]
+    found = [notice for one, known in zip(given, names, strict=True) for notice in stages.unused(one(), known)]
+    return [*(notice for one in given for notice in one.repeated), *found]
 
 
 def read_slice(

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from tilewright.artifacts.files import FilePath
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, repeated_options
 from tilewright.cli.terminal import echo
-from tilewright.errors import InputError, Problem
+from tilewright.errors import InputError, Problem, Problems
 from tilewright.unused import refuse_unused, to_tell, with_unused
 
 KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
@@ -41,9 +41,10 @@ def command(files: tuple[Path, ...], kind: str | None, strict: bool, verbose: bo
         for file, told, found, _ in checked:
             if not found:
                 echo(f"{file}: {told}, no problems")
-    problems = [problem for _, _, found, _ in checked for problem in found]
-    if problems:
-        raise InputError(problems)
+    refused = Problems()
+    refused.found += [problem for _, _, found, _ in checked for problem in found]
+    refused.attempt(refuse_unused, repeated_options(), strict)
+    refused.finish()
 
 
 def validate(

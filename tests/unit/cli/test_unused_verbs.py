@@ -111,6 +111,8 @@ def test_strict_in_python(verb: str, folder: Path) -> None:
     ("verb", "options", "told"),
     [
         ("map", "--written none.yaml", "written: has no effect: there is no such file"),
+        ("map", "--lpf-limit 3", "lpf_limit: is given more than once, and the last one counts"),
+        ("evaluate", "--hardware narrow.yaml", "hardware: is given more than once, and the last one counts"),
         ("map", "--store elsewhere", "store: has no effect with --no-store"),
         ("cns", "--split-w-percentage 0.5", "split_W_percentage: has no effect without cn_define_mode 4"),
         ("cns", f"--mode lbl --pipeline {FUSED}", "mode: has no effect: the pipeline says it itself"),
@@ -126,10 +128,11 @@ def test_options_without_effect(verb: str, options: str, told: str, tmp_path: Pa
     """An option that another one overrules is told, and refused by strict."""
     write_files(tmp_path)
     case = next(case for case in CASES if case.verb == verb)
-    done = called(case, tmp_path, tuple(options.split()))
+    words = [str(tmp_path / word) if word.endswith(".yaml") else word for word in options.split()]
+    done = called(case, tmp_path, tuple(words))
     assert done.code == 0
-    assert [line for line in done.told if line.startswith(f"note: {told}")]
-    refused = called(case, tmp_path, (*options.split(), "--strict"))
+    assert len([line for line in done.told if line.startswith(f"note: {told}")]) == 1
+    refused = called(case, tmp_path, (*words, "--strict"))
     assert refused.code == 2
     assert [line for line in refused.told if line.startswith(f"error: {told}")]
 
