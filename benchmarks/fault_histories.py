@@ -11,7 +11,7 @@ import resource
 import shutil
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.clones import PROJECT, Clone
@@ -62,16 +62,23 @@ class Outcome:
 class Histories:
     """Histories of one tiny project; runs from scratch are made once for each state of what people wrote."""
 
-    def __init__(self, scratch: Path, forked: ForkedPython | None = None) -> None:
+    def __init__(self, scratch: Path, forked: ForkedPython | None = None, has_foreign: bool = True) -> None:
         self.scratch, self.forked = scratch, forked
         self.base = Clone.create(scratch / "base", str(forked.programs) if forked else "")
-        self._fresh: dict[str, dict[str, bytes]] = {}
         self._run_to_end(self.base)
         self.began = self.base.results()
-        self.foreign = self.base.copy(scratch / "foreign")
+        self._fresh: dict[str, dict[str, bytes]] = {self.base.written(): self.began}
+        self.others: tuple[Clone, ...] = (self.base,)
+        if has_foreign:
+            self.others = self.base, self._foreign()
+
+    def _foreign(self) -> Clone:
+        """A clone that says something else, after its run."""
+        foreign = self.base.copy(self.scratch / "foreign")
         for edit in (edit_value, edit_mapping, edit_module):
-            edit(History(self.foreign, (), random.Random(0), scratch))
-        self._run_to_end(self.foreign)
+            edit(History(foreign, (), random.Random(0), self.scratch))
+        self._run_to_end(foreign)
+        return foreign
 
     def run(self, seed: int, steps: Iterable[Step] = ()) -> Outcome:
         """A history of random steps, unless some are given, then `make run`; its folder stays if something differs."""
@@ -80,7 +87,7 @@ class Histories:
         shutil.rmtree(folder, ignore_errors=True)
         drawn = steps_of(draw)
         clone = self.base.copy(folder / "clone")
-        history = History(clone, (self.base, self.foreign), draw, folder)
+        history = History(clone, self.others, draw, folder)
         for step in (*steps,) or drawn:
             is_done = step(history)
             history.done.append(step.__name__ if is_done else f"({step.__name__})")
@@ -96,7 +103,7 @@ class Histories:
             (folder / "said.txt").write_text(done.stdout + done.stderr)
         else:
             shutil.rmtree(folder)
-        return Outcome(*(seed, outcome.steps, outcome.is_changed, refusal, differing, self._cpu_seconds() - cpu_s))
+        return replace(outcome, cpu_s=self._cpu_seconds() - cpu_s)
 
     def fresh(self, clone: Clone) -> dict[str, bytes]:
         """Results of a run from scratch of what a clone says; none where that fails."""
