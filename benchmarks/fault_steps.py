@@ -22,6 +22,8 @@ MODULE, CORRECT, WRONG = (
     *("return entry.r_cost, entry.w_cost", "return entry.w_cost, entry.r_cost"),
 )
 """The module that is edited, and two texts of equal length: energies of reads and writes, or the other way round."""
+WORDS = ("lib/tilewright/unused.py", "problem.message, value", "problem.message.upper(), value")
+"""Another one, and what it says of entries without effect."""
 LONGEST_RUN_S = 6.0
 """Seconds after which most runs have ended."""
 
@@ -98,8 +100,8 @@ def edit_mapping(history: History) -> bool:
 
 
 def edit_module(history: History) -> bool:
-    """A source module that says something else: energies of reads and writes change places."""
-    return history.swap(MODULE, CORRECT, WRONG)
+    """A source module that says something else: energies of reads and writes change places, or words of summaries."""
+    return history.swap(*history.draw.choice([(MODULE, CORRECT, WRONG), WORDS]))
 
 
 def edit_module_unseen(history: History) -> bool:

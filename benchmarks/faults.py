@@ -89,8 +89,9 @@ def make_run(root: Path) -> str:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """Every file of results, but for the report of Snakemake, which has times, and what belongs to the machine."""
-    left_out = ("report.html", "*.due", "*.tilewright-lock*", "*.tmp")
+    """Every file of results, but for the report of Snakemake and its manifest, which have times, and what is of the
+    machine."""
+    left_out = ("report.html", ".manifest/report.json", "*.due", "*.tilewright-lock*", "*.tmp")
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {name: path.read_bytes() for name, path in files.items() if not _fits(name, left_out)}
 

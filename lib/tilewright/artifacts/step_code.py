@@ -161,7 +161,6 @@ class StepCode:
 
 DISPATCH = (
     *("tilewright", "tilewright.bytecode", "tilewright.stages", "tilewright.cli.main", "tilewright.cli.options"),
-    "tilewright.unused",
     *("tilewright.cli.parameter_options", "tilewright.cli.planned"),
     *("tilewright.configuration", "tilewright.configuration.arguments"),
     *("tilewright.artifacts.step_code", "tilewright.steps", "tilewright.stage_table"),

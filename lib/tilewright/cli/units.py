@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.artifacts.digests import JsonValue, digests_of_file, input_digest
+from tilewright.artifacts.digests import JsonValue, content_digest, digests_of_file, input_digest
 from tilewright.artifacts.manifest import Job, Unit, files_digest, read_manifest
 from tilewright.cli.config_files import ExploredSpace, SystemFiles, read_system
 from tilewright.configuration.keys import Run
@@ -42,7 +42,8 @@ DESCRIBED = ("hardware/", "workload/", "mapping/")
 """Folders of descriptions."""
 REPORT_PAGE = "report.html"
 """The report of Snakemake, in the folder of results: a unit that no rule makes."""
-CAPTIONS = Path(__file__).resolve().parents[3] / "workflow" / "report"
+WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
+CAPTIONS = WORKFLOW / "report"
 Said = Mapping[str, Callable[[], JsonValue]]
 """What a unit is made of besides other units, by what it is; worked out when it is asked for."""
 
@@ -168,12 +169,31 @@ class Units:
         """A unit of a step in a folder; by default it makes what the step writes. `reads` are files that people
         write."""
         made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
-        code: Said = {"code": partial(self._code, step)}
+        code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
+        if job:
+            code = {**code, "words": partial(self._words_digest, job)}
         read = {file: partial(self._digests_of, file) for file in reads}
         return Unit(f"{folder}/{name}", made, {**code, **(said or {})}, tuple(needs), more, job, step, read)
 
     def _code(self, step: str) -> str:
         return self.code[step]
+
+    @cached_property
+    def _rules(self) -> str:
+        """Digest of what the rules say, without comments: which verb makes a unit, with which words."""
+        texts = [file.read_text("utf-8") for file in sorted((WORKFLOW / "rules").glob("*.smk"))]
+        lines = (line.strip() for text in texts for line in text.splitlines())
+        return content_digest([line for line in lines if line and not line.startswith("#")])
+
+    def _words_digest(self, job: Job) -> str:
+        """Digest of the words of a job, wherever its files lie."""
+        results = str(self.plan.results)
+        return content_digest([self._names.get(word, word.removeprefix(results)) for word in job.words])
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """File that a person wrote -> its name."""
+        return {file: Path(file).name for files in self.plan.files.values() for file in files.values()}
 
     def _file(self, kind: str, name: str) -> list[str]:
         """What a file that a person wrote says, with the name that descriptions without one get."""
@@ -440,7 +460,8 @@ class Units:
             ("page", "page", [*results, *explained], STEPS["page"].writes),
             ("pareto", "pareto", results, ("pareto.csv", *figures)),
         ):
-            yield Unit(name, tuple(files), {"code": partial(self._code, step), **said}, tuple(needs), step=step)
+            code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
+            yield Unit(name, tuple(files), {**code, **said}, tuple(needs), step=step)
 
 
 def _everything(system: SystemFiles) -> list[str]:
