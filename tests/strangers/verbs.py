@@ -98,7 +98,7 @@ CASES = (
     Case(
         "tokens",
         "--hardware vector.yaml --workload step.yaml --mapping vector_mapping.yaml --contexts 8 --key-block 8"
-        " --chunk 8 --lpf-limit 2 --no-store --json",
+        " --no-prompts --lpf-limit 1 --no-store --json",
         ("vector.yaml", "step.yaml", "model.json", "vector_mapping.yaml"),
     ),
     Case(

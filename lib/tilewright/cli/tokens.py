@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from tilewright.harmless import terminal_lines
 from tilewright.parameters import parameters_of
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.token_costs.strategies import BEST, CHOICES
-from tilewright.unused import refuse_unused, unused_option, with_unused
+from tilewright.unused import UNUSED, refuse_unused, unused_option, unused_rows
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
 
 if TYPE_CHECKING:
@@ -108,9 +109,9 @@ def command(
         strict,
     )
     echo_notices(notices)
-    written = _write(found, output, chosen, notices) if output else []
+    written = _write(found, output, chosen) if output else []
     if as_json:
-        echo_json(_document(found, notices))
+        echo_json(_document(found))
     elif verbose or not written:
         from tilewright.token_costs.table import tokens_text
 
@@ -148,9 +149,9 @@ def tokens(
     points = numbers, _checked(batches, "batches")
     cuts = key_block, chunk, prompts
     given = workload, hardware, mapping
-    found, chosen, notices = _found(given, points, search.over(options), cuts, parallel, (threads, store), strict)
+    found, chosen, _ = _found(given, points, search.over(options), cuts, parallel, (threads, store), strict)
     if output:
-        _write(found, Path(output), chosen, notices)
+        _write(found, Path(output), chosen)
     return found
 
 
@@ -186,7 +187,8 @@ def _found(
     if not cuts[2] and cuts[1] != DEFAULT_BLOCK:
         notices.append(unused_option("chunk", "has no effect without prompts", cuts[1]))
     refuse_unused(notices, strict)
-    return _costs(curves, several, points, cuts[2]), chosen, notices
+    found = _costs(curves, several, points, cuts[2])
+    return replace(found, unused=tuple(unused_rows(notices))), chosen, notices
 
 
 def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator") -> list[str]:
@@ -314,13 +316,13 @@ def _checked(numbers: Sequence[int], option: str) -> list[int]:
     return sorted(set(numbers))
 
 
-def _document(found: "TokenCosts", notices: Sequence[str]) -> dict[str, Any]:
+def _document(found: "TokenCosts") -> dict[str, Any]:
     from tilewright.artifacts.codec import encode
 
-    return with_unused(encode(found), notices)
+    return {name: value for name, value in encode(found).items() if name != UNUSED or value}
 
 
-def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions, notices: Sequence[str]) -> list[Path]:
+def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions) -> list[Path]:
     keep_font_cache_here()
     from tilewright.artifacts.codec import encode
     from tilewright.artifacts.envelope import provenance, write_document
@@ -330,6 +332,6 @@ def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions, notice
     make_folder(output)
     write_csv(found.table, output / f"{TOKENS}.csv")
     made_by = provenance("tokens", {}, encode(options))
-    write_document(output / f"{TOKENS}.json", "tilewright/tokens", _document(found, notices), made_by)
+    write_document(output / f"{TOKENS}.json", "tilewright/tokens", _document(found), made_by)
     figures = write_token_figure(found, output / TOKENS)
     return [output / f"{TOKENS}.csv", output / f"{TOKENS}.json", *figures]

@@ -209,6 +209,8 @@ class TokenCosts:
     searched_layers: int
     rows: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
+    unused: tuple[dict[str, Any], ...] = ()
+    """What of files and options has no effect: file, line, key and why."""
 
     @property
     def is_shared(self) -> bool:

@@ -118,7 +118,7 @@ def test_strict_in_python(verb: str, folder: Path) -> None:
         ("cns", f"--mode lbl --pipeline {FUSED}", "mode: has no effect: the pipeline says it itself"),
         ("fuse", "--no-run", "run: has no effect without an output"),
         ("fuse", "--stack-cutoffs []", "stack_cutoffs: has no effect: it names no layer"),
-        ("tokens", "--no-prompts --chunk 16", "chunk: has no effect without prompts"),
+        ("tokens", "--chunk 16", "chunk: has no effect without prompts"),
         ("explore", "--store elsewhere", "store: has no effect with --no-store"),
         ("depth-first", "--time-budget-s 3", "time_budget_s: has no effect without optimum"),
         ("depth-first", "--reading defines --objective energy", "objective: has no effect with reading defines"),
