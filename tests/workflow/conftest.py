@@ -2,7 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from snakemake.settings.types import (
 from tilewright.cli.config_files import MARK
 from tilewright.steps import SINGLE, STEPS
 
+from benchmarks.forked_python import ForkedPython
+
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).resolve().parent / "tiny"
 REPORT_OF_SNAKEMAKE = {"report.html", ".manifest/report.json"}
@@ -34,6 +38,9 @@ SINGLE_RULES = [
 
 class Project:
     """A copy of the project's workflow with the tiny configuration."""
+
+    programs = Path(sys.executable).parent
+    """Folder of the Python of its jobs."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -72,7 +79,7 @@ class Project:
     def _snakemake(self, *targets: str, dryrun: bool = False, cores: int = 2) -> list[str]:
         before = os.getcwd(), dict(os.environ)
         try:
-            with SnakemakeApi(OutputSettings(quiet={Quietness.ALL}, dryrun=dryrun, show_failed_logs=True)) as api:
+            with jobs_run_by(self.programs / "python"), SnakemakeApi(OutputSettings(quiet={Quietness.ALL}, dryrun=dryrun, show_failed_logs=True)) as api:
                 workflow = api.workflow(
                     resource_settings=ResourceSettings(cores=cores),
                     config_settings=ConfigSettings(),
@@ -103,6 +110,27 @@ class Project:
         found = (path for path in sorted(results.rglob("*")) if path.is_file() and not others & set(path.parts))
         files = {path.relative_to(results).as_posix(): path for path in found if path.suffix != ".due"}
         return {name: path.read_bytes() for name, path in files.items() if name not in REPORT_OF_SNAKEMAKE}
+
+
+@contextmanager
+def jobs_run_by(python: Path) -> Iterator[None]:
+    """Snakemake in this process starts its jobs with this Python."""
+    own, sys.executable = sys.executable, str(python)
+    try:
+        yield
+    finally:
+        sys.executable = own
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Processes of projects begin with the packages of others loaded, which is most of their time.
+
+    Tests that kill processes start them as `make run` does.
+    """
+    with ForkedPython(tmp_path_factory.mktemp("forked") / "python", dict(os.environ)) as forked:
+        Project.programs = forked.programs
+        yield
 
 
 def job_name(job: Any) -> str:

@@ -24,7 +24,7 @@ def run_script(project: Project, *options: str, config: str = "config/config.yam
     # Two may run at the same time.
     with suppress(FileExistsError):
         (project.root / "profiles").symlink_to("workflow/profiles")
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    path = os.pathsep.join((str(project.programs), str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(project.root / "lib")}
     command = ["workflow/run.sh", config, "--cores", "2", *options]
     return subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True, check=False)
