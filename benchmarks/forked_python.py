@@ -31,7 +31,7 @@ LOADED = (
 """Packages that the server loads, those that are installed."""
 PROGRAM = """\
 #!/bin/sh
-case "$1" in -c) exec {python} "$@";; esac
+case "{words}$1" in -m*) ;; *) exec {python} "$@";; esac
 exec {python} -I -S {file} {socket} {words}"$@"
 """
 
