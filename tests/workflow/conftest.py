@@ -79,7 +79,8 @@ class Project:
     def _snakemake(self, *targets: str, dryrun: bool = False, cores: int = 2) -> list[str]:
         before = os.getcwd(), dict(os.environ)
         try:
-            with jobs_run_by(self.programs / "python"), SnakemakeApi(OutputSettings(quiet={Quietness.ALL}, dryrun=dryrun, show_failed_logs=True)) as api:
+            said = OutputSettings(quiet={Quietness.ALL}, dryrun=dryrun, show_failed_logs=True)
+            with jobs_run_by(self.programs / "python"), SnakemakeApi(said) as api:
                 workflow = api.workflow(
                     resource_settings=ResourceSettings(cores=cores),
                     config_settings=ConfigSettings(),
