@@ -1,9 +1,10 @@
-"""Faults of files, and what becomes of results: flipped bits, and writes that fail.
+"""Faults of files, and what becomes of results: flipped bits, writes that fail, and random histories.
 
 `faults.py flips` makes a project of tiny runs, flips one random bit at a time in its results and in a copy of the
 caches, and asks `tilewright store verify` what it notices; then it damages all files at once, runs the project again,
 and compares all bytes. `faults.py writes` runs `map`, `explore` and `fuse` again and again: each time another one of
 their calls that write fails (full disk, error of the disk, kill), and the run after that has to leave the same bytes.
+`faults.py histories` is `benchmarks/fault_histories.py`.
 """
 
 from __future__ import annotations
@@ -285,7 +286,7 @@ def works_of(project: Path, folder: Path) -> dict[str, Callable[[], object]]:
             **tiny, mapping=config / "mapping/free.yaml", output=folder / "map", store=folder / "store", lpf_limit=3
         ),
         "explore": lambda: tilewright.explore(config / "space/lanes.yaml", folder / "explore"),
-        "fuse": lambda: tilewright.fuse(**duo, output=folder / "fuse", nb_plans=4, lpf_limit=3),
+        "fuse": lambda: tilewright.fuse(**duo, output=folder / "fuse", nb_plans=2, lpf_limit=3, jobs=1),
     }
 
 

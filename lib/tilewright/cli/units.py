@@ -442,7 +442,8 @@ class Units:
     def _answer(self, step: str, folder: str, space: ExploredSpace, parts: Sequence[str]) -> Unit:
         needs = [f"{folder}/{part.removesuffix('.parquet')}" for part in parts]
         said = {"space": partial(input_digest, space.file)}
-        return self._unit(step, folder, step, said, needs, besides=("*.svg", "*.png"), reads=(space.file,))
+        read = (space.file, *space.files)
+        return self._unit(step, folder, step, said, needs, besides=("*.svg", "*.png"), reads=read)
 
     def _across(self) -> Iterator[Unit]:
         runs, reported = self.plan.runs, [run for run in self.plan.multi_runs if not run.base]
