@@ -81,7 +81,8 @@ class Histories:
         return foreign
 
     def run(self, seed: int, steps: Iterable[Step] = ()) -> Outcome:
-        """A history of random steps, unless some are given, then `make run`; its folder stays if something differs."""
+        """A history of random steps, unless some are given, then `make run`; its folder stays if that refuses, or
+        something differs."""
         cpu_s, draw = self._cpu_seconds(), random.Random(seed)
         folder = self.scratch / f"history-{seed}"
         shutil.rmtree(folder, ignore_errors=True)
@@ -99,7 +100,7 @@ class Histories:
         refusal = (done.stdout + done.stderr)[-2000:] or "nothing" if done.returncode else ""
         differing += tuple(_left_over(found, expected))
         outcome = Outcome(seed, tuple(history.done), expected != self.began, refusal, differing, 0.0)
-        if outcome.is_silent:
+        if outcome.is_silent or outcome.refusal:
             (folder / "said.txt").write_text(done.stdout + done.stderr)
         else:
             shutil.rmtree(folder)

@@ -1,7 +1,9 @@
 """What reruns after which change, and what does not."""
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,3 +138,14 @@ def test_a_run_that_leaves_something_behind_an_edit_says_so(
     edit(project.root / "config" / "hardware" / "narrow.yaml", "r_cost: 50", "r_cost: 51")
     assert main(command) == 2
     assert "not up to date: what they are made of has changed during this run" in capsys.readouterr().err
+
+
+def test_what_is_due_is_made_behind_a_job_that_snakemake_forces(project: Project) -> None:
+    """As it does with jobs that were killed: their files may be finished, and those of jobs behind them not."""
+    (project.root / "results/.manifest/single/two_layers-narrow/check.json").unlink()
+    command = [sys.executable, "-m", "snakemake", "-n", "--forcerun", "map_single"]
+    environment = {**os.environ, "PYTHONPATH": str(project.root / "lib")}
+    done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True, check=True)
+    told = done.stdout + done.stderr
+    assert "map_single two_layers-narrow" in told
+    assert "check_single two_layers-narrow" in told

@@ -125,25 +125,29 @@ def command(unit):
     )
 
 
-def made(files):
-    """Input function: files of other units, as patterns, or what an input function gives. Where a unit is up to date,
-    the age of its files says nothing."""
+def made(files, unit):
+    """Input function: files of other units that a unit is made of, as patterns, or what an input function gives. Where
+    the unit is up to date, their age says nothing."""
 
     def found(wildcards):
         paths = files(wildcards) if callable(files) else files
         values = dict(wildcards.items())
+        is_made = LEDGER.state(unit.format(**values)) == UP_TO_DATE
         if isinstance(paths, str):
-            return by_state(paths.format(**values))
-        return [by_state(path.format(**values)) for path in paths]
+            return by_state(paths.format(**values), is_made)
+        return [by_state(path.format(**values), is_made) for path in paths]
 
     return found
 
 
-def by_state(path):
-    """A file of another unit as an input: ancient where that unit is up to date."""
-    producer = UNITS.producers.get(path.removeprefix("<results>/"))
-    is_there = producer is None or LEDGER.state(producer) == UP_TO_DATE
-    return ancient(path) if is_there else path
+def by_state(path, is_made):
+    """A file as an input: ancient where what reads it is up to date, or where no job makes it.
+
+    Of a job that is due, none that another job makes is: behind ancient files that are made anew for a reason of
+    Snakemake's own, as after a kill, it looks at nothing of a job.
+    """
+    is_written = path.removeprefix("<results>/") not in UNITS.producers
+    return ancient(path) if is_made or is_written else path
 
 
 def written(kind):

@@ -12,7 +12,10 @@ SPACE_TARGETS = expand("<results>/space/{space}/explore.html", space=SPACES)
 rule explore:
     """What some designs of a space cost on all its networks."""
     input:
-        files=made(lambda wildcards: SPACES[wildcards.space].files),
+        files=made(
+            lambda wildcards: SPACES[wildcards.space].files,
+            "space/{space}/shards/{shard}",
+        ),
         due=due("space/{space}/shards/{shard}"),
     output:
         "<results>/space/{space}/shards/{shard}.parquet",
@@ -36,7 +39,7 @@ rule explore:
 rule answer:
     """Which designs of a space no other beats, as tables, figures and a page."""
     input:
-        files=made(shard_files),
+        files=made(shard_files, "space/{space}/answer"),
         due=due("space/{space}/answer"),
     output:
         "<results>/space/{space}/space.csv",

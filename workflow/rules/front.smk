@@ -11,7 +11,10 @@ FRONT_TARGETS = expand("<results>/front/{space}/front.html", space=FRONTS)
 rule family_costs:
     """What some designs of a space cost on all its networks, those that differ in little costed together."""
     input:
-        files=made(lambda wildcards: FRONTS[wildcards.space].files),
+        files=made(
+            lambda wildcards: FRONTS[wildcards.space].files,
+            "front/{space}/costs/{part}",
+        ),
         due=due("front/{space}/costs/{part}"),
     output:
         "<results>/front/{space}/costs/{part}.parquet",
@@ -32,7 +35,7 @@ rule family_costs:
 rule front:
     """The designs of a space that no other beats, all of them, with the certificate that there are no others."""
     input:
-        files=made(part_files),
+        files=made(part_files, "front/{space}/front"),
         due=due("front/{space}/front"),
     output:
         "<results>/front/{space}/certificate.parquet",

@@ -10,7 +10,7 @@ rule split_multi:
         hardware=ancient(written_by("hardware")),
         cores=ancient(core_files_of_run),
         workload=ancient(written_by("workload")),
-        mapping=made(of_multi_run(MAPPING)),
+        mapping=made(of_multi_run(MAPPING), "multi/{run}/split"),
         due=due("multi/{run}/split"),
     output:
         update("<results>/multi/{run}/split.onnx"),
@@ -36,7 +36,7 @@ rule split_multi:
 rule parse_split_multi:
     """The layers of the split network."""
     input:
-        files=made("<results>/multi/{run}/split.onnx"),
+        files=made("<results>/multi/{run}/split.onnx", "multi/{run}/workload"),
         due=due("multi/{run}/workload"),
     output:
         workload=update("<results>/multi/{run}/workload.json"),
@@ -65,9 +65,9 @@ rule parse_split_multi:
 rule fuse_multi:
     """How the network is fused: stacks, tiles, parts, cores and rules of the schedule, searched by count."""
     input:
-        hardware=made(of_multi_run(ACCELERATOR)),
-        workload=made(multi_workload),
-        mapping=made(of_multi_run(MAPPING)),
+        hardware=made(of_multi_run(ACCELERATOR), "multi/{run}/plan/fuse"),
+        workload=made(multi_workload, "multi/{run}/plan/fuse"),
+        mapping=made(of_multi_run(MAPPING), "multi/{run}/plan/fuse"),
         due=due("multi/{run}/plan/fuse"),
     output:
         update("<results>/multi/{run}/plan/fusion.csv"),
@@ -110,9 +110,9 @@ rule cns_multi:
     input:
         hardware=ancient(written_by("hardware")),
         cores=ancient(core_files_of_run),
-        workload=made(multi_workload),
+        workload=made(multi_workload, "multi/{run}/cns"),
         mapping=ancient(mapping_to_cut),
-        plan=made(plan_to_cut),
+        plan=made(plan_to_cut, "multi/{run}/cns"),
         due=due("multi/{run}/cns"),
     output:
         update("<results>/multi/{run}/cn_graph.json"),
@@ -142,11 +142,14 @@ rule cost_multi:
     input:
         hardware=ancient(written_by("hardware")),
         cores=ancient(core_files_of_run),
-        core=made(of_multi_run("<results>/hardware/{hardware}/core/{core}.json")),
-        workload=made(multi_workload),
-        mapping=made(mapping_of_run),
-        graph=made("<results>/multi/{run}/cn_graph.json"),
-        columns=made("<results>/multi/{run}/cn_graph.npz"),
+        core=made(
+            of_multi_run("<results>/hardware/{hardware}/core/{core}.json"),
+            "multi/{run}/cost/{core}",
+        ),
+        workload=made(multi_workload, "multi/{run}/cost/{core}"),
+        mapping=made(mapping_of_run, "multi/{run}/cost/{core}"),
+        graph=made("<results>/multi/{run}/cn_graph.json", "multi/{run}/cost/{core}"),
+        columns=made("<results>/multi/{run}/cn_graph.npz", "multi/{run}/cost/{core}"),
         due=due("multi/{run}/cost/{core}"),
     output:
         update("<results>/multi/{run}/cost/{core}.jsonl"),
@@ -174,13 +177,13 @@ rule cost_multi:
 rule allocate_multi:
     """Which core runs what: the best allocations that a genetic algorithm finds."""
     input:
-        hardware=made(of_multi_run(ACCELERATOR)),
-        workload=made(multi_workload),
-        mapping=made(mapping_of_run),
-        plan=made(plan_of_run),
-        graph=made("<results>/multi/{run}/cn_graph.json"),
-        columns=made("<results>/multi/{run}/cn_graph.npz"),
-        costs=made(cost_tables),
+        hardware=made(of_multi_run(ACCELERATOR), "multi/{run}/allocate"),
+        workload=made(multi_workload, "multi/{run}/allocate"),
+        mapping=made(mapping_of_run, "multi/{run}/allocate"),
+        plan=made(plan_of_run, "multi/{run}/allocate"),
+        graph=made("<results>/multi/{run}/cn_graph.json", "multi/{run}/allocate"),
+        columns=made("<results>/multi/{run}/cn_graph.npz", "multi/{run}/allocate"),
+        costs=made(cost_tables, "multi/{run}/allocate"),
         due=due("multi/{run}/allocate"),
     output:
         update("<results>/multi/{run}/generations.csv"),
@@ -225,15 +228,15 @@ use rule allocate_multi as allocate_and_export_multi with:
 rule schedule_multi:
     """What runs when on which core, which data moves when, and what that costs."""
     input:
-        hardware=made(of_multi_run(ACCELERATOR)),
-        workload=made(multi_workload),
-        mapping=made(mapping_of_run),
-        plan=made(plan_of_run),
-        graph=made("<results>/multi/{run}/cn_graph.json"),
-        columns=made("<results>/multi/{run}/cn_graph.npz"),
-        costs=made(cost_tables),
-        allocation=made("<results>/multi/{run}/allocation.json"),
-        baseline=made(baseline),
+        hardware=made(of_multi_run(ACCELERATOR), "multi/{run}/schedule"),
+        workload=made(multi_workload, "multi/{run}/schedule"),
+        mapping=made(mapping_of_run, "multi/{run}/schedule"),
+        plan=made(plan_of_run, "multi/{run}/schedule"),
+        graph=made("<results>/multi/{run}/cn_graph.json", "multi/{run}/schedule"),
+        columns=made("<results>/multi/{run}/cn_graph.npz", "multi/{run}/schedule"),
+        costs=made(cost_tables, "multi/{run}/schedule"),
+        allocation=made("<results>/multi/{run}/allocation.json", "multi/{run}/schedule"),
+        baseline=made(baseline, "multi/{run}/schedule"),
         due=due("multi/{run}/schedule"),
     output:
         schedule=update("<results>/multi/{run}/schedule.npz"),
@@ -267,14 +270,14 @@ rule schedule_multi:
 rule check_multi:
     """Physical invariants of a schedule, verified on the artifacts of its run."""
     input:
-        hardware=made(of_multi_run(ACCELERATOR)),
-        workload=made(multi_workload),
-        mapping=made(mapping_of_run),
-        graph=made("<results>/multi/{run}/cn_graph.json"),
-        columns=made("<results>/multi/{run}/cn_graph.npz"),
-        costs=made(cost_tables),
-        schedule=made("<results>/multi/{run}/schedule.npz"),
-        summary=made("<results>/multi/{run}/summary.json"),
+        hardware=made(of_multi_run(ACCELERATOR), "multi/{run}/check"),
+        workload=made(multi_workload, "multi/{run}/check"),
+        mapping=made(mapping_of_run, "multi/{run}/check"),
+        graph=made("<results>/multi/{run}/cn_graph.json", "multi/{run}/check"),
+        columns=made("<results>/multi/{run}/cn_graph.npz", "multi/{run}/check"),
+        costs=made(cost_tables, "multi/{run}/check"),
+        schedule=made("<results>/multi/{run}/schedule.npz", "multi/{run}/check"),
+        summary=made("<results>/multi/{run}/summary.json", "multi/{run}/check"),
         due=due("multi/{run}/check"),
     output:
         update("<results>/multi/{run}/checks.json"),
@@ -297,10 +300,10 @@ rule check_multi:
 rule report_multi:
     """Tables, traces and the interactive schedule of a run."""
     input:
-        graph=made("<results>/multi/{run}/cn_graph.json"),
-        columns=made("<results>/multi/{run}/cn_graph.npz"),
-        schedule=made("<results>/multi/{run}/schedule.npz"),
-        summary=made("<results>/multi/{run}/summary.json"),
+        graph=made("<results>/multi/{run}/cn_graph.json", "multi/{run}/report"),
+        columns=made("<results>/multi/{run}/cn_graph.npz", "multi/{run}/report"),
+        schedule=made("<results>/multi/{run}/schedule.npz", "multi/{run}/report"),
+        summary=made("<results>/multi/{run}/summary.json", "multi/{run}/report"),
         due=due("multi/{run}/report"),
     output:
         *[
@@ -339,13 +342,13 @@ rule report_multi:
 rule figures_multi:
     """Figures of a run."""
     input:
-        graph=made("<results>/multi/{run}/cn_graph.json"),
-        columns=made("<results>/multi/{run}/cn_graph.npz"),
-        costs=made(cost_tables),
-        generations=made("<results>/multi/{run}/generations.csv"),
-        pareto=made("<results>/multi/{run}/pareto.csv"),
-        schedule=made("<results>/multi/{run}/schedule.npz"),
-        summary=made("<results>/multi/{run}/summary.json"),
+        graph=made("<results>/multi/{run}/cn_graph.json", "multi/{run}/figures"),
+        columns=made("<results>/multi/{run}/cn_graph.npz", "multi/{run}/figures"),
+        costs=made(cost_tables, "multi/{run}/figures"),
+        generations=made("<results>/multi/{run}/generations.csv", "multi/{run}/figures"),
+        pareto=made("<results>/multi/{run}/pareto.csv", "multi/{run}/figures"),
+        schedule=made("<results>/multi/{run}/schedule.npz", "multi/{run}/figures"),
+        summary=made("<results>/multi/{run}/summary.json", "multi/{run}/figures"),
         due=due("multi/{run}/figures"),
     output:
         *[
@@ -379,7 +382,10 @@ rule figures_multi:
 rule draw_system:
     """The cores and links of an accelerator of several cores."""
     input:
-        files=made("<results>/hardware/{hardware}/accelerator.json"),
+        files=made(
+            "<results>/hardware/{hardware}/accelerator.json",
+            "hardware/{hardware}/system",
+        ),
         due=due("hardware/{hardware}/system"),
     output:
         report(

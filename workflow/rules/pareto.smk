@@ -4,7 +4,7 @@
 rule pareto:
     """The runs of each network that no other run beats in energy, latency and area."""
     input:
-        files=made(SUMMARIES),
+        files=made(SUMMARIES, "pareto"),
         due=due("pareto"),
     output:
         report(
@@ -39,7 +39,10 @@ rule pareto:
 rule draw_hardware:
     """The memory hierarchy of a core."""
     input:
-        files=made("<results>/hardware/{hardware}/accelerator.json"),
+        files=made(
+            "<results>/hardware/{hardware}/accelerator.json",
+            "hardware/{hardware}/hierarchy",
+        ),
         due=due("hardware/{hardware}/hierarchy"),
     output:
         report(

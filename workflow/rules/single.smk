@@ -28,9 +28,17 @@ rule map_single:
 
     # Also the files as written, so that what is unusual or wrong is told with its line.
     input:
-        hardware=made(of_run("<results>/hardware/{hardware}/accelerator.json")),
-        workload=made(of_run("<results>/workload/{workload}/{model}/workload.json")),
-        mapping=made(of_run("<results>/mapping/{mapping}/mapping.json")),
+        hardware=made(
+            of_run("<results>/hardware/{hardware}/accelerator.json"),
+            "single/{run}/map",
+        ),
+        workload=made(
+            of_run("<results>/workload/{workload}/{model}/workload.json"),
+            "single/{run}/map",
+        ),
+        mapping=made(
+            of_run("<results>/mapping/{mapping}/mapping.json"), "single/{run}/map"
+        ),
         written=ancient(written_for_run),
         due=due("single/{run}/map"),
     output:
@@ -68,9 +76,12 @@ use rule map_single as map_and_export_single with:
 rule check_single:
     """Physical invariants of a run, verified on its artifacts."""
     input:
-        layers=made("<results>/single/{run}/layers.jsonl"),
-        summary=made("<results>/single/{run}/summary.json"),
-        hardware=made(of_run("<results>/hardware/{hardware}/accelerator.json")),
+        layers=made("<results>/single/{run}/layers.jsonl", "single/{run}/check"),
+        summary=made("<results>/single/{run}/summary.json", "single/{run}/check"),
+        hardware=made(
+            of_run("<results>/hardware/{hardware}/accelerator.json"),
+            "single/{run}/check",
+        ),
         due=due("single/{run}/check"),
     output:
         update("<results>/single/{run}/checks.json"),
@@ -90,8 +101,8 @@ rule check_single:
 rule report_single:
     """The table of layers and the loop nests of a run."""
     input:
-        layers=made("<results>/single/{run}/layers.jsonl"),
-        summary=made("<results>/single/{run}/summary.json"),
+        layers=made("<results>/single/{run}/layers.jsonl", "single/{run}/report"),
+        summary=made("<results>/single/{run}/summary.json", "single/{run}/report"),
         due=due("single/{run}/report"),
     output:
         table=report(
@@ -118,10 +129,16 @@ rule report_single:
 rule explain_single:
     """Where the energy and the cycles of a run go, and which port of a memory limits which layer."""
     input:
-        layers=made("<results>/single/{run}/layers.jsonl"),
-        summary=made("<results>/single/{run}/summary.json"),
-        hardware=made(of_run("<results>/hardware/{hardware}/accelerator.json")),
-        workload=made(of_run("<results>/workload/{workload}/{model}/workload.json")),
+        layers=made("<results>/single/{run}/layers.jsonl", "single/{run}/explain"),
+        summary=made("<results>/single/{run}/summary.json", "single/{run}/explain"),
+        hardware=made(
+            of_run("<results>/hardware/{hardware}/accelerator.json"),
+            "single/{run}/explain",
+        ),
+        workload=made(
+            of_run("<results>/workload/{workload}/{model}/workload.json"),
+            "single/{run}/explain",
+        ),
         due=due("single/{run}/explain"),
     output:
         table="<results>/single/{run}/report/bottlenecks.csv",
@@ -149,10 +166,16 @@ rule explain_single:
 rule figures_single:
     """Figures of a run, and its loop nests as pages."""
     input:
-        layers=made("<results>/single/{run}/layers.jsonl"),
-        summary=made("<results>/single/{run}/summary.json"),
-        hardware=made(of_run("<results>/hardware/{hardware}/accelerator.json")),
-        workload=made(of_run("<results>/workload/{workload}/{model}/workload.json")),
+        layers=made("<results>/single/{run}/layers.jsonl", "single/{run}/figures"),
+        summary=made("<results>/single/{run}/summary.json", "single/{run}/figures"),
+        hardware=made(
+            of_run("<results>/hardware/{hardware}/accelerator.json"),
+            "single/{run}/figures",
+        ),
+        workload=made(
+            of_run("<results>/workload/{workload}/{model}/workload.json"),
+            "single/{run}/figures",
+        ),
         due=due("single/{run}/figures"),
     output:
         report(
@@ -219,9 +242,10 @@ rule runs_together:
     """Runs that share a job: maps, checks and tables of one after the other, in one process."""
     input:
         descriptions=made(
-            [f"<results>/{file}" for file in UNITS.batch_files("descriptions")]
+            [f"<results>/{file}" for file in UNITS.batch_files("descriptions")],
+            "batch/runs/{batch}",
         ),
-        others=made(described_elsewhere),
+        others=made(described_elsewhere, "batch/runs/{batch}"),
         due=due("batch/runs/{batch}"),
     output:
         "<results>/batch/runs/{batch}.done",

@@ -39,7 +39,7 @@ rule across_runs:
 rule summary:
     """One row per run."""
     input:
-        files=made(SUMMARIES),
+        files=made(SUMMARIES, "summary"),
         due=due("summary"),
     output:
         csv=report(
@@ -76,7 +76,8 @@ rule page:
                     "<results>/single/{run}/report/bottlenecks.json", run=OWN_RUNS
                 ),
                 *expand("<results>/multi/{run}/schedule.npz", run=REPORTED_MULTI_RUNS),
-            ]
+            ],
+            "page",
         ),
         due=due("page"),
     output:

@@ -16,6 +16,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -274,6 +275,7 @@ class Ledger:
         if name not in self._ordered:
             self._ordered.add(name)
             self._write_order(self.units[name], file)
+            self._bring_to_present(self.units[name])
         return file
 
     def _write_order(self, unit: Unit, file: Path) -> None:
@@ -332,6 +334,16 @@ class Ledger:
         if name not in self._manifests:
             self._manifests[name] = read_manifest(self.results, name)
         return self._manifests[name]
+
+    def _bring_to_present(self, unit: Unit) -> None:
+        """Files of tomorrow, as where the clock was set back, get the age of now: Snakemake refuses jobs that read
+        something younger than what they wrote."""
+        now = time.time_ns()
+        for file in (*(self.results / file for file in unit.files), *map(Path, unit.reads)):
+            age = _age(file)
+            if age is not None and age > now:
+                with suppress(OSError):  # a file of somebody else: Snakemake says what it refuses
+                    os.utime(file, ns=(now, now))
 
     def _is_younger(self, order: Path, unit: Unit) -> bool:
         ages = [age for file in unit.files if (age := _age(self.results / file)) is not None]

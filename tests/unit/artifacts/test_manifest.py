@@ -231,6 +231,21 @@ def test_files_that_not_every_unit_makes_are_in_the_manifest(results: Path) -> N
     assert Ledger(results, {"figure": unit}).state("figure") == "other bytes than were written: figure-left.svg"
 
 
+def test_files_of_tomorrow_get_the_age_of_now(results: Path, tmp_path: Path) -> None:
+    """Where the clock was set back, Snakemake would refuse jobs that read them."""
+    file, tomorrow = tmp_path / "said.yaml", time.time() + 86_400
+    file.write_text("a: 1")
+    units = {**ledger(results).units, "read": Unit("read", (), {}, reads={str(file): lambda: digests_of_file(file)})}
+    for path in (file, results / "first.txt", results / "second.txt"):
+        os.utime(path, (tomorrow, tomorrow))
+    found = Ledger(results, units)
+    for name in ("read", "first", "second"):
+        found.order(name)
+    for path in (file, results / "first.txt", results / "second.txt"):
+        assert path.stat().st_mtime <= time.time()
+    assert due(results) == []
+
+
 def test_code_that_changes_during_a_run_is_refused(results: Path) -> None:
     """As files are."""
     units = {"code": Unit("code", ("first.txt",), {"code": lambda: "of before"}, step="check")}
