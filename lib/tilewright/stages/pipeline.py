@@ -79,12 +79,13 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Flow) -> str:
     """Which stage would give what is missing, and whether it only stands in the wrong place."""
-    later = [item.kind.name() for item in placed[index + 1 :] if hands_on(item.kind, wanted)]
-    if later:
-        return f"; move {later[0]} before it"
+    # What takes itself what is missing would not get it either.
+    later = [item.kind for item in placed[index + 1 :] if hands_on(item.kind, wanted)]
+    makers = [kind for kind in later if not issubclass(wanted, kind.takes)]
+    if makers:
+        return f"; move {makers[0].name()} before it"
     givers = flow.gives(wanted)
-    earlier = [item.kind.name() for item in placed[:index] if hands_on(item.kind, wanted)]
-    if earlier:
+    if issubclass(flow.takes, wanted) or any(hands_on(item.kind, wanted) for item in placed[:index]):
         return f"; it belongs before {giver}"
     return f"; put {' or '.join(givers)} before it" if givers else ""
 

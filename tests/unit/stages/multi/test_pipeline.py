@@ -32,6 +32,7 @@ from tilewright.yamlfile import parse_yaml
 
 from tests.unit.cli.multi_core import write_network
 from tests.unit.stages.multi.multi_cases import FULL, GA, OPTIONS, built, descriptions, names, run, said
+from tests.unit.stages.multi.random_stream_pipelines import tried
 
 CUT, COST, ALLOCATE = FULL[3:]
 
@@ -106,6 +107,13 @@ def test_a_subclass_of_a_stage_is_one_of_its_kind() -> None:
     """LayerSplitting needs a parser of the hardware before it; one's own will do."""
     edits = [{"replace": "AcceleratorParser", "stage": OwnHardware}, {"insert": "LayerSplitting", "after": OwnHardware}]
     assert "LayerSplitting" in names(built(edits))
+
+
+def test_random_pipelines_give_the_result_of_the_default_one_or_say_why_not() -> None:
+    """Also by the names of Stream, with the readers in any order and a pipeline of mappings."""
+    outcomes = tried(count=24, seed=3)
+    assert outcomes["run"] >= 6
+    assert outcomes["refused"] >= 6
 
 
 # what is wrong --------------------------------------------------------------------------------------------------------
