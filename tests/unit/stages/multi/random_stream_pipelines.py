@@ -88,6 +88,14 @@ def costs_of(found: MultiCoreResult) -> list[tuple[int, float]]:
     return [(row.total2_cycles, row.on_core_energy_pj) for rows in found.core_costs.values() for row in rows]
 
 
+def outcome(network: Path, pipeline: Any) -> tuple[MultiCoreResult | None, InputError | None]:
+    """What a pipeline makes, or why it is refused."""
+    try:
+        return run(network, pipeline), None
+    except InputError as error:
+        return None, error
+
+
 def tried(count: int, seed: int) -> Counter[str]:
     """How many of so many pipelines ran, with the right result, and how many were refused.
 
@@ -99,16 +107,14 @@ def tried(count: int, seed: int) -> Counter[str]:
         right = {name: expected(network, name) for name in ("", *OBJECTIVES)}
         for _ in range(count):
             pipeline, reduction = random_pipeline(draw)
-            try:
-                found = run(network, pipeline)
-            except InputError as error:
-                assert all("pipeline" in str(problem) for problem in error.problems), (pipeline, str(error))
-                outcomes["refused"] += 1
-                continue
-            same = right[reduction]
-            for name in ("latency_cycles", "energy_pj", "summary"):
-                assert getattr(found, name) == getattr(same, name), (pipeline, name)
-            outcomes["run"] += 1
+            found, refusal = outcome(network, pipeline)
+            if found is None:
+                assert refusal
+                assert all("pipeline" in str(problem) for problem in refusal.problems), (pipeline, str(refusal))
+            else:
+                for name in ("latency_cycles", "energy_pj", "summary"):
+                    assert getattr(found, name) == getattr(right[reduction], name), (pipeline, name)
+            outcomes["refused" if found is None else "run"] += 1
     return outcomes
 
 
