@@ -66,7 +66,7 @@ class ForkedPython:
 
 
 def serve(place: str, executable: str) -> None:
-    """Load packages, then run every program that is asked for in a child, without an end."""
+    """Load packages, then run every program that is asked for in a child, until the process that started it ends."""
     import importlib
     import json
     import socket
@@ -81,8 +81,14 @@ def serve(place: str, executable: str) -> None:
     server.bind(place)
     server.listen(64)
     print("ready", flush=True)
-    while True:
-        connection, _ = server.accept()
+    server.settimeout(5.0)
+    parent = os.getppid()
+    while os.getppid() == parent:
+        try:
+            connection, _ = server.accept()
+        except TimeoutError:
+            continue
+        connection.settimeout(None)
         text, handles, _, _ = socket.recv_fds(connection, 2**20, 64)
         if text and os.fork() == 0:
             server.close()
