@@ -215,3 +215,11 @@ def test_one_failed_run_of_several_cores_leaves_the_others(
     assert " sound " in table
     assert named.split()[:2] == [RUN, "stale:"]
     assert {name: row["state"] for name, row in rows(multi).items()} == {"sound": "done", RUN: "stale"}
+
+
+def test_no_command_has_all_runs(project: Project) -> None:
+    """A command line has room for 131,072 bytes, some thousands of runs: tables across runs get them with the order."""
+    done = run_script(project, "-n", "-p", "--forcerun", "summary", "page", "pareto")
+    commands = [line for line in done.stdout.splitlines() if "python -m tilewright --due" in line]
+    assert len(commands) == 3
+    assert not any("two_layers" in line for line in commands)

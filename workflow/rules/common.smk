@@ -224,11 +224,6 @@ def runs_that(runs, hold):
     return "|".join(names) or "(?!)"
 
 
-def left_out_option(wildcards):
-    """Param function: the file that names the runs without a result, as an option."""
-    return ["--unfinished", LEFT_OUT] if UNFINISHED else []
-
-
 def shard_files(wildcards):
     """Input function: the shards of a space."""
     return [

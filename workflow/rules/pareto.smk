@@ -23,17 +23,15 @@ rule pareto:
     conda:
         "../../environment.yml"
     params:
-        runs=FOLDERS,
-        left_out=left_out_option,
         unfinished=UNFINISHED,
         figures=lambda wildcards, output: str(Path(output.csv).parent / "pareto"),
     message:
         "{rule} of all runs"
     shell:
-        # Figures of networks that are in no run any more go.
+        # Figures of networks that are in no run any more go. The verb with all runs is in the order: a command line has
+        # room for some thousands.
         "rm -f {params.figures:q}/*.svg {params.figures:q}/*.png; "
-        "python -m tilewright --due {input.due:q} pareto {params.runs:q} {params.left_out:q} --csv {output.csv:q}"
-        " --figures {params.figures:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} &> {log:q}"
 
 
 rule draw_hardware:

@@ -12,10 +12,6 @@ SUMMARIES = [
     *expand("<results>/single/{run}/summary.json", run=OWN_RUNS),
     *expand("<results>/multi/{run}/summary.json", run=REPORTED_MULTI_RUNS),
 ]
-FOLDERS = [
-    *expand(f"{RESULTS}/single/{{run}}", run=RUNS),
-    *expand(f"{RESULTS}/multi/{{run}}", run=REPORTED_MULTI_RUNS),
-]
 # A configuration of design spaces alone has no runs to compare.
 ACROSS_RUNS = (RUNS or MULTI_RUNS or UNFINISHED) and [
     "<results>/index.html",
@@ -55,14 +51,12 @@ rule summary:
     conda:
         "../../environment.yml"
     params:
-        directories=FOLDERS,
-        left_out=left_out_option,
         unfinished=UNFINISHED,
     message:
         "{rule} of all runs"
     shell:
-        "python -m tilewright --due {input.due:q} summarize {params.directories:q} {params.left_out:q} --csv {output.csv:q}"
-        " --parquet {output.parquet:q} &> {log:q}"
+        # The verb with all runs is in the order: a command line has room for some thousands.
+        "python -m tilewright --due {input.due:q} &> {log:q}"
 
 
 rule page:
@@ -93,10 +87,8 @@ rule page:
     conda:
         "../../environment.yml"
     params:
-        directories=FOLDERS,
-        left_out=left_out_option,
         unfinished=UNFINISHED,
     message:
         "{rule} of all runs"
     shell:
-        "python -m tilewright --due {input.due:q} page {params.directories:q} {params.left_out:q} -o {output:q} &> {log:q}"
+        "python -m tilewright --due {input.due:q} &> {log:q}"

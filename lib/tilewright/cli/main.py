@@ -148,14 +148,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _make(due: Path, given: list[str]) -> int:
-    """Run a verb as a job of the pipeline that makes a unit, or without a verb all units that this one needs; returns
-    the exit code."""
+    """Run a verb as a job of the pipeline that makes a unit; returns the exit code.
+
+    Without a verb that of the order is run, which may have more words than a command line, or, where the order has
+    none, all units are made that this one needs.
+    """
     from tilewright.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit
 
     try:
-        if given:
-            return make_unit(read_order(due), given, _dispatch)
+        order = read_order(due)
+        if given or order.job.words:
+            return make_unit(order, given or order.job.words, _dispatch)
         return make_together(due, _dispatch, INTERRUPTED)
     except TilewrightError as error:
         _say_user_error(error, verbose=False)

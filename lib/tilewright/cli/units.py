@@ -40,6 +40,8 @@ DESCRIPTIONS_PER_RUN = 4
 """Descriptions that share a job for each run that does: they take a part of its time."""
 DESCRIBED = ("hardware/", "workload/", "mapping/")
 """Folders of descriptions."""
+LEFT_OUT = ".unfinished.json"
+"""Runs without a result that tables across runs name, in the folder of logs; `workflow/run.sh` makes it."""
 REPORT_PAGE = "report.html"
 """The report of Snakemake, in the folder of results: a unit that no rule makes."""
 WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
@@ -456,13 +458,21 @@ class Units:
         explained = [f"{SINGLE}/{run.name}/explain" for run in runs]
         workloads = sorted({run.workload for run in (*runs, *reported)})
         figures = _drawn([f"pareto/{workload}.svg" for workload in workloads])
+        folders = [self._path(name.rpartition("/")[0]) for name in results]
+        left_out = ("--unfinished", str(self.plan.logs / LEFT_OUT)) if self.unfinished else ()
+        written = {
+            "summary": ("--csv", self._path("summary.csv"), "--parquet", self._path("summary.parquet")),
+            "page": ("-o", self._path("index.html")),
+            "pareto": ("--csv", self._path("pareto.csv"), "--figures", self._path("pareto")),
+        }
         for name, step, needs, files in (
             ("summary", "summarize", results, STEPS["summarize"].writes),
             ("page", "page", [*results, *explained], STEPS["page"].writes),
             ("pareto", "pareto", results, ("pareto.csv", *figures)),
         ):
             code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
-            yield Unit(name, tuple(files), {**code, **said}, tuple(needs), step=step)
+            job = self._job(f"{name}.log", step, *folders, *left_out, *written[name])
+            yield Unit(name, tuple(files), {**code, **said}, tuple(needs), job=job, step=step)
 
 
 def _everything(system: SystemFiles) -> list[str]:
