@@ -39,8 +39,13 @@ def run(project: Project) -> subprocess.Popen[str]:
     command = ["bash", "workflow/run.sh", "config/config.yaml", "--cores", "1"]
     return subprocess.Popen(
         command, cwd=project.root, env=environment, text=True, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_heed_ctrl_c,
     )  # fmt: skip
+
+
+def _heed_ctrl_c() -> None:
+    """Also where the tests run in the background of a shell, which has its jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_two_checkouts_with_one_folder_of_results(project: Project) -> None:

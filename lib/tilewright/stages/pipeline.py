@@ -6,7 +6,7 @@ Whether stages fit is decided by what they take, give, collect and return.
 The default is what `tilewright map` runs unless a pipeline is given.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from tilewright import steps
 from tilewright.errors import InputError, KeyPath, Problem, Unused, nearest_name
 from tilewright.objectives import OBJECTIVES, REDUCTION_OF
-from tilewright.parameters import Parameters
 from tilewright.search.options import CoreSearchOptions, SearchEngine, SearchOptions
 from tilewright.stages.base import Control, Same, Stage, Types, Writer, run_stages, type_name
 from tilewright.stages.catalogue import CATALOGUES
@@ -24,6 +23,7 @@ from tilewright.stages.entries import Entry, Flow, hands_on, read_entries
 from tilewright.stages.items import LayerProblem, MappedWorkload, OrderBatch, SpatialCandidate, TemporalProblem
 from tilewright.stages.parameters import make_stage
 from tilewright.stages.places import moved, placed, problem_at
+from tilewright.stages.unused_beside import unused_beside
 from tilewright.unused import unused_option
 
 if TYPE_CHECKING:
@@ -269,21 +269,6 @@ class Pipeline:
     def exports(self) -> bool:
         """True if a stage writes files of its own."""
         return any(stage.exports for stage in self.stages)
-
-
-def unused_beside(stages: Sequence[Stage], options: Parameters, given: Iterable[str]) -> list[Unused]:
-    """What has no effect of the options of these names beside stages, which do not have them, or say them themselves.
-    Those at their defaults ask for nothing."""
-    every = [each for stage in stages for each in (stage, *stage.inner())]
-    defaults, made = type(options)().as_dict(), options.as_dict()
-    found = []
-    for name in given:
-        having = [getattr(stage, name) for stage in every if hasattr(stage, name)]
-        if made[name] == defaults[name] or made[name] in having:
-            continue
-        why = "the pipeline says it itself" if having else "no stage of the pipeline has it"
-        found.append(unused_option(name, f"has no effect: {why}", made[name]))
-    return found
 
 
 def check_pipeline(

@@ -206,10 +206,9 @@ def _is_ended(row: dict[str, Any]) -> bool:
 def _left_out(item: Item, row: dict[str, Any], is_of_this_code: bool) -> LeftOut | None:
     """A layer for which the next search may find another mapping, as its time has an end; None where it has none."""
     search = row.get("search", {})
-    gap = f", at a gap of {search['gap']:.3g}" if search.get("gap") else ""
     if _is_ended(row):
-        return LeftOut(item, f"a time budget ended its search{gap}")
+        return LeftOut(item, "a time budget ended its search")
     if is_of_this_code or search.get("proven", True):
         return None
     # Other code may not have said so.
-    return LeftOut(item, f"its search ended without a proof{gap}", is_sure=False)
+    return LeftOut(item, "its search ended without a proof", is_sure=False)

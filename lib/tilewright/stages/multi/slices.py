@@ -15,7 +15,7 @@ from tilewright.parameters import Parameters
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stages.base import Control, Stage, run_stages
 from tilewright.stages.parameters import make_stage
-from tilewright.stages.pipeline import unused_beside
+from tilewright.stages.unused_beside import unused_beside
 
 T = TypeVar("T")
 
