@@ -119,6 +119,8 @@ class _Reader:
     effects: dict[str, bool] = field(default_factory=dict)
     """Key at the top that some run has no use for -> whether another one has."""
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
+    systems: dict[str, bool | None] = field(default_factory=dict)
+    """Hardware file -> whether it is of several cores; many runs share a file."""
 
     def read(self, config: Any) -> Plan:
         if not self._is_configuration(config):
@@ -331,7 +333,9 @@ class _Reader:
     def _check_hardware(self, flow: str | None, path: tuple[str, ...], name: str) -> None:
         """A run of several cores needs the file of such an accelerator, a run of one core that of a core."""
         file = self.files["hardware"].get(name)
-        several = is_system(file) if file else None
+        if file and file not in self.systems:
+            self.systems[file] = is_system(file)
+        several = self.systems.get(file or "")
         if flow == SINGLE and several:
             self._note("is an accelerator of several cores, which flow: multi is for", path, value=repr(name))
         if flow == MULTI and several is False:
