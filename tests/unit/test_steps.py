@@ -35,7 +35,7 @@ def files(rule: str, section: str) -> set[str]:
     folder = STEPS[step_of(rule)].folder + "/"
     return {
         path.replace("{{", "{").replace("}}", "}").removeprefix(folder) for path in found if folder in f"./{path}"
-    } | {"cost/{core}.jsonl" for _ in re.findall(r"=made\(cost_tables\)", text[1] if text else "")}
+    } | {"cost/{core}.jsonl" for _ in re.findall(r"=made\(cost_tables,", text[1] if text else "")}
 
 
 def test_every_step_has_a_rule_a_verb_and_code() -> None:
