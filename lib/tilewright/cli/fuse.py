@@ -139,6 +139,7 @@ def _fused(
 ) -> "Fusion":
     """What is found, written if there is an `output`. Raises InputError with everything that is wrong."""
     from tilewright.fusion_search.answer import fused
+    from tilewright.fusion_search.space import parts_left_out
     from tilewright.stages.preflight.network import read_checked
 
     start_s = time.monotonic()
@@ -155,7 +156,7 @@ def _fused(
     if not (run or output):
         unused.append(unused_option("run", "has no effect without an output: nothing is written", False))
     if problem is not None:
-        problem = replace(problem, notices=(*problem.notices, *unused))
+        problem = replace(problem, notices=(*problem.notices, *unused, *parts_left_out(problem)))
         if strict:
             told.attempt(problem.check_complete)
             told.attempt(refuse_unused, problem.notices)
@@ -298,9 +299,11 @@ def _cut_line(cut: dict[str, Any]) -> str:
     if cut["without"] is None:
         return f"{where}: without it there is no schedule"
     cycles, energy = cut["saves_latency_cycles"], cut["saves_energy_pj"]
-    parts = [_worth(f"{abs(cycles):,} cycles", cycles), _worth(energy_text(abs(energy)), energy)]
+    if not cycles and not energy:
+        return f"{where}: no difference in latency or energy"
+    parts = [_worth("latency", f"{abs(cycles):,} cycles", cycles), _worth("energy", energy_text(abs(energy)), energy)]
     return f"{where}: {', '.join(parts)}"
 
 
-def _worth(amount: str, saved: float) -> str:
-    return f"{'saves' if saved > 0 else 'costs'} {amount}" if saved else "no difference"
+def _worth(figure: str, amount: str, saved: float) -> str:
+    return f"{'saves' if saved > 0 else 'costs'} {amount}" if saved else f"no difference in {figure}"

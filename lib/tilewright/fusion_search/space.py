@@ -243,6 +243,12 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
     return PlanSpace(layers, fixed, tuple(sorted(constants)), _ends(problem, nodes), several)
 
 
+def parts_left_out(problem: SystemProblem) -> list[str]:
+    """Parts over cores that entries for many layers ask for, and that some of these layers cannot be cut into."""
+    layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
+    return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
+
+
 def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
     layer = node.layer
     assert layer is not None

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 import tilewright
 import yaml
@@ -20,6 +21,7 @@ from tilewright.fusion_search.evaluate import Outcome
 
 from tests.unit.cli.multi_core import CORES, HARDWARE, given, write_network
 from tests.unit.fusion_search.cases import BLANK, SHORT, fused, options, random_case, system_problem
+from tests.unit.workload.onnx.dependency_checks import build_model
 
 WORDS = ["--nb-plans", "40", "--fusion-time-budget-s", "none", "--jobs", "1", "--lpf-limit", "4"]
 
@@ -171,6 +173,17 @@ def test_never_worse_than_layer_by_layer(seed: int, objective: str, tmp_path: Pa
     bounds = found.multi_core_problem.bounds
     assert bounds is not None
     assert found.latency_cycles >= bounds.latency_cycles
+
+
+def test_parts_that_a_layer_cannot_have_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An entry for all layers asks for parts in K; the maximum and the sum of a softmax over K have none."""
+    node = onnx.helper.make_node("Softmax", ["x"], ["y"], name="softmax", axis=-1)
+    onnx.save(build_model([node], {"x": (4, 8)}), tmp_path / "net.onnx")
+    entry = {"name": "default", "core_allocation": [0, 1], "inter_core_tiling": ["K, *"]}
+    (tmp_path / "mapping.yaml").write_text(yaml.safe_dump([entry]))
+    main(["fuse", *given(tmp_path / "net.onnx", tmp_path / "mapping.yaml"), *WORDS])
+    told = [line for line in capsys.readouterr().err.splitlines() if "is left out" in line]
+    assert [line.split(":")[:2] for line in told] == [["note", f" softmax/{part}"] for part in ("max", "sum")]
 
 
 def test_what_the_mapping_file_and_options_fix_stays(network: Path, tmp_path: Path) -> None:
