@@ -241,6 +241,7 @@ def fuse(
     hardware: _AcceleratorSource,
     mapping: _MappingSource | None = ...,
     *,
+    start: _FilePath | None = ...,
     output: _FilePath | None = ...,
     run: bool = ...,
     network_options: _NetworkOptions | None = ...,

@@ -52,6 +52,9 @@ BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
 """The mapping file that fixes nothing: any core that can run a layer may run it."""
 TOLERATED_S = 2.0
 """Seconds over the time budget that nothing is said of."""
+START_HELP = (
+    f"Folder or {FUSION} of an earlier search: its plan is tried first, as it is, so that nothing worse comes out."
+)
 _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 
 
@@ -59,6 +62,7 @@ _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 @click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", type=FILE, help="Mapping file or artifact: what it says is fixed. By default nothing is.")
+@click.option("--start", type=FILE, metavar="PATH", help=START_HELP)
 @click.option("-o", "--output", type=FILE, help=f"Folder for {FUSION}, {FIXED_MAPPING}, the schedule, ...")
 @click.option("--run/--no-run", default=True, show_default=True, help="Write the schedule too, not the plan alone.")
 @parameter_options(FusionOptions, "options")
@@ -69,6 +73,7 @@ def command(
     hardware: Path,
     workload: Path,
     mapping: Path | None,
+    start: Path | None,
     output: Path | None,
     run: bool,
     options: Given[FusionOptions],
@@ -86,7 +91,7 @@ def command(
 
     given = Descriptions(hardware, workload, BLANK if mapping is None else mapping, network_options)
     start_s = time.monotonic()
-    found = _fused(given, options, output, run, strict, echo_notices, show_progress=not as_json)
+    found = _fused(given, options, start, output, run, strict, echo_notices, show_progress=not as_json)
     over = _over_budget(found, time.monotonic() - start_s)
     if over:
         echo(over, err=True)
@@ -109,6 +114,7 @@ def fuse(
     mapping: "MappingSource | None" = None,
     *,
     options: Named[FusionOptions],
+    start: FilePath | None = None,
     output: FilePath | None = None,
     run: bool = True,
     network_options: NetworkOptions | None = None,
@@ -117,6 +123,7 @@ def fuse(
     """The best way that is found to fuse a network on several cores, by options given by name.
 
     What `mapping` says is fixed, and so is what options say of stacks and schedules; everything else is searched.
+    `start` is the folder or the file of an earlier answer: what is found is never worse than its plan here.
     `output` is the folder that the command writes, with the schedule unless `run` is false. Raises InputError with
     everything that is wrong with descriptions and options, and with `strict` for work that is not costed and for what
     has no effect; MappingError where no plan has a schedule.
@@ -125,12 +132,14 @@ def fuse(
 
     source: Any = list(BLANK) if mapping is None else mapping
     given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
-    return _fused(given, options, None if output is None else Path(output), run, strict, lambda notices: None)
+    earlier, folder = (None if path is None else Path(path) for path in (start, output))
+    return _fused(given, options, earlier, folder, run, strict, lambda notices: None)
 
 
 def _fused(
     given: "Descriptions",
     options: Given[FusionOptions],
+    start: Path | None,
     output: Path | None,
     run: bool,
     strict: bool,
@@ -138,8 +147,9 @@ def _fused(
     show_progress: bool = False,
 ) -> "Fusion":
     """What is found, written if there is an `output`. Raises InputError with everything that is wrong."""
-    from tilewright.fusion_search.answer import fused
+    from tilewright.fusion_search.answer import fused, fusion_space
     from tilewright.fusion_search.space import parts_left_out
+    from tilewright.fusion_search.start import read_start, start_task
     from tilewright.stages.preflight.network import read_checked
 
     start_s = time.monotonic()
@@ -160,15 +170,18 @@ def _fused(
         if strict:
             told.attempt(problem.check_complete)
             told.attempt(refuse_unused, problem.notices)
+    earlier = None if start is None else told.attempt(read_start, start, SCHEMA)
     told.finish()
     assert chosen is not None
     assert problem is not None
+    accelerator, space = problem.accelerator, fusion_space(problem, chosen, stacks or None)
+    task = None if earlier is None else start_task(earlier, str(start), space, accelerator)
     tell(to_tell(problem.notices, strict))
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     with holding(output) if output else contextlib.nullcontext():
         with _progress(problem, chosen, show_progress) as progress:
-            found = fused(problem, chosen, stacks or None, progress, start_s=start_s)
+            found = fused(problem, chosen, stacks or None, progress, start_s=start_s, start=task)
         if output:
             _write(output, given, found, run)
     return found
@@ -234,7 +247,10 @@ def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> N
     write_atomically(folder / FUSION_PLANS, csv_text(tried))
     write_atomically(folder / FUSION_PAGE, fusion_page(found.document, tried))
     stated = {name: encode(value) for name, value in found.options.as_dict().items() if name != "jobs"}
-    write_document(folder / FUSION, SCHEMA, found.document, provenance("fuse", input_digests(found.problem), stated))
+    digests = input_digests(found.problem)
+    if found.start_digest:
+        digests["start"] = found.start_digest
+    write_document(folder / FUSION, SCHEMA, found.document, provenance("fuse", digests, stated))
 
 
 def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusion") -> None:
@@ -279,6 +295,8 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
             f" {lbl['latency_cycles'] / document['latency_cycles']:.2f} times the latency,"
             f" {lbl['energy_pj'] / document['energy_pj']:.2f} times the energy"
         )
+    if "start" in document:
+        lines.append(_start_line(document["start"]))
     lines += [_stack_line(stack) for stack in document["stacks"] if in_full or stack["layers"] > 1]
     lines += reload_lines(document["reloads"], len(document["reloads"]) if in_full else _MOST_RELOADS_SHOWN)
     shown = document["cuts"] if in_full else document["cuts"][:_MOST_CUTS_SHOWN]
@@ -286,6 +304,12 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
     if in_full:
         lines += [f"tilewright {verb} ... {options}" for verb, options in document["reproduce"].items()]
     return ended_lines(lines)
+
+
+def _start_line(start: dict[str, Any]) -> str:
+    if "reason" in start:
+        return f"the start has no schedule here: {start['reason']}"
+    return f"the start as it is: {start['latency_cycles']:,} cycles, {energy_text(start['energy_pj'])}"
 
 
 def _stack_line(stack: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.space import Genome
 from tilewright.artifacts.codec import encode
+from tilewright.artifacts.digests import content_digest
 from tilewright.configuration.arguments import arguments_of
 from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.fusion.tiling_options import TilingOptions
@@ -61,6 +62,8 @@ class Fusion:
     space: PlanSpace
     found: FusionResult
     cuts: tuple[CutWorth, ...]
+    start_digest: str = ""
+    """Of what was given as a start; '' where nothing was."""
 
     @property
     def best(self) -> Outcome:
@@ -153,6 +156,7 @@ class Fusion:
             "gap_energy": _gap(bounds.energy_pj, self.energy_pj),
             "gap_edp": _gap(bounds.latency_cycles * bounds.energy_pj, self.latency_cycles * self.energy_pj),
             "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
+            **self._start(),
             "search": {
                 **{name: getattr(self.options, name) for name in ("seed", "nb_plans", "fusion_time_budget_s")},
                 "plans": len(self.found.tried),
@@ -198,6 +202,13 @@ class Fusion:
             "lower_bound": None if bounds is None else {"latency_cycles": bounds.latency_cycles},
         }
 
+    def _start(self) -> dict[str, Any]:
+        """What the plan that was given as a start gives here; nothing where there was none."""
+        start = self.found.start
+        if start is None:
+            return {}
+        return {"start": {"reason": start.reason} if start.figures is None else _figures(start.figures)}
+
     def _rates(self) -> dict[str, Any]:
         accelerator, (macs, _) = self.problem.accelerator, work_of(self.problem.workload.nodes)
         area_mm2, costs = system_area(accelerator).mm2, self.multi_core_problem.inputs.costs
@@ -239,6 +250,21 @@ class Fusion:
         return {node_id for stack in self.plan.stacks if len(stack) > 1 for node_id in stack}
 
 
+def fusion_space(
+    problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
+) -> PlanSpace:
+    """What is searched, with what the options and the run fix."""
+    prefetch = options.operands_to_prefetch
+    fixed = Fixed(
+        stacks,
+        options.scheduler_candidate_selection,
+        None if prefetch is None else tuple(prefetch),
+        options.prefetch_results,
+        options.layers_by_off_chip,
+    )
+    return plan_space(problem, fixed)
+
+
 def fused(
     problem: SystemProblem,
     options: FusionOptions,
@@ -246,29 +272,23 @@ def fused(
     progress: Progress | None = None,
     clock: Callable[[], float] = time.monotonic,
     start_s: float | None = None,
+    start: Task | None = None,
 ) -> Fusion:
-    """The best plan that is found for a network on a system, with `stacks` where the run fixes them.
+    """The best plan that is found for a network on a system, with `stacks` where the run fixes them, and no worse than
+    what a plan that was found before, the `start`, gives here.
 
     The time budget is by `clock`, in seconds from `start_s`, which is when the call began. It ends no search that has
     no plan with a schedule yet.
     Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before one has.
     """
     search_options = options.part(CnSearchOptions)
-    prefetch = options.operands_to_prefetch
     by_off_chip = options.layers_by_off_chip
     if by_off_chip:  # told before the search, and not as the reason why no plan has a schedule
         ScheduleSettings(layers_by_off_chip=by_off_chip).options(problem.workload, problem.mapping, ())
-    fixed = Fixed(
-        stacks,
-        options.scheduler_candidate_selection,
-        None if prefetch is None else tuple(prefetch),
-        options.prefetch_results,
-        by_off_chip,
-    )
     settings = ScheduleSettings(
         share_divisor=options.share_divisor, stack_order=options.stack_order, cn_runtime=options.cn_runtime
     )
-    space = plan_space(problem, fixed)
+    space = fusion_space(problem, options, stacks)
     work = PlanWork(problem, search_options, settings, options.objective, clock)
 
     def finishing_s(found: FusionResult) -> float:
@@ -278,12 +298,13 @@ def fused(
 
     begin = clock() if start_s is None else start_s
     show = progress or (lambda done, planned, best, elapsed: None)
-    search = FusionSearch(work, space, options, show, clock, begin, finishing_s)
+    search = FusionSearch(work, space, options, show, clock, begin, start, finishing_s)
     found, budget = search.run(), options.fusion_time_budget_s
     until = math.inf if budget is None else begin + budget - (search.reserve_s or 0.0)
     without = stacks is not None or found.stopped_by == INTERRUPTED
     cuts = () if without else _cuts(work, space, found.best, lambda: clock() < until)
-    return Fusion(problem, options, settings, space, found, cuts)
+    digest = "" if start is None else content_digest(encode((start.plan, start.cores)))
+    return Fusion(problem, options, settings, space, found, cuts, digest)
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: Outcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:

@@ -1,6 +1,7 @@
 """What a plan costs, by the functions and the scheduler of a run. What plans have in common is done once, above all
 the mappings of computation nodes, which are remembered by class of equal cost over all plans."""
 
+import itertools
 import random
 import time
 import zlib
@@ -58,6 +59,8 @@ class Task:
     """Whether to begin with all warm starts."""
     by_engine: bool = False
     """Whether the search over allocations of a run looks for cores besides."""
+    as_given: bool = False
+    """Whether the cores are looked at as they are, and no others."""
     seed: int = 0
     time_left_s: float | None = None
     """Seconds that a search with a time budget has left: once they are over, no further allocation is looked at."""
@@ -142,7 +145,12 @@ class PlanEvaluator:
         judge = SchedulingJudge(problem)
         recut = recut_parts(problem.space, task.cores)
         search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip, recut)
-        for start in starts(problem.space, task.cores, task.thorough):
+        begins = starts(problem.space, task.cores, task.thorough)
+        if task.as_given:
+            begins = itertools.islice(begins, 1)
+        for start in begins:
+            if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
+                return Outcome(task.plan, None, reason="a layer cannot run on the cores that it has there")
             search.look_at(start)
         end = None if task.time_left_s is None else start_s + task.time_left_s
         search.improve(task.tries, end, detour_steps(problem.assembled.problem) if task.detours else None)

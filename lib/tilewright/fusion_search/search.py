@@ -44,7 +44,7 @@ COMPOSED = 3
 COMPOSED_TRIES = 120
 """Allocations that are looked at for each of them: what is found for one is handed on to the plans that follow."""
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
-LAYER_BY_LAYER, UNIFORM, COMPOSITION = "layer by layer", "uniform", "composition"
+START, LAYER_BY_LAYER, UNIFORM, COMPOSITION = "start", "layer by layer", "uniform", "composition"
 """Where plans come from, besides steps of `PlanMoves`."""
 
 
@@ -77,6 +77,8 @@ class FusionResult:
     evaluations: int
     """Schedules that were made in all."""
     stopped_by: str
+    start: Outcome | None = None
+    """Of the plan that was given as a start, as it is; None where there was none."""
 
 
 Progress = Callable[[int, int, Outcome | None, float], None]
@@ -94,6 +96,8 @@ class FusionSearch:
     clock: Callable[[], float] = time.monotonic
     start_s: float | None = None
     """When the call began, by `clock`: the time budget counts from there; None: when the search does."""
+    given: Task | None = None
+    """A plan that was found before: it is looked at first of all."""
     finishing_s: Callable[[FusionResult], float] = lambda found: 0.0
     """Seconds that bounds, check and files of a plan take, tried on the first plan that has a schedule."""
     reserve_s: float | None = None
@@ -104,6 +108,7 @@ class FusionSearch:
     evaluations: int = 0
     segments: int = 0
     stopped_by: str = ""
+    started: Outcome | None = None
 
     def run(self) -> FusionResult:
         """The best plan. Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before."""
@@ -126,9 +131,11 @@ class FusionSearch:
 
     def _found(self, best: Outcome) -> FusionResult:
         tried, stopped_by = tuple(self.tried), self.stopped_by or COUNT
-        return FusionResult(best, self.lbl, tried, self.segments, self.evaluations, stopped_by)
+        return FusionResult(best, self.lbl, tried, self.segments, self.evaluations, stopped_by, self.started)
 
     def _search(self) -> None:
+        if self.given is not None:
+            (self.started,) = self._look_at([self.given], START)
         self._look_at(self._layer_by_layer(), LAYER_BY_LAYER)
         rules = self._uniform()
         if self.space.fixed.stacks is None:
