@@ -43,17 +43,37 @@ class SystemLimits:
 
     def cheapest_fetch_pj(self, system: CoreSystem, bits: Integers) -> float:
         """Least energy of fetching pieces from the off-chip memory, each once."""
-        off = system.off_chip_memory
-        links = float(np.min(_compute(system, self.read_link_pj), initial=math.inf))
-        words = -(-bits // system.memory_read_bits[off]) * system.memory_read_energy_pj[off]
-        return float(np.sum(bits * links + words + _cheapest(bits, system, writing=True))) if len(bits) else 0.0
+        return float(np.sum(self.fetch_pj(system, bits)))
 
     def cheapest_write_pj(self, system: CoreSystem, bits: Integers) -> float:
         """Least energy of writing pieces to the off-chip memory, each once."""
+        return float(np.sum(self.write_pj(system, bits)))
+
+    def fetch_pj(self, system: CoreSystem, bits: Integers) -> Floats:
+        """[piece] the least energy of fetching it from the off-chip memory."""
         off = system.off_chip_memory
-        links = float(np.min(_compute(system, self.write_link_pj), initial=math.inf))
+        words = -(-bits // system.memory_read_bits[off]) * system.memory_read_energy_pj[off]
+        found: Floats = (
+            self._over_links(system, self.read_link_pj, bits) + words + _cheapest(bits, system, writing=True)
+        )
+        return found
+
+    def write_pj(self, system: CoreSystem, bits: Integers) -> Floats:
+        """[piece] the least energy of writing it to the off-chip memory."""
+        off = system.off_chip_memory
         words = -(-bits // system.memory_write_bits[off]) * system.memory_write_energy_pj[off]
-        return float(np.sum(bits * links + words + _cheapest(bits, system, writing=False))) if len(bits) else 0.0
+        found: Floats = (
+            self._over_links(system, self.write_link_pj, bits) + words + _cheapest(bits, system, writing=False)
+        )
+        return found
+
+    def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
+        """[piece] the least energy over links; where there are no pieces links may have no way."""
+        least = float(np.min(_compute(system, link_pj), initial=math.inf))
+        found: Floats = np.zeros(len(bits))
+        if len(bits):
+            found += bits * least
+        return found
 
 
 def _compute(system: CoreSystem, values: Floats) -> Floats:

@@ -9,10 +9,10 @@ from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, 
 from tilewright.scheduling.bounds.ordered_phases import ordered_phases_latency_cycles
 from tilewright.scheduling.bounds.paths import paths_through, split_latency_cycles
 from tilewright.scheduling.bounds.phases import phases_latency_cycles
+from tilewright.scheduling.bounds.streamed_or_moved import cn_energy_pj, off_chip_traffic, streamed_or_moved
 from tilewright.scheduling.bounds.work import (
     core_work,
     fetched_pieces,
-    off_chip_traffic,
     possible_moves,
     traffic_loads,
     written_pieces,
@@ -69,15 +69,17 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     fetched, written = fetched_pieces(problem, classes), written_pieces(problem, classes)
     bits = problem.graph.piece_bits
     traffic = traffic_loads(problem, classes, limits, int(bits[fetched].sum()), int(bits[written].sum()))
+    either = streamed_or_moved(problem, classes, fetched)
     return LowerBounds(
         critical_path_cycles=paths.latency_cycles,
         core_work_cycles=core_work(classes, traffic, ends),
-        off_chip_traffic_cycles=off_chip_traffic(classes, traffic),
+        off_chip_traffic_cycles=off_chip_traffic(problem, classes, limits, traffic, either),
         link_traffic_cycles=moves.compulsory(np.ones(len(moves.piece), np.bool_)).latency_cycles(),
         before_and_after_cycles=split_latency_cycles(problem, classes, limits, paths, with_streamed),
         phases_cycles=phases_latency_cycles(problem, classes, paths, with_streamed),
         ordered_phases_cycles=ordered_phases_latency_cycles(problem, classes, paths, with_streamed),
         energy_pj=_energy(problem, classes, limits, bits[fetched], bits[written])
+        + either.energy_pj(problem, classes, limits) * (1 - SLACK)
         + moves.core_to_core_energy_pj() * (1 - SLACK),
     )
 
@@ -91,16 +93,7 @@ def _energy(
     """
     if len(classes.count) == 0:
         return 0.0
-    costs, system = problem.costs, problem.system
-    off = system.off_chip_memory
-    bits = costs.stream_bits[classes.row]
-    words = -(
-        -bits // np.where(np.arange(bits.shape[2]) == 0, system.memory_write_bits[off], system.memory_read_bits[off])
-    )
-    energy = costs.on_core_energy_pj[classes.row].copy()
-    energy += bits[:, :, 0] * limits.write_link_pj + bits[:, :, 1:].sum(axis=2) * limits.read_link_pj
-    energy += words[:, :, 0] * system.memory_write_energy_pj[off]
-    energy += words[:, :, 1:].sum(axis=2) * system.memory_read_energy_pj[off]
+    system, energy = problem.system, cn_energy_pj(problem, classes, limits)
     total = float(classes.count @ np.where(classes.allowed, energy, np.inf).min(axis=1))
     total += limits.cheapest_fetch_pj(system, fetched_bits)
     total += limits.cheapest_write_pj(system, written_bits)

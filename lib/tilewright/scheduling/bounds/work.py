@@ -87,17 +87,6 @@ def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
     return written
 
 
-def off_chip_traffic(classes: CnClasses, traffic: Sequence[TrafficLoad]) -> int:
-    """Cycles that compulsory traffic with the off-chip memory takes; of each CN the least that it may stream."""
-    if len(classes.count) == 0:
-        return 0
-    cycles = [
-        fixed + float(classes.count @ np.where(classes.allowed, streams, np.inf).min(axis=1))
-        for streams, fixed in traffic
-    ]
-    return math.ceil(max(cycles) * (1 - SLACK))
-
-
 _ROUNDS = 300
 Way = tuple[tuple[int, ...], ...]
 """Links that a piece passes, each once: directly, or as it is written off-chip and, at any later time, fetched."""

@@ -141,6 +141,29 @@ class _Exact:
         needs = ((cn, *need) for cn, found in enumerate(self.needs) for need in found)
         return sorted({p for cn, p, o in needs if self.producer[p] < 0 and self.never_streams(cn, o)})
 
+    @cached_property
+    def either(self) -> dict[int, list[tuple[int, int]]]:
+        """CN -> (piece, operand) of what it may stream, and what must move where it does not: constants each for the
+        first reader that may fetch them, and results."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        seen = set(self.fetched)
+        for cn, needs in enumerate(self.needs):
+            for piece, operand in sorted(needs):
+                may_fetch = any(self.streamed(cn, core)[operand] == 0 for core in self.cores_of[cn])
+                if self.producer[piece] < 0 and piece not in seen and may_fetch:
+                    seen.add(piece)
+                    found.setdefault(cn, []).append((piece, operand))
+        always = set(self.results)
+        for piece, is_one in enumerate(self.graph.piece_is_output.tolist()):
+            if is_one and piece not in always:
+                found.setdefault(self.producer[piece], []).append((piece, OUTPUT_OPERAND))
+        return found
+
+    def _moved(self, cn: int, core: int) -> list[tuple[int, int]]:
+        """(piece, operand) of that which must move if a CN is on a core."""
+        streams = self.streamed(cn, core)
+        return [(piece, operand) for piece, operand in self.either.get(cn, ()) if streams[operand] == 0]
+
     def work(self, on_cores: Mapping[int, int], on_traffic: Sequence[int]) -> Fraction:
         """The bound by weights on cores and on what is read, written, and both."""
         total = sum(on_cores.values()) + sum(on_traffic)
@@ -158,6 +181,9 @@ class _Exact:
     def _priced(self, cn: int, core: int, weight: int, on_traffic: Sequence[int]) -> Fraction:
         out, *inward = self.streamed(cn, core)
         amounts = (sum(inward), out, out + sum(inward))
+        moved = [(self.bits[piece], operand == OUTPUT_OPERAND) for piece, operand in self._moved(cn, core)]
+        written, fetched = (sum(bits for bits, out in moved if out is way) for way in (True, False))
+        amounts = (amounts[0] + fetched, amounts[1] + written, amounts[2] + fetched + written)
         streams = Fraction(sum(w * self._over(a, r) for w, a, r in zip(on_traffic, amounts, self.rates, strict=True)))
         return weight * self.runtime(cn, core) + streams
 
@@ -257,16 +283,18 @@ class _Exact:
         for cn, cores in enumerate(self.cores_of):
             found += min(self._cn_pj(cn, core, off) for core in cores)
         for pieces, reading in ((self.fetched, True), (self.results, False)):
-            cores = [core for core in range(self.system.core_count) if core != self.off]
-            links = min(
-                (self._link_pj(*((self.off, c) if reading else (c, self.off))) for c in cores), default=Fraction(0)
-            )
-            memories = [memory for memory in range(len(self.system.memory_capacity_bits)) if memory != off]
-            for piece in pieces:
-                bits = self.bits[piece]
-                found += bits * links + self._word_pj(bits, off, reading)
-                found += min(self._word_pj(bits, memory, not reading) for memory in memories)
+            found += sum((self._off_chip_pj(self.bits[piece], reading) for piece in pieces), Fraction(0))
         return found + self._between_pj()
+
+    def _off_chip_pj(self, bits: int, reading: bool) -> Fraction:
+        """Of a piece that is fetched or written, by the cheapest links and the cheapest memory on chip."""
+        off = self.system.off_chip_memory
+        cores = [core for core in range(self.system.core_count) if core != self.off]
+        ends = ((self.off, core) if reading else (core, self.off) for core in cores)
+        links = min((self._link_pj(*pair) for pair in ends), default=Fraction(0))
+        memories = [memory for memory in range(len(self.system.memory_capacity_bits)) if memory != off]
+        on_chip = min(self._word_pj(bits, memory, not reading) for memory in memories)
+        return bits * links + self._word_pj(bits, off, reading) + on_chip
 
     def _between_pj(self) -> Fraction:
         """Of what moves between cores the cheapest way: links, and parts of words at all ends."""
@@ -293,6 +321,8 @@ class _Exact:
         for operand, bits in enumerate(self.streamed(cn, core)):
             ends = (core, self.off) if operand == OUTPUT_OPERAND else (self.off, core)
             found += bits * self._link_pj(*ends) + self._word_pj(bits, off, operand != OUTPUT_OPERAND)
+        for piece, operand in self._moved(cn, core):
+            found += self._off_chip_pj(self.bits[piece], operand != OUTPUT_OPERAND)
         return found
 
     def _link_pj(self, source: int, target: int) -> Fraction:
