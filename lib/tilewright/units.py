@@ -169,6 +169,16 @@ def energy_text(energy_pj: float, digits: int = 6) -> str:
     return f"{energy_pj / PICOJOULES_A_MICROJOULE:.{digits}g} µJ"
 
 
+def size_text(bits: int) -> str:
+    """A capacity in the largest binary unit in which it is at least 1, three digits."""
+    if bits % 8 or bits < 8:
+        return f"{bits} b" if bits < 8 * 1024 else f"{bits / 8192:.3g} KiB"
+    for unit, size in (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13)):
+        if bits >= size:
+            return f"{bits / size:.3g} {unit}"
+    return f"{bits // 8} B"
+
+
 def count_text(count: int, digits: int = 4) -> str:
     """A whole number in so many digits, also one too large for a floating-point number: 9.333e+12, 1.25e+400."""
     from decimal import Decimal

@@ -33,8 +33,8 @@ def advice_text(advices: Advices) -> str:
             )
     if advices.search_gain:
         parts.append(
-            f"note: mappings that these searches found change {goal} by {_change(advices.search_gain)} on the hardware"
-            " as it is: that is of the search, and no change is credited with it\n"
+            f"note: {_found(advices)} that these searches found change {goal} by {_change(advices.search_gain)} on the"
+            " hardware as it is: that is of the search, and no change is credited with it\n"
         )
     notes = (*_assumed([*helpful[:MOST_ROWS], *spare]), *advices.notes)
     return "".join([*parts, ended_lines(notes, "note: ")])
@@ -62,7 +62,7 @@ def _gains(title: str, advices: Advices, rows: Rows) -> str:
     has_search = advices.searched or any(one.search for _, one in rows)
     columns = (f"{advices.objective}, {advices.same_words}", *(("new\nsearch",) if has_search else ()))
     has_held = any(one.held for _, one in rows)
-    columns += ("its mappings\nwithout it",) if has_held else ()
+    columns += (f"its {_found(advices)}\nwithout it",) if has_held else ()
     table = text_table(title, ("no.", "key", "from -> to", "line"), columns)
     for number, one in rows:
         outcomes = (one.same, *((one.search,) if has_search else ()))
@@ -70,6 +70,11 @@ def _gains(title: str, advices: Advices, rows: Rows) -> str:
         told = (NOTHING if outcome is None else _change(advices.gain(outcome)) for outcome in outcomes)
         table.add_row(*_names(number, one), *told)
     return render(table)
+
+
+def _found(advices: Advices) -> str:
+    """What a search finds."""
+    return {"mappings": "mappings", "allocation": "allocations"}[advices.same_words.split()[-1]]
 
 
 def _losses(title: str, advices: Advices, rows: Rows) -> str:

@@ -6,6 +6,7 @@ core that is another one, or is to run others of them.
 """
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -35,7 +36,8 @@ from tilewright.mapping.source import MappingSource, parse_mapping
 from tilewright.report.multi.cost_ranges import schedule_cost_parts
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.energy_terms import term_parts
-from tilewright.scheduling.result import ScheduleArtifact
+from tilewright.scheduling.result import Schedule, ScheduleArtifact
+from tilewright.scheduling.simulate import Scheduler
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.base import Control, Rest
 from tilewright.stages.descriptions import Descriptions
@@ -45,6 +47,7 @@ from tilewright.stages.multi.costs import IntraCoreMapping
 from tilewright.stages.multi.items import MODEL, CnProblem, CostedCnProblem, SystemProblem, system_problem
 from tilewright.stages.multi.pipeline import multi_pipeline
 from tilewright.stages.multi.result import MultiCoreResult
+from tilewright.stages.multi.run import multi_core_problem
 from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
 from tilewright.stages.preflight.needs import prefetch_problems
 from tilewright.stages.preflight.network import checked_cn_graph
@@ -85,22 +88,48 @@ class SystemEvaluator:
 
     def cost(self, hardware: dict[str, Any], accelerator: MultiCoreAccelerator) -> DesignCost:
         """The costs on one design, which has been read from `hardware`."""
+        return self.found(accelerator)[0]
+
+    def found(self, accelerator: MultiCoreAccelerator) -> tuple[DesignCost, MultiCoreResult | None]:
+        """The costs on one design, and the result that has them; None where there is none."""
         try:
-            problem = self._problem(accelerator)
-            self.sharing.asked[GRAPHS] += 1
-            graph, _ = checked_cn_graph(problem, self._cut, build=lambda _, tiling: self._graph(tiling))
+            problem, graph = self._cut_for(accelerator)
         except InputError as error:
-            return DesignCost(INVALID, reason_of(error))
+            return DesignCost(INVALID, reason_of(error)), None
         try:
-            costs = {name: self._rows(problem, graph, name) for name in accelerator.distinct_cores}
-            (result,) = self._allocate.run(CostedCnProblem(problem, graph, costs), Rest((), self._control))
+            (result,) = self._allocate.run(self._costed(problem, graph), Rest((), self._control))
             if result.allocation.stopped_by == INTERRUPTED:
                 raise KeyboardInterrupt  # the best that was found until then is no cost of the design
-            return _design_cost(result)
+            return _design_cost(result), result
         except InputError as error:
-            return DesignCost(INFEASIBLE, reason_of(error))
+            return DesignCost(INFEASIBLE, reason_of(error)), None
         except MappingError as error:
-            return DesignCost(INFEASIBLE, reason_of_misfit(error))
+            return DesignCost(INFEASIBLE, reason_of_misfit(error)), None
+
+    def held(self, accelerator: MultiCoreAccelerator, other: MultiCoreResult) -> Schedule | None:
+        """The schedule of an allocation that was found for another design on this one; None where it has none, or the
+        network is cut in another way."""
+        try:
+            problem, graph = self._cut_for(accelerator)
+            if graph is not other.problem.inputs.graph:
+                return None
+            made = multi_core_problem(self._costed(problem, graph), other.problem.settings)
+            scheduler = Scheduler(made.assembled.problem, replace(made.options, record=False))
+            return scheduler(other.artifact.schedule.allocation)
+        except (InputError, MappingError):
+            return None
+
+    def _cut_for(self, accelerator: MultiCoreAccelerator) -> tuple[SystemProblem, CnGraph]:
+        """The network on a design, and its computation nodes. Raises InputError."""
+        problem = self._problem(accelerator)
+        self.sharing.asked[GRAPHS] += 1
+        graph, _ = checked_cn_graph(problem, self._cut, build=lambda _, tiling: self._graph(tiling))
+        return problem, graph
+
+    def _costed(self, problem: SystemProblem, graph: CnGraph) -> CostedCnProblem:
+        """The same with the cost tables of all cores."""
+        names = problem.accelerator.distinct_cores
+        return CostedCnProblem(problem, graph, {name: self._rows(problem, graph, name) for name in names})
 
     def _problem(self, accelerator: MultiCoreAccelerator) -> SystemProblem:
         """The network on a design. Raises InputError."""

@@ -1,5 +1,6 @@
 """What would help a run on several cores: each change of one number of its accelerator, or of one of its cores, with
-its exact gain at the same tiles and the same allocation, and after a whole new search (docs/explain.md).
+its exact gain at the same tiles and the same allocation, and after a whole new search (docs/explain.md). What the
+allocation of that search costs on the accelerator as it is tells what the search brings from what the change does.
 
 At the same allocation the cost tables of what has changed are searched anew, and the schedule is played with them: what
 `tilewright cost` and `tilewright schedule` say of the changed files, with the `mapping.yaml` that holds the allocation.
@@ -17,7 +18,6 @@ from tilewright.exploration.changes import Change
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate_system import SystemEvaluator
 from tilewright.exploration.held_mappings import Outcome
-from tilewright.exploration.results import OK
 from tilewright.exploration.space import SystemOptions
 from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.source import parse_accelerator
@@ -79,7 +79,7 @@ def system_advices_of(
         for one in work([None, *changes]):
             outcomes.append(one)
             advance(1)
-    same, anew = outcomes[0]
+    same, anew, _ = outcomes[0]
     if same[:2] != run.now[:2]:
         message = f"what it was made of does not give it again: {same.latency_cycles} cycles, {same.energy_pj} pJ"
         raise InputError([Problem(message, run.name, allowed=f"{run.now.latency_cycles}, {run.now.energy_pj}")])
@@ -89,7 +89,9 @@ def system_advices_of(
             "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
         )
     found = [Advice(change, *outcome) for change, outcome in zip(changes, outcomes[1:], strict=True)]
-    values = [(one, one.value(run.objective)) for one in (anew, run.now) if one is not None]
+    values = [
+        (one, one.value(run.objective)) for one in (run.now, anew, *(one.held for one in found)) if one is not None
+    ]
     known, _ = min(((one, value) for one, value in values if value is not None), key=lambda pair: pair[1])
     better = None if known[:2] == run.now[:2] else known
     made = Advices.of(run.objective, run.now, found, searches, notes, SAME, better)
@@ -113,28 +115,36 @@ def _on_hardware(run: ExplainedSystemRun, hardware: dict[str, Any]) -> Outcome:
     return _at_same_allocation(run, accelerator)
 
 
-def _worker(run: ExplainedSystemRun, searches: bool) -> Callable[[Change | None], tuple[Outcome, Outcome | None]]:
-    """What evaluates changes in one process."""
+def _worker(
+    run: ExplainedSystemRun, searches: bool
+) -> Callable[[Change | None], tuple[Outcome, Outcome | None, Outcome | None]]:
+    """What evaluates changes in one process: at the same allocation, after a new search, and the allocation of that
+    search on the accelerator as it is."""
     given = run.costed.descriptions
     evaluator = None
     if searches and run.options is not None:
         evaluator = SystemEvaluator(given.workload, given.mapping, run.options)
 
-    def evaluate(change: Change | None) -> tuple[Outcome, Outcome | None]:
+    def evaluate(change: Change | None) -> tuple[Outcome, Outcome | None, Outcome | None]:
         hardware = run.hardware if change is None else with_values(run.hardware, change.system_settings)
         try:
             accelerator = parse_accelerator(hardware)
             assert isinstance(accelerator, MultiCoreAccelerator)
         except InputError as error:
             outcome = Outcome(reason=reason_of(error))
-            return outcome, outcome if evaluator else None
+            return outcome, outcome if evaluator else None, None
         same = _at_same_allocation(run, accelerator)
         if evaluator is None:
-            return same, None
-        found = evaluator.cost(hardware, accelerator)
-        is_found = found.status == OK
-        anew = Outcome(found.energy_pj, found.latency_cycles) if is_found else Outcome(reason=found.reason)
-        return same, anew
+            return same, None, None
+        cost, result = evaluator.found(accelerator)
+        if result is None:
+            return same, Outcome(reason=cost.reason), None
+        held = None if change is None else evaluator.held(given.accelerator, result)
+        return (
+            same,
+            Outcome(cost.energy_pj, cost.latency_cycles),
+            None if held is None else Outcome(held.energy_pj, held.latency_cycles),
+        )
 
     return evaluate
 

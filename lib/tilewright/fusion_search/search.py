@@ -314,7 +314,8 @@ class FusionSearch:
         is_best = self._is_better(outcome, self.best)
         if is_best:
             self.best = outcome
-        if origin == LAYER_BY_LAYER and self._is_better(outcome, self.lbl):
+        is_alone = self.space.fixed.stacks is None and all(len(stack) == 1 for stack in outcome.plan.stacks)
+        if is_alone and self._is_better(outcome, self.lbl):
             self.lbl = outcome
         if outcome.reason:
             self._reasons[outcome.reason] = None

@@ -295,16 +295,6 @@ def three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def size_text(bits: int) -> str:
-    """A capacity in the largest binary unit in which it is at least 1, three digits."""
-    if bits % 8 or bits < 8:
-        return f"{bits} b" if bits < 8 * 1024 else f"{bits / 8192:.3g} KiB"
-    for unit, size in (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13)):
-        if bits >= size:
-            return f"{bits / size:.3g} {unit}"
-    return f"{bits // 8} B"
-
-
 def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, Path]:
     """Write `path_stem`.svg and .png, without dates and version numbers; returns both paths."""
     path_stem.parent.mkdir(parents=True, exist_ok=True)

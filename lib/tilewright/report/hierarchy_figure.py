@@ -22,8 +22,8 @@ from tilewright.report.figure_layout import (
     lighter,
     memory_operand_colour,
     save_figure,
-    size_text,
 )
+from tilewright.units import size_text
 
 LANE_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES, ARROW_INCHES = 2.75, 0.22, 0.25, 0.75, 0.42
 LINE_INCHES, PAD_INCHES, CHIP_INCHES = 0.145, 0.1, 0.2

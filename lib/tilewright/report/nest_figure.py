@@ -25,11 +25,10 @@ from tilewright.report.figure_layout import (
     make_harmless,
     operand_colour,
     save_figure,
-    size_text,
 )
 from tilewright.report.records import Summary, layers_in_order, used_unrolling
 from tilewright.report.words import short_layer_name
-from tilewright.units import energy_text
+from tilewright.units import energy_text, size_text
 
 ROW_INCHES, EMPTY_INCHES, BAND_INCHES = 0.46, 0.46, 0.2
 """Heights of a temporal loop, of a memory that keeps no loop, and of a band of spatial loops."""

@@ -156,6 +156,7 @@ class _Description:
     causes: tuple[tuple[str, CauseEnergy], ...]
     terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
+    operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,6 +170,9 @@ class ScheduleArtifact:
     """[piece] place in `names.tensor_names`"""
     schedule_model: str = "causal"
     provenance: Any = None
+    operands_to_prefetch: tuple[int, ...] = ()
+    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were fetched ahead; files of before do not
+    say them."""
 
     def __repr__(self) -> str:
         names, found = self.names, self.schedule
@@ -222,11 +226,16 @@ class ScheduleArtifact:
 
 
 def schedule_artifact(
-    assembled: AssembledProblem, schedule: Schedule, schedule_model: str = "causal", provenance: Any = None
+    assembled: AssembledProblem,
+    schedule: Schedule,
+    schedule_model: str = "causal",
+    provenance: Any = None,
+    operands_to_prefetch: tuple[int, ...] = (),
 ) -> ScheduleArtifact:
     """What is stored of a schedule of a problem that was assembled."""
     tensor = assembled.pieces.tensor.astype(np.int64)
-    return ScheduleArtifact(assembled.problem, schedule, assembled.names, tensor, schedule_model, provenance)
+    stated = (schedule_model, provenance, operands_to_prefetch)
+    return ScheduleArtifact(assembled.problem, schedule, assembled.names, tensor, *stated)
 
 
 def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
@@ -245,6 +254,7 @@ def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
         causes=tuple((name, energy) for name, energy in terms.items() if isinstance(energy, CauseEnergy)),
         terms_pj=further_terms(terms),
         leakage_pj_a_cycle=problem.system.leakage_pj_a_cycle,
+        operands_to_prefetch=artifact.operands_to_prefetch,
     )
     text = canonical_text(encode(description)).encode()
     columns: _Arrays = {_DESCRIPTION: np.frombuffer(text, np.uint8)}
@@ -275,6 +285,7 @@ def read_schedule(path: Path | str) -> ScheduleArtifact:
             piece_tensor=arrays["graph.piece_tensor"],
             schedule_model=description.schedule_model,
             provenance=description.provenance,
+            operands_to_prefetch=description.operands_to_prefetch,
         )
     except ArtifactError:
         raise

@@ -7,9 +7,9 @@ import pytest
 from tilewright.cli.main import main
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.hardware.system import core_area, parts_without_area
-from tilewright.report.figure_layout import size_text
 from tilewright.report.hierarchy_figure import generations, hierarchy_figure, lane_order, write_hierarchy_figure
 from tilewright.sources import parse_accelerator
+from tilewright.units import size_text
 
 from tests.unit.report.test_nest_figure import assert_texts_are_readable, texts
 

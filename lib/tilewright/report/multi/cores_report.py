@@ -174,7 +174,7 @@ def _together(
 def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
     """The options of the scheduler that give this very schedule; None where what it says of them does not.
 
-    Which memory operands are fetched ahead is not written down: those of weights are tried first.
+    Files of before do not say which memory operands are fetched ahead: those of weights are tried first.
     """
     stated = (artifact.provenance or {}).get("options", {})
     layers = tuple(stated.get("layers_by_off_chip", ()))
@@ -194,7 +194,10 @@ def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> Sc
 
 
 def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
-    """Memory operands that may be fetched ahead: those of weights, then all others."""
+    """Memory operands that were fetched ahead; where that is not known those of weights, then all others."""
+    if artifact.operands_to_prefetch:
+        yield artifact.operands_to_prefetch
+        return
     graph = artifact.graph
     is_weight = np.array([kind == WEIGHT for kind in artifact.names.tensor_kinds], np.bool_)
     own = is_weight[artifact.piece_tensor[graph.need_piece]]

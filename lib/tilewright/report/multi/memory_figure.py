@@ -16,7 +16,6 @@ from tilewright.report.figure_layout import (
     figure_style,
     lighter,
     save_figure,
-    size_text,
     unit_for,
 )
 from tilewright.report.figures import CYCLE_UNITS
@@ -25,6 +24,7 @@ from tilewright.report.multi.summary import link_rows
 from tilewright.report.number_axes import number_axis
 from tilewright.scheduling.problem import Floats, Integers
 from tilewright.scheduling.result import link_use
+from tilewright.units import size_text
 
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5

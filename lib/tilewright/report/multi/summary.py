@@ -20,6 +20,7 @@ from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, further_terms, t
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers
 from tilewright.scheduling.result import ScheduleArtifact, link_use
 from tilewright.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
+from tilewright.units import size_text
 
 LEAST_FACTOR = 1.5
 """Data that is loaded less often is not told of."""
@@ -79,7 +80,7 @@ def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
 def reload_lines(rows: Sequence[dict[str, Any]], most: int) -> list[str]:
     """The rows for people."""
     lines = [
-        f"{row['layer']}: its {row['data']} ({row['bits'] / 8192:,.1f} KiB) are loaded {row['factor']:,.1f} times by"
+        f"{row['layer']}: its {row['data']} ({size_text(row['bits'])}) are loaded {row['factor']:,.1f} times by"
         f" {row['tiles']:,} tiles: {_WHY[row['cause']]}"
         for row in rows[:most]
     ]

@@ -12,6 +12,7 @@ from tilewright.report.run_tables import edp_text
 from tilewright.report.run_text import coverage_lines, power_lines, range_lines
 from tilewright.report.words import worse_words
 from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summary
+from tilewright.units import PICOJOULES_A_MICROJOULE, size_text
 
 Summary = dict[str, Any]
 _MOST_RELOADS = 3
@@ -40,8 +41,8 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
     reloads = reload_lines(summary["reloads"], len(summary["reloads"]) if in_full else _MOST_RELOADS)
     lines += ["", *reloads] if reloads else []
     if in_full:
-        lines += ["", *_table(("memory", "capacity [KiB]", "peak"), _memories(summary))]
-        lines += ["", *_table(("link", "width [bit/cycle]", "moved [KiB]", "busy"), _links(summary))]
+        lines += ["", *_table(("memory", "capacity", "peak"), _memories(summary))]
+        lines += ["", *_table(("link", "width [bit/cycle]", "moved", "busy"), _links(summary))]
         lines += ["", *_table(("energy of", "[µJ]", "share"), _energies(summary))]
     return ended_lines(line.rstrip() for line in lines)
 
@@ -95,9 +96,7 @@ def _cores(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _memories(summary: Summary) -> list[tuple[str, ...]]:
-    return [
-        (row["name"], f"{row['capacity_bits'] / 8192:,.0f}", f"{row['peak_share']:.1%}") for row in summary["memories"]
-    ]
+    return [(row["name"], size_text(row["capacity_bits"]), f"{row['peak_share']:.1%}") for row in summary["memories"]]
 
 
 def _links(summary: Summary) -> list[tuple[str, ...]]:
@@ -105,7 +104,7 @@ def _links(summary: Summary) -> list[tuple[str, ...]]:
         (
             row["name"],
             "unlimited" if row["width_bits_per_cycle"] is None else str(row["width_bits_per_cycle"]),
-            f"{row['bits'] / 8192:,.0f}",
+            size_text(row["bits"]),
             f"{row['busy']:.1%}",
         )
         for row in summary["links"]
@@ -121,7 +120,9 @@ def _energies(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _micro(energy_pj: float) -> str:
-    return f"{energy_pj / 1e6:,.1f}"
+    """An energy in µJ: with one decimal, or four digits where these are more."""
+    energy_uj = energy_pj / PICOJOULES_A_MICROJOULE
+    return f"{energy_uj:,.1f}" if energy_uj >= 100 else f"{energy_uj:.4g}"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -26,7 +26,8 @@ from tilewright.hardware.system import (
     MultiCoreAccelerator,
     memory_text,
 )
-from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, save_figure, size_text
+from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, save_figure
+from tilewright.units import size_text
 
 MOST_COLUMNS = 8
 Cell = tuple[int, int]

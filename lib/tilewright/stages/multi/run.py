@@ -43,7 +43,7 @@ class MultiCoreProblem:
             return None
         scheduling = self.assembled.problem
         bounds = lower_bounds(scheduling, allowed_cores(self.space, scheduling.system.core_count))
-        choices = self.space.gene_choices
+        choices = self.space.choices
         return replace(bounds, scope=Schedules(len(choices), sum(len(cores) == 1 for cores in choices)))
 
 
@@ -145,4 +145,4 @@ def schedule(problem: MultiCoreProblem, genome: Genome) -> ScheduleArtifact:
         if faults:
             more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
             raise AssertionError(f"the schedule breaks its rules: {'; '.join(faults[:5])}{more}")
-    return schedule_artifact(problem.assembled, found, model, None)
+    return schedule_artifact(problem.assembled, found, model, None, problem.options.operands_to_prefetch)

@@ -85,7 +85,7 @@ def test_weights_that_do_not_fit_are_told(tmp_path: Path) -> None:
         rows = [row for row in found.summary["reloads"] if row["data"] == "constants"]
         messages.append(reload_lines(rows, 2))
     assert messages[1] == []
-    assert "its constants (0.4 KiB) are loaded 4.8 times by 8 tiles: they do not fit" in messages[0][0]
+    assert "its constants (400 B) are loaded 4.8 times by 8 tiles: they do not fit" in messages[0][0]
     assert messages[0][2] == "and 1 more layers load data again"
 
 
