@@ -1,11 +1,11 @@
-"""What verbs and pages say of runs on several cores, held against brute force; `benchmarks/verdicts.py` tries more."""
+"""What verbs and pages say of several cores, held against brute force; `benchmarks/system_verdicts.py` tries more."""
 
 import pytest
 
 from tests.plain.system_verdicts import try_system_verdicts
 
 
-@pytest.mark.parametrize("seed", [3, 8, 24, 55])
+@pytest.mark.parametrize("seed", [8, 24, 55])
 def test_no_verdict_is_false(seed: int) -> None:
     """Free and fixed cores, plans of `fuse`, advice."""
     tally = try_system_verdicts(seed)
