@@ -18,7 +18,7 @@ from tests.workflow.killing import LONGEST_WAIT_S, check_whole, finish, kill_tre
 from tests.workflow.multi_projects import create_multi
 
 JOB, EVERYTHING = "job", "everything"
-STEPS = [("cost", JOB), ("cost", EVERYTHING), ("allocate", EVERYTHING), ("schedule", JOB), ("report", EVERYTHING)]
+STEPS = [("cost", EVERYTHING), ("schedule", JOB), ("report", EVERYTHING)]
 """Verb at whose first process something is killed, one after the other; and what: that process, or the whole run."""
 RANDOM_KILLS, SEED = 2, 5
 

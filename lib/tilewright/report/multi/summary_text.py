@@ -122,7 +122,8 @@ def _energies(summary: Summary) -> list[tuple[str, ...]]:
 def _micro(energy_pj: float) -> str:
     """An energy in µJ: with one decimal, or four digits where these are more."""
     energy_uj = energy_pj / PICOJOULES_A_MICROJOULE
-    return f"{energy_uj:,.1f}" if energy_uj >= 100 else f"{energy_uj:.4g}"
+    text = f"{energy_uj:,.1f}" if energy_uj >= 100 else f"{energy_uj:.4g}"
+    return text if "." in text or "e" in text else f"{text}.0"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
