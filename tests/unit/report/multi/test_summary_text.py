@@ -50,7 +50,7 @@ FIGURES_AND_WORDS = [
     ["critical path 700, core work 800, off chip traffic 60, link traffic 50"],
     ["everything on one core (0: wide)", "4,000", "75.0%", "4.00 ×"],
     ["0: wide", "compute", "50.0%", "25.0%", "3.0", "90.0%"],
-    ["wide.conv: its constants (2.0 KiB) are loaded 10.0 times by 12 tiles", "each tile reads them"],
+    ["wide.conv: its constants (2 KiB) are loaded 10.0 times by 12 tiles", "each tile reads them"],
     ["0: sram", "10", "90.0%"],
     ["0->1", "unlimited", "1", "12.5%"],
     ["arrays", "1.0", "20.0%"],
