@@ -59,6 +59,7 @@ NAVIGATION = {
         "/config/workload/language_models/README",
         "artifacts",
         "stages",
+        "main-stage",
         "costs",
         "cost-table",
     ],

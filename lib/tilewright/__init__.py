@@ -66,6 +66,7 @@ _HOMES = {
     "tilewright.cli.vary": ("vary",),
     "tilewright.cli.export": ("export",),
     "tilewright.cli.costs": ("costs",),
+    "tilewright.cli.translate": ("translate",),
     "tilewright.cli.list_options": ("options",),
     "tilewright.cli.results": ("results",),
     "tilewright.cli.store": ("store",),

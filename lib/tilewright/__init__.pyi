@@ -28,6 +28,7 @@ from tilewright.cli.parse import parse as parse
 from tilewright.cli.results import results as results
 from tilewright.cli.store import store as store
 from tilewright.cli.summarize import summarize as summarize
+from tilewright.cli.translate import translate as translate
 from tilewright.cli.validate import validate as validate
 from tilewright.cli.vary import vary as vary
 from tilewright.cli.warm_up import warm_up as warm_up

@@ -170,13 +170,12 @@ def energy_text(energy_pj: float, digits: int = 6) -> str:
 
 
 def size_text(bits: int) -> str:
-    """A capacity in the largest binary unit in which it is at least 1, three digits."""
-    if bits % 8 or bits < 8:
-        return f"{bits} b" if bits < 8 * 1024 else f"{bits / 8192:.3g} KiB"
+    """A capacity in the largest binary unit in which it is at least 1, three digits or all before the point."""
     for unit, size in (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13)):
         if bits >= size:
-            return f"{bits / size:.3g} {unit}"
-    return f"{bits // 8} B"
+            value = bits / size
+            return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    return f"{bits} b" if bits % 8 or bits < 8 else f"{bits // 8} B"
 
 
 def count_text(count: int, digits: int = 4) -> str:

@@ -31,7 +31,7 @@ LEVELS = (
     ("stages", "argument_kinds"),
     ("exploration", "depth_first", "fusion_search"),
     ("attention",),
-    ("token_costs",),
+    ("token_costs", "main_stage"),
     ("api", "validate_files"),
     ("cli",),
     ("__main__", "loading"),

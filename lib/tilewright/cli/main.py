@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "fuse": ("tilewright.cli.fuse", "Find how a network is cut, fused and given to several cores."),
     "evaluate": ("tilewright.cli.evaluate", "Cost of given mappings, with the full breakdown."),
     "export": ("tilewright.cli.export", "Mappings of a run as a mapping file or as loop nests."),
+    "translate": ("tilewright.cli.translate", "A script for zigzag-dse or Stream as a command and a configuration."),
     "options": ("tilewright.cli.list_options", "All options of configurations, verbs and stages."),
     "costs": ("tilewright.cli.costs", "The library of costs with its sources, and what it says of a memory."),
     "report": ("tilewright.cli.report", "Figures, tables and loop nests of one run."),

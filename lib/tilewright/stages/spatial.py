@@ -212,11 +212,12 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
         """The results for one spatial mapping, or why there are none."""
         candidate = item if isinstance(item, SpatialCandidate) else SpatialCandidate.of(item, self._given(item))
         try:
-            yield from rest(self._prepared(candidate))
+            yield from rest(self.prepared(candidate))
         except MappingError as error:
             yield Evaluations(None, (CandidateTally(candidate.index, candidate.unrolling, reason=str(error)),))
 
-    def _prepared(self, item: SpatialCandidate) -> TemporalProblem:
+    def prepared(self, item: SpatialCandidate) -> TemporalProblem:
+        """The problem of the loop orders. Raises MappingError where the spatial mapping is impossible."""
         given = item.constraints
         even = given.temporal_mapping_type or self.temporal_mapping_type
         same_data = given.access_same_data_considered_as_no_access

@@ -168,7 +168,9 @@ def _wrong_name(parameter: str, name: str) -> list[Problem]:
 
 
 @dataclass(frozen=True)
-class _Save(Writer):
+class Save(Writer):
+    """Base of stages that write files of what passes."""
+
     folder: str = field(default="", kw_only=True)
     """Folder below that of the exports; a second stage that writes the same files needs one of its own."""
 
@@ -214,7 +216,7 @@ LAYER = "<layer>"
 
 
 @dataclass(frozen=True)
-class SimpleSave(_Save):
+class SimpleSave(Save):
     """Saves energy and latency as JSON: above Sum of the network (`overall_simple.json`), below it of each layer
     (`<layer>_simple.json`), and where several mappings of a layer pass, a list of all of them.
 
@@ -254,7 +256,7 @@ def _pairs(found: Evaluations) -> list[dict[str, float]]:
 
 
 @dataclass(frozen=True)
-class CompleteSave(_Save):
+class CompleteSave(Save):
     """Saves the inputs and outputs of the cost model as JSON: below Sum of each layer (`<layer>_complete.json`), above
     it the sums over the network (`overall_complete.json`).
 
@@ -283,7 +285,7 @@ class CompleteSave(_Save):
 
 
 @dataclass(frozen=True)
-class _Pickle(_Save):
+class _Pickle(Save):
     file_name: str = ""
 
     def wrong_names(self) -> list[Problem]:
@@ -364,7 +366,7 @@ def _evaluations(found: Evaluations) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class PlotTemporalMappings(_Save):
+class PlotTemporalMappings(Save):
     """Draws each mapping that passes: its loop nest over the memory levels of each operand
     (`<layer>_loop_nest.svg`, `.png`), and energy and latency of all as bars (`breakdown.svg`, `.png`).
 

@@ -196,6 +196,23 @@ def map_(world: World) -> None:
     world.run("map", "--hardware", world.write("small.yaml", small), *world.single[2:], *QUICK, code=2)
 
 
+def translate(world: World) -> None:
+    """A script whose files, keywords and stages have hostile names, and one that fails with such a text."""
+    _, hardware, _, workload, _, mapping = world.single[:6]
+    names = "WorkloadParser AcceleratorParser Workload SpatialMappingGenerator Loma CostModel"
+    stages = f"[{', '.join(f'{name}Stage' for name in names.split())}]".replace("Spatial", "own, Spatial")
+    own = f"own = type({EVIL_WORDS!r}, (Stage,), {{'run': lambda self: iter(())}})"
+    given = f"accelerator={hardware!r}, workload={workload!r}, mapping={mapping!r}"
+    for more, code in (("", 0), (f", **{{{EVIL_WORDS!r}: 1}}", 2)):
+        script = world.folder / f"=script{code}{EVIL_FILE}.py"
+        script.write_text(f"from tilewright.main_stage import *\n{own}\nMainStage({stages}, {given}{more}).run()\n")
+        world.run("translate", str(script), code=code)
+        world.run("translate", str(script), "--json", code=code)
+    failing = world.folder / f"=failing{EVIL_FILE}.py"
+    failing.write_text(f"raise ValueError({EVIL_WORDS!r})\n")
+    world.run("translate", str(failing), code=2)
+
+
 def export(world: World) -> None:
     """All forms, on the terminal and as files; the mapping file gives the same numbers again."""
     run = world.out("single/=narrow")
@@ -473,6 +490,7 @@ CASES: dict[str, Callable[[World], None]] = {
     "validate": validate,
     "parse": parse,
     "map": map_,
+    "translate": translate,
     "export": export,
     "evaluate": evaluate,
     "split": split,

@@ -113,7 +113,7 @@ def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, 
     levels = record.energy_breakdown_pj
     outputs = {
         "memory": memory,
-        "energy": _energy(record.energy_pj, terms, levels, _level_energies(levels)),
+        "energy": _energy(record.energy_pj, terms, levels, level_energies(levels)),
         **_latency(parts, record.latency_cycles),
     }
     if record.clock_period_ns is not None:
@@ -141,7 +141,7 @@ def complete_network(
     parts: dict[str, float] = {}
     energies: Levels = {}
     words: Levels = {}
-    level_energies: dict[str, list[float]] = {}
+    energies_of: dict[str, list[float]] = {}
     total, terms = 0.0, {ACCESSES: 0.0}
     for record in placed:
         total += record.energy_pj
@@ -151,12 +151,12 @@ def complete_network(
             parts[part] = parts.get(part, 0) + cycles
         _add_levels(energies, record.energy_breakdown_pj)
         _add_levels(words, record.word_accesses)
-        for operand, added in _level_energies(record.energy_breakdown_pj).items():
-            pairs = zip_longest(level_energies.get(operand, []), added, fillvalue=0)
-            level_energies[operand] = [one + other for one, other in pairs]
+        for operand, added in level_energies(record.energy_breakdown_pj).items():
+            pairs = zip_longest(energies_of.get(operand, []), added, fillvalue=0)
+            energies_of[operand] = [one + other for one, other in pairs]
     outputs = {
         "memory": {"utilization": None, "word_accesses": _directions(words)},
-        "energy": _energy(total, terms, energies, level_energies),
+        "energy": _energy(total, terms, energies, energies_of),
         **_latency(parts, sum(record.latency_cycles for record in placed)),
     }
     if placed and placed[0].clock_period_ns is not None:
@@ -247,9 +247,11 @@ def _energy(
     }
 
 
-def _level_energies(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, list[float]]:
+def level_energies(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, list[float]]:
+    """Operand -> energy of each level: what is read, then what is written, added in the order of the reference
+    (`CostModelEvaluation.calc_memory_energy_cost`), which decides the last digit."""
     return {
-        operand: [sum(level[direction] for direction in DIRECTIONS) for level in of_operand]
+        operand: [(level["th"] + level["tl"]) + (level["fh"] + level["fl"]) for level in of_operand]
         for operand, of_operand in levels.items()
     }
 

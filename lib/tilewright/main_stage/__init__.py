@@ -1,0 +1,61 @@
+"""Scripts for zigzag-dse and Stream: `MainStage`, stages by the names in their documents, the bridge to a workflow.
+
+`from tilewright.main_stage import MainStage, AcceleratorParserStage, ...`; docs/main-stage.md.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright.main_stage.builtin import CLASSES, MainStage
+from tilewright.main_stage.names import LayerDim, LayerOperand, MemoryOperand, OADimension
+from tilewright.main_stage.protocol import Stage, StageCallable
+from tilewright.main_stage.support import SUPPORT
+
+if TYPE_CHECKING:
+    from tilewright.main_stage.evaluation import CostModelEvaluation, CostModelEvaluationABC, CumulativeCME
+    from tilewright.main_stage.layer import MappingSingleOADim, SpatialMapping, TemporalMapping
+    from tilewright.main_stage.several_cores import StreamCostModelEvaluation
+
+globals().update(CLASSES)
+globals().update(SUPPORT)
+
+_LATER = {
+    "CostModelEvaluation": "evaluation",
+    "CostModelEvaluationABC": "evaluation",
+    "CumulativeCME": "evaluation",
+    "MappingSingleOADim": "layer",
+    "SpatialMapping": "layer",
+    "TemporalMapping": "layer",
+    "StreamCostModelEvaluation": "several_cores",
+}
+"""Class -> the module that it is imported from when somebody asks for it."""
+
+__all__ = [
+    "CostModelEvaluation",
+    "CostModelEvaluationABC",
+    "CumulativeCME",
+    "LayerDim",
+    "LayerOperand",
+    "MainStage",
+    "MappingSingleOADim",
+    "MemoryOperand",
+    "OADimension",
+    "SpatialMapping",
+    "Stage",
+    "StageCallable",
+    "StreamCostModelEvaluation",
+    "TemporalMapping",
+]
+__all__ += [*CLASSES, *SUPPORT]
+
+
+def __getattr__(name: str) -> Any:
+    """Classes that few scripts name, and a message for stages that are not there."""
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(f"tilewright.main_stage.{_LATER[name]}"), name)
+    from tilewright.errors import nearest_name
+
+    near = nearest_name(name, __all__)
+    hint = f"; did you mean {near}?" if near else ""
+    raise AttributeError(f"tilewright.main_stage has no {name}{hint}")

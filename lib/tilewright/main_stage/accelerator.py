@@ -1,0 +1,312 @@
+"""The hardware as stages of a user's see it, under the names of zigzag-dse 3.9.1 (`zigzag.hardware.architecture`).
+
+What a stage changes of it (sizes, energies and bandwidths of memories, sides and energy of the array, memories left
+out) is what the stages after it get; other attributes cannot be set.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.core import Core, Memory, Port
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.main_stage.names import MemoryOperand, OADimension, Shown
+
+
+class MemoryPort(Shown):
+    """A port of a memory; bandwidths in bits a cycle."""
+
+    _may_be_set = ("bw_min", "bw_max")
+
+    def __init__(self, port: Port) -> None:
+        self.name, self.type = port.name, port.port_type
+        self.bw_min, self.bw_max = port.bandwidth_min_bits, port.bandwidth_max_bits
+        self._made()
+
+
+class MemoryInstance(Shown):
+    """A memory: size in bits, energies of a word in pJ, area in mm2."""
+
+    _may_be_set = ("name", "size", "r_cost", "w_cost", "area", "force_double_buffering")
+
+    def __init__(self, memory: Memory) -> None:
+        self.name, self.size = memory.name, memory.size_bits
+        self.r_cost, self.w_cost, self.area = memory.read_energy_pj, memory.write_energy_pj, memory.area_mm2
+        self.latency, self.force_double_buffering = memory.latency_cycles, memory.force_double_buffering
+        self.ports = tuple(MemoryPort(port) for port in memory.ports)
+        self._memory = memory
+        self._made()
+
+    def update_size(self, new_size: int) -> None:
+        """Another size in bits."""
+        self.size = new_size
+
+    @property
+    def r_bw(self) -> int:
+        """Bits a cycle of the widest port that reads."""
+        return max((port.bw_max for port in self.ports if "r" in port.type), default=0)
+
+    @property
+    def w_bw(self) -> int:
+        """Bits a cycle of the widest port that writes."""
+        return max((port.bw_max for port in self.ports if "w" in port.type), default=0)
+
+    def __repr__(self) -> str:
+        return f"MemoryInstance({self.name})"
+
+    def _as_memory(self) -> Memory:
+        """The memory with what was changed. Raises InputError for a size that is none."""
+        old = self._memory
+        if not (isinstance(self.size, int | float) and self.size >= 1 and self.size == int(self.size)):
+            allowed = "a whole number of bits, 1 or more"
+            raise InputError(
+                [Problem("wrong size of a memory", path=f"{old.name}.size", value=repr(self.size), allowed=allowed)]
+            )
+        ports = tuple(
+            replace(port, bandwidth_min_bits=int(shown.bw_min), bandwidth_max_bits=int(shown.bw_max))
+            for port, shown in zip(old.ports, self.ports, strict=True)
+        )
+        changed = replace(
+            old,
+            name=str(self.name),
+            size_bits=int(self.size),
+            read_energy_pj=self.r_cost,
+            write_energy_pj=self.w_cost,
+            area_mm2=self.area,
+            force_double_buffering=bool(self.force_double_buffering),
+            ports=ports,
+        )
+        return old if changed == old else changed
+
+
+class MemoryLevel(Shown):
+    """A memory with its place in the hierarchy."""
+
+    def __init__(self, memory: Memory, identifier: int, level_of: dict[str, int], array: "OperationalArray") -> None:
+        self.memory_instance = MemoryInstance(memory)
+        self.operands = [MemoryOperand(operand) for operand in memory.operands]
+        self.mem_level_of_operands = {MemoryOperand(operand): level for operand, level in level_of.items()}
+        self.served_dimensions = tuple(OADimension(name) for name in memory.served_dimensions)
+        self.id, self.oa_dim_sizes = identifier, array.dimension_sizes
+        self._made()
+
+    @property
+    def name(self) -> str:
+        """The name of the memory."""
+        return self.memory_instance.name
+
+    @property
+    def ports(self) -> tuple[MemoryPort, ...]:
+        """The ports of the memory."""
+        return self.memory_instance.ports
+
+    @property
+    def read_energy(self) -> float:
+        """pJ of a word."""
+        return self.memory_instance.r_cost
+
+    @property
+    def write_energy(self) -> float:
+        """pJ of a word."""
+        return self.memory_instance.w_cost
+
+    @property
+    def unroll_count(self) -> int:
+        """How often the memory exists."""
+        return math.prod(size for name, size in self.oa_dim_sizes.items() if name not in self.served_dimensions)
+
+    def __str__(self) -> str:
+        served = "{" + ", ".join(self.served_dimensions) + "}" if self.served_dimensions else "set()"
+        operands = ", ".join(self.operands)
+        return f"MemoryLevel(instance={self.name},operands=[{operands}], served_dimensions={served})"
+
+    __repr__ = __str__
+
+
+class MemoryHierarchy(Shown):
+    """The memories of a core; one that is taken out of `mem_level_list` is left out of the core."""
+
+    def __init__(self, core: Core, array: "OperationalArray") -> None:
+        hierarchy = memory_hierarchy(core)
+        levels = {
+            index: {operand: chain.index(index) for operand, chain in hierarchy.levels_of if index in chain}
+            for index in range(len(core.memories))
+        }
+        self.name, self.operational_array = core.name, array
+        self.mem_level_list = [
+            MemoryLevel(memory, index, levels[index], array) for index, memory in enumerate(core.memories)
+        ]
+        self._order = hierarchy.topological_order
+        self._made()
+
+    def topological_sort(self) -> Iterator[MemoryLevel]:
+        """The memories, inner ones first."""
+        known = {level.id: level for level in self.mem_level_list}
+        return (known[index] for index in self._order if index in known)
+
+    nodes = node_list = property(lambda self: list(self.topological_sort()))
+
+    @property
+    def nb_levels(self) -> dict[str, int]:
+        """Operand -> how many memories hold it."""
+        return {operand: len(self.get_memory_levels(operand)) for operand in self.get_operands()}
+
+    def get_memory_levels(self, mem_op: str) -> list[MemoryLevel]:
+        """The memories of an operand, innermost first."""
+        return [level for level in self.topological_sort() if mem_op in level.operands]
+
+    def get_operands(self) -> list[MemoryOperand]:
+        """The operands that memories hold."""
+        return list(dict.fromkeys(operand for level in self.mem_level_list for operand in level.operands))
+
+    def get_inner_memories(self) -> list[MemoryLevel]:
+        """Memories with none below them."""
+        return [level for level in self.topological_sort() if not any(level.mem_level_of_operands.values())]
+
+    def get_outer_memories(self) -> list[MemoryLevel]:
+        """Memories with none above them."""
+        top = self.nb_levels
+        return [
+            level
+            for level in self.topological_sort()
+            if all(at == top[operand] - 1 for operand, at in level.mem_level_of_operands.items())
+        ]
+
+    def get_operand_top_level(self, operand: str) -> MemoryLevel:
+        """The outermost memory of an operand. Raises ValueError where none holds it."""
+        if not (levels := self.get_memory_levels(operand)):
+            raise ValueError(f"no memory holds {operand}")
+        return levels[-1]
+
+
+class OperationalUnit(Shown):
+    """What an operation costs, in pJ, and the area of a unit, in mm2."""
+
+    _may_be_set = ("energy_cost", "area")
+
+    def __init__(self, energy_cost: float, area: float) -> None:
+        self.energy_cost, self.area = energy_cost, area
+        self._made()
+
+    @property
+    def cost(self) -> float:
+        """The energy."""
+        return self.energy_cost
+
+
+class OperationalArray(Shown):
+    """The array; `dimension_sizes` may be changed, by name."""
+
+    def __init__(self, core: Core) -> None:
+        array = core.operational_array
+        self.dimension_sizes = {OADimension(name): size for name, size in array.dimensions}
+        self.unit = OperationalUnit(array.unit_energy_pj, array.unit_area_mm2)
+        self._made()
+
+    @property
+    def dimensions(self) -> list[OADimension]:
+        """The names of the dimensions."""
+        return list(self.dimension_sizes)
+
+    @property
+    def total_unit_count(self) -> int:
+        """How many units there are."""
+        return math.prod(self.dimension_sizes.values())
+
+    @property
+    def total_area(self) -> float:
+        """mm2 of all units."""
+        return self.unit.area * self.total_unit_count
+
+
+class Accelerator(Shown):
+    """One core with its memories."""
+
+    _may_be_set = ("name",)
+
+    def __init__(self, core: Core) -> None:
+        self.id, self.name = 0, core.name
+        self.operational_array = OperationalArray(core)
+        self.memory_hierarchy = MemoryHierarchy(core, self.operational_array)
+        self._core = core
+        self._made()
+
+    @property
+    def cores(self) -> list["Accelerator"]:
+        """Itself: releases before 3.0 have accelerators of cores."""
+        return [self]
+
+    def get_core(self, core_id: int = 0) -> "Accelerator":
+        """Itself. Raises ValueError for a number other than 0."""
+        if core_id != 0:
+            raise ValueError(f"{self.name} has one core, of number 0, and none of {core_id}")
+        return self
+
+    @property
+    def mem_hierarchy_dict(self) -> dict[MemoryOperand, list[MemoryLevel]]:
+        """Operand -> its memories, innermost first."""
+        hierarchy = self.memory_hierarchy
+        return {operand: hierarchy.get_memory_levels(operand) for operand in hierarchy.get_operands()}
+
+    @property
+    def mem_size_dict(self) -> dict[MemoryOperand, list[int]]:
+        """Operand -> sizes in bits of its memories."""
+        return {
+            operand: [level.memory_instance.size for level in levels]
+            for operand, levels in self.mem_hierarchy_dict.items()
+        }
+
+    def get_memory_level(self, mem_op: str, mem_lv: int) -> MemoryLevel:
+        """The memory of an operand at a level, 0 the innermost."""
+        return self.memory_hierarchy.get_memory_levels(mem_op)[mem_lv]
+
+    def get_top_memory_instance(self, mem_op: str) -> MemoryInstance:
+        """The outermost memory of an operand."""
+        return self.memory_hierarchy.get_operand_top_level(mem_op).memory_instance
+
+    def recalculate_memory_hierarchy_information(self) -> None:
+        """Nothing: tables of the hierarchy are made when they are asked for."""
+
+    def __str__(self) -> str:
+        return f"Accelerator({self.name})"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Accelerator) and self.as_core() == other.as_core()
+
+    def __hash__(self) -> int:
+        return hash(self._core)
+
+    def as_core(self) -> Core:
+        """The core with what was changed; itself where nothing was. Raises InputError for sizes that are none."""
+        core, array = self._core, self.operational_array
+        sizes = {str(name): size for name, size in array.dimension_sizes.items()}
+        wrong = [
+            Problem(
+                "wrong size of a side of the array", path=name, value=repr(size), allowed="a whole number, 1 or more"
+            )
+            for name, size in sizes.items()
+            if not isinstance(size, int) or size < 1
+        ]
+        if wrong or list(sizes) != [name for name, _ in core.operational_array.dimensions]:
+            raise InputError(wrong or "sides of an array can be resized, not added, renamed or removed")
+        changed = replace(
+            core,
+            name=str(self.name),
+            operational_array=replace(
+                core.operational_array,
+                dimensions=tuple(sizes.items()),
+                unit_energy_pj=array.unit.energy_cost,
+                unit_area_mm2=array.unit.area,
+            ),
+            memories=tuple(level.memory_instance._as_memory() for level in self.memory_hierarchy.mem_level_list),
+        )
+        return core if changed == core else changed
+
+
+def core_of(given: Any) -> Core | None:
+    """The core that stands behind a value of the keyword `accelerator`; None for a description still to be read."""
+    return given.as_core() if isinstance(given, Accelerator) else None

@@ -1,0 +1,282 @@
+"""What a script is in the words of tilewright: a command, a pipeline with options, an entry of a configuration."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright import steps
+from tilewright.errors import InputError, Problem
+from tilewright.harmless import terminal_lines
+from tilewright.main_stage import keywords as words
+from tilewright.main_stage.checks import check_keywords
+from tilewright.main_stage.own import file_of, line_of, name_of, shown_path
+from tilewright.main_stage.plan import (
+    PARSERS,
+    is_of_several_cores,
+    made_stage,
+    our_name,
+    plain,
+    planned,
+    several_name,
+    with_conversion,
+)
+from tilewright.objectives import OBJECTIVES
+from tilewright.parameters import parameters_of
+from tilewright.scheduling.options import ScheduleSettings
+from tilewright.search.options import SearchOptions
+from tilewright.sources import parse_accelerator
+from tilewright.stages.base import Stage
+from tilewright.stages.catalogue import CATALOGUES
+from tilewright.stages.pipeline import MAPPER_OF, search_entries
+
+WATCHERS = ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings")
+"""Stages that only write, in the order in which they are put back into a pipeline."""
+PARTS = ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping")
+"""The stages of a run on several cores; their parameters are options of the run."""
+
+
+@dataclass
+class Translation:
+    """A script in the words of tilewright."""
+
+    several_cores: bool
+    descriptions: dict[str, str]
+    """hardware, workload, mapping -> file."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of a run, by the names of configurations."""
+    pipeline: list[Any] | None = None
+    """None: the default one."""
+    output: str = "results/translated"
+    remarks: list[str] = field(default_factory=list)
+    """What has no counterpart, or another one than a key."""
+
+    @property
+    def name(self) -> str:
+        """What the run is called: network and hardware."""
+        stems = "-".join(Path(self.descriptions[part]).stem for part in ("workload", "hardware"))
+        return re.sub(r"[^A-Za-z0-9._-]", "_", stems)
+
+    def commands(self) -> list[str]:
+        """The commands of a shell that do what the script does."""
+        given = " ".join(f"--{part} {shlex.quote(file)}" for part, file in self.descriptions.items())
+        pipeline = "" if self.pipeline is None else f" --pipeline {shlex.quote(json.dumps(self.pipeline))}"
+        if not self.several_cores:
+            options = " ".join(option_text(name, value) for name, value in self.options.items())
+            return [f"tilewright map {given} {options}".rstrip() + f"{pipeline} -o {shlex.quote(self.output)}"]
+        return self._verbs(given)
+
+    def _verbs(self, given: str) -> list[str]:
+        """The verbs of a run on several cores, one after the other."""
+        lines, out = [], shlex.quote(self.output)
+        if self.options.get("split_layers"):
+            lines.append(
+                f"tilewright split {given} {self._options_of('LayerSplitting')}".rstrip() + f" -o {out}/split.onnx"
+            )
+            given = given.replace(shlex.quote(self.descriptions["workload"]), f"{out}/split.onnx")
+        lines.append(f"tilewright cns {given} {self._options_of('GenerateCNWorkloadHybrid')}".rstrip() + f" -o {out}")
+        own = self._options_of("IntraCoreMapping")
+        for core in self._cores():
+            lines.append(
+                f"tilewright cost {given} --core {core} --cns {out} {own}".rstrip() + f" -o {out}/cost/{core}.jsonl"
+            )
+        made = f"{given} --cns {out} --costs {out}/cost {self._options_of('InterCoreMapping')}".rstrip()
+        lines.append(f"tilewright allocate {made} -o {out}")
+        settings = [parameter.name for parameter in parameters_of(ScheduleSettings)]
+        chosen = {name: value for name, value in self.options.items() if name in settings}
+        options = " ".join(option_text(name, value) for name, value in chosen.items())
+        made = f"{given} --cns {out} --costs {out}/cost {options}".rstrip()
+        return [*lines, f"tilewright schedule {made} --allocation {out}/allocation.json -o {out}"]
+
+    def _options_of(self, name: str) -> str:
+        """The options of the verb of a stage."""
+        kind = CATALOGUES[steps.MULTI].stage_class(name)
+        names = {parameter.name for parameter in parameters_of(kind)} - {"plot_hof", "split_onnx_model_path"}
+        chosen = {key: value for key, value in self.options.items() if key in names}
+        return " ".join(option_text(key, value) for key, value in chosen.items())
+
+    def _cores(self) -> list[str]:
+        """The core files, by name; a pattern where the hardware cannot be read here."""
+        try:
+            return list(getattr(parse_accelerator(self.descriptions["hardware"]), "distinct_cores", ()))
+        except InputError:
+            return ["<each core file>"]
+
+    def configuration(self) -> str:
+        """A configuration for `make run` with this run."""
+        run: dict[str, Any] = {"flow": "multi"} if self.several_cores else {}
+        run |= self.descriptions | self.options
+        if self.pipeline is not None:
+            run["pipeline"] = self.pipeline
+        lines = ["runs:", f"  {self.name}:"]
+        lines += [f"    {key}: {json.dumps(value)}" for key, value in run.items()]
+        return "\n".join(lines) + "\n"
+
+    def text(self) -> str:
+        """All of it, for people."""
+        lines = ["# command", *self.commands(), "", "# configuration for `make run CONFIG=translated.yaml`"]
+        lines += [*self.configuration().splitlines(), "", "# pipeline"]
+        lines += ["# the default one" if self.pipeline is None else f"# {json.dumps(self.pipeline)}"]
+        if self.remarks:
+            lines += ["", "# what is different here", *(f"# {remark}" for remark in self.remarks)]
+        return terminal_lines(lines) + "\n"
+
+
+def option_text(name: str, value: Any) -> str:
+    """An option of a command."""
+    flag = "--" + name.replace("_", "-")
+    if isinstance(value, bool):
+        return flag if value else f"--no-{name.replace('_', '-')}"
+    if isinstance(value, list | dict):
+        return f"{flag} {shlex.quote(json.dumps(value))}"
+    return f"{flag} {'none' if value is None else shlex.quote(str(value))}"
+
+
+def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
+    """A script as the value of `pipeline` of a configuration: all stages that map, with their parameters.
+
+    Raises InputError for what is wrong with the script, and for stages of a user's, which have another form here.
+    """
+    check_keywords(stages, dict(keywords))
+    planned(stages, keywords)
+    if own := [stage for stage in stages if not our_name(stage)]:
+        raise InputError([no_counterpart(stage) for stage in own])
+    several = is_of_several_cores(stages)
+    entries: list[Any] = []
+    for _, _, written in with_conversion(stages):
+        name = several_name(written) if several else written
+        if name not in PARSERS:
+            entries.append(entry_of(name, keywords, several))
+    return entries
+
+
+def entry_of(name: str, keywords: Mapping[str, Any], several: bool) -> Any:
+    """A stage of a pipeline, with the parameters that keywords give."""
+    given = parameters_given(name, keywords, several)
+    return {"stage": name, "parameters": given} if given else name
+
+
+def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> dict[str, Any]:
+    """The parameters of a stage that keywords give, and that are not the default."""
+    if name in WATCHERS:
+        return {}
+    made, _ = made_stage(name, keywords, several)
+    default, _ = made_stage(name, {}, several)
+    if not isinstance(made, Stage) or not isinstance(default, Stage):
+        return {}
+    names = [parameter.name for parameter in parameters_of(type(made))]
+    values = {one: getattr(made, one) for one in names if getattr(made, one) != getattr(default, one)}
+    return {key: plain_json(value) for key, value in values.items()}
+
+
+def plain_json(value: Any) -> Any:
+    """A value as JSON has it."""
+    return json.loads(
+        json.dumps(plain(value), default=lambda one: list(one) if isinstance(one, set | tuple) else str(one))
+    )
+
+
+def no_counterpart(stage: Any) -> Problem:
+    """That a stage of a user's cannot stand in a pipeline as it is."""
+    message = (
+        "a stage in this form cannot stand in a pipeline of tilewright; docs/stages.md says how one is written there"
+    )
+    return Problem(message, shown_path(file_of(stage)), line_of(stage), name_of(stage))
+
+
+def translated(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Translation:
+    """A script in the words of tilewright. Raises InputError for what is wrong with it."""
+    check_keywords(stages, dict(keywords))
+    planned(stages, keywords)
+    several = is_of_several_cores(stages)
+    descriptions = {
+        part: described(words.given(keywords, word), part)
+        for part, word in (("hardware", words.ACCELERATOR), ("workload", words.WORKLOAD), ("mapping", words.MAPPING))
+    }
+    found = Translation(several, descriptions, remarks=remarks_on(stages, keywords))
+    if folder := words.given(keywords, words.FOLDER) or words.given(keywords, words.PATTERN):
+        path = Path(str(folder))
+        found.output = str(path if words.given(keywords, words.FOLDER) else path.parent)
+    built_in = [stage for stage in stages if our_name(stage)]
+    if several:
+        for name in PARTS:
+            found.options |= parameters_given(name, keywords, several)
+        if any(stage.ours == "LayerSplitting" for stage in built_in):
+            found.options |= {"split_layers": True}
+            given = parameters_given("LayerSplitting", keywords, several)
+            found.options |= {key: value for key, value in given.items() if key != "split_onnx_model_path"}
+        found.options.pop("plot_hof", None)
+        return found
+    if (options := as_options(built_in, keywords)) is not None:
+        found.options, found.pipeline = options
+    else:
+        found.pipeline = pipeline_of(built_in, keywords)
+    return found
+
+
+def described(value: Any, part: str) -> str:
+    """A description as a command names it; what is no file stands in brackets."""
+    return str(value) if isinstance(value, str | Path) else f"<{part} of the script>"
+
+
+def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None] | None:
+    """The options whose default pipeline does what stages do, and stages that write, as edits of it; None where no
+    options do."""
+    names = [name for _, _, name in with_conversion(stages) if name not in PARSERS]
+    mapping = [name for name in names if name not in WATCHERS and name != "Sum"]
+    for objective in OBJECTIVES:
+        for engine, mapper in MAPPER_OF.items():
+            for locality in (False, True):
+                options = {"objective": objective, "temporal_mapping_search_engine": engine}
+                options |= {"exploit_data_locality": True} if locality else {}
+                default = [str(entry.stage) for entry in search_entries(SearchOptions(**options))]  # type: ignore[arg-type]
+                if mapping == [name for name in default if name != "Sum"] and mapper in mapping:
+                    return options_of(options, mapping, keywords), edits_of(names)
+    return None
+
+
+def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a run that are not the default, with those that parameters of stages are."""
+    defaults = SearchOptions().as_dict()
+    found = {name: value for name, value in options.items() if value != defaults[name]}
+    for name in names:
+        given = parameters_given(name, keywords, several=False)
+        found |= {key: value for key, value in given.items() if key in defaults and key != "objective"}
+    return found
+
+
+def edits_of(names: Sequence[str]) -> list[Any] | None:
+    """Edits that put the stages that write where they stand; None where there are none."""
+    edits: list[Any] = []
+    for place, name in enumerate(names):
+        if name in WATCHERS:
+            after = next((other for other in names[place + 1 :] if other not in WATCHERS), "Workload")
+            target = (
+                "Sum"
+                if after in ("Sum", "SearchUnusedMemory") or (after == "Workload" and "Sum" not in names)
+                else after
+            )
+            edits.append(
+                {"insert": name, "before": target}
+                if target in ("Sum", "Workload")
+                else {"insert": name, "after": "Workload"}
+            )
+    return edits or None
+
+
+def remarks_on(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
+    """Stages and keywords that have no counterpart, or something else that does their job."""
+    found = [str(no_counterpart(stage)) for stage in stages if not our_name(stage)]
+    for keyword in words.KEYWORDS:
+        if keyword.parameter or keyword.required or keyword.name in (words.FOLDER, words.PATTERN):
+            continue
+        if any(spelling in keywords for spelling in keyword.spellings):
+            found.append(f"{words.spelling_of(keywords, keyword.name)}: here {keyword.says}")
+    if "plot_hof" in keywords:
+        found.append("plot_hof: here the Pareto front is in allocation.json and in the report of the run")
+    if any(our_name(stage) and stage.ours in WATCHERS for stage in stages):
+        found.append("files that stages save lie in exports/ of the run")
+    return found

@@ -1,0 +1,96 @@
+"""Stages of tilewright that stand one after another in a script, run as they are in a pipeline: in batches, layers that
+are alike once. Where a stage of a user's comes, what goes down is opened into keywords, and what comes up into CMEs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.main_stage import keywords as words
+from tilewright.main_stage.evaluation import Context, CostModelEvaluation
+from tilewright.main_stage.layer import LayerNode
+from tilewright.main_stage.networks import Network, keeping_others, layer_of, network_pairs, pairs_of
+from tilewright.main_stage.own import costed
+from tilewright.main_stage.plan import is_of_several_cores, our_name, plain, planned
+from tilewright.main_stage.protocol import Pair
+from tilewright.main_stage.views import (
+    LAYER,
+    TEMPORAL,
+    Keywords,
+    descriptions_of,
+    layer_problem_of,
+    network_problem_of,
+    order_batch_of,
+    temporal_problem_of,
+)
+from tilewright.search.store import Store
+from tilewright.stages.base import Control, Rest, Stage
+from tilewright.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.stages.items import LayerProblem, TemporalProblem
+from tilewright.stages.layers import single_row
+
+
+def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
+    """The pairs that a list of stages yields, which begins with one of ours."""
+    if len(stages) == 1 and our_name(stages[0]) == "CostModel":
+        yield from cost_model(keywords)
+        return
+    plan = planned(stages, keywords)
+    place = plan.own
+    runnable = plan.stages if place is None else plan.stages[: place + 1]
+    if words.given(keywords, words.KEEP_OTHERS):
+        runnable = keeping_others(runnable)
+    control = control_of(keywords)
+    if plan.item_type is Descriptions or plan.item_type is NetworkProblem or is_of_several_cores(stages):
+        item = descriptions_of(keywords) if plan.item_type is Descriptions else network_problem_of(keywords)
+        yield from network_pairs(Network(runnable, control, keywords, plan.attached), item)
+        return
+    item = item_of(plan.item_type, runnable, keywords)
+    if item is None:
+        return
+    for found in Rest(runnable, control)(item):
+        yield from pairs_of(found, runnable, layer_of(item, keywords), plan.attached)
+
+
+def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
+    """The item below Workload that keywords say; None for an order that does not fit."""
+    if kind is LayerProblem:
+        return layer_problem_of(keywords)
+    if kind is TemporalProblem:
+        return temporal_problem_of(keywords, conversion_parameters(keywords))
+    batch, row = order_batch_of(keywords, conversion_parameters(keywords))
+    return batch if row is None else single_row(costed(batch), row).batch
+
+
+def conversion_parameters(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of SpatialMappingConversion. Raises InputError where they are wrong."""
+    found = {}
+    for keyword in words.KEYWORDS:
+        if "SpatialMappingConversion" in keyword.holders:
+            value = words.given(keywords, keyword.name)
+            if value is not None:
+                found[keyword.parameter] = plain(value)
+    return found
+
+
+def cost_model(keywords: Keywords) -> Iterator[Pair]:
+    """The CME of one temporal mapping; of one that comes from a mapper the batch is costed once for all."""
+    batch, row = order_batch_of(keywords, conversion_parameters(keywords))
+    costs = costed(batch)
+    at = 0 if row is None else row
+    if not costs.fits[at]:
+        raise InputError([Problem(f"does not fit: {costs.closest_failure or 'no room'}", path=TEMPORAL)])
+    node = keywords.get(LAYER)
+    layer = node if isinstance(node, LayerNode) else layer_of(batch.problem, keywords)
+    yield CostModelEvaluation(costs, at, Context(layer)), None
+
+
+def control_of(keywords: Mapping[str, Any]) -> Control:
+    """How a chain runs: with progress where the script asks for it, with earlier costs where it names a place."""
+    tables = words.given(keywords, words.COST_TABLES)
+    plots = words.given(keywords, words.PLOT_NAME)
+    beside = Path(plots).parent if isinstance(plots, str | Path) and "/" in str(plots) else Path("outputs")
+    exports = Path(str(words.given(keywords, words.FOLDER) or beside)).absolute()
+    store = Store(Path(str(tables))) if tables else None
+    return Control(store=store, exports=exports, show_progress=bool(words.given(keywords, words.SHOW_PROGRESS)))

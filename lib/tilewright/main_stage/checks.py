@@ -1,0 +1,165 @@
+"""Keywords of a script: those that no stage of its list reads, that are given twice, or that a stage lacks."""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tilewright import steps
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.main_stage import keywords as words
+from tilewright.main_stage.own import file_of, line_of, name_of, shown_path
+from tilewright.main_stage.plan import our_name
+from tilewright.stages.catalogue import CATALOGUES
+
+PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapping_int", "temporal_mapping")
+"""Keywords that stages hand on."""
+
+
+def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
+    """Raises InputError with every keyword that no stage of a list reads, and every one that a stage needs."""
+    if not stages:
+        raise InputError([Problem("no stage is given", path="list_of_callables")])
+    keywords = with_varied(keywords)
+    names = [stage.ours for stage in stages if our_name(stage)]
+    of_own = [name for stage in stages if not our_name(stage) for name in words_of(stage)]
+    readable = [
+        spelling
+        for keyword in words.KEYWORDS
+        if set(keyword.stages) & expanded(names)
+        for spelling in keyword.spellings
+    ]
+    readable += [name for name in parameters_of(names) if name not in readable]
+    problems = []
+    for name, value in keywords.items():
+        if name in readable or name in of_own:
+            continue
+        if name in words.NO_COUNTERPART:
+            if value:
+                message = f"has no counterpart here: {words.NO_COUNTERPART[name]}"
+                problems.append(Problem(message, path=name, value=repr(value)[:60]))
+            continue
+        problems.append(unread(name, readable, of_own))
+    problems += [problem for keyword in words.KEYWORDS for problem in spelt_twice(keyword, keywords)]
+    problems += needed(stages, names, keywords)
+    if problems:
+        raise InputError(problems)
+
+
+def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Keywords with those that `general_parameter_iterations` gives values, so that these count as given."""
+    varied = keywords.get("general_parameter_iterations")
+    if not isinstance(varied, dict):
+        return keywords
+    names = [name for key in varied for name in (key if isinstance(key, tuple | list) else (key,))]
+    return dict.fromkeys(names, "varied") | keywords
+
+
+def expanded(names: Iterable[str]) -> set[str]:
+    """Names of stages, and what the flow of several cores calls the same classes of a script."""
+    alike = {"ONNXModelParser": "StreamONNXModelParser", "WorkloadParser": "UserDefinedModelParser"}
+    return {one for name in names for one in (name, alike.get(name, name))}
+
+
+def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem:
+    """That no stage of a list reads a keyword."""
+    known = words.BY_SPELLING.get(name)
+    if known is not None:
+        others = " or ".join(f"{stage}Stage" for stage in known.stages)
+        return Problem(f"no stage of the list reads it; {others} would", path=name)
+    near = nearest_name(name, [*readable, *of_own])
+    return Problem(
+        "no stage of the list reads it", path=name, allowed="" if near else ", ".join(readable), nearest=near
+    )
+
+
+def spelt_twice(keyword: words.Keyword, keywords: dict[str, Any]) -> list[Problem]:
+    """That a keyword is given in two spellings."""
+    found = [spelling for spelling in keyword.spellings if spelling in keywords]
+    return [Problem(f"is the same keyword as {found[0]}; give one of them", path=found[1])] if len(found) > 1 else []
+
+
+def needed(stages: Sequence[Any], names: Sequence[str], keywords: dict[str, Any]) -> list[Problem]:
+    """Keywords that stages need and nobody gives."""
+    problems = []
+    for keyword in words.KEYWORDS:
+        reader = next((name for name in names if name in keyword.stages), "")
+        if keyword.required and reader and not any(spelling in keywords for spelling in keyword.spellings):
+            allowed = ", ".join(keyword.spellings)
+            problems.append(Problem(f"{reader}Stage needs it, and nobody gives it", path=keyword.name, allowed=allowed))
+    places = {words.FOLDER, words.PATTERN, "filename_pattern"}
+    for name in names:
+        if name in ("SimpleSave", "CompleteSave") and not places & keywords.keys():
+            allowed = ", ".join(sorted(places))
+            problems.append(Problem(f"{name}Stage needs it, and nobody gives it", path=words.FOLDER, allowed=allowed))
+        if name == "PickleSave" and words.PICKLE not in keywords:
+            problems.append(Problem("PickleSaveStage needs it, and nobody gives it", path=words.PICKLE))
+    for stage in stages:
+        if not our_name(stage):
+            problems += needed_by_own(stage, keywords)
+    return problems
+
+
+def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
+    """Keywords that a stage of a user's needs and nobody gives or hands on."""
+    known = {
+        *keywords,
+        *PROVIDED,
+        *(
+            spelling
+            for keyword in words.KEYWORDS
+            for spelling in keyword.spellings
+            if any(one in keywords for one in keyword.spellings)
+        ),
+    }
+    return [
+        Problem(f"{name_of(stage)} needs it, and nobody gives it", shown_path(file_of(stage)), line_of(stage), name)
+        for name, parameter in signature_of(stage).items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        and parameter.default is inspect.Parameter.empty
+        and name not in known
+    ]
+
+
+def signature_of(stage: Any) -> dict[str, inspect.Parameter]:
+    """The parameters of a stage of a user's; {} where nobody knows them."""
+    try:
+        return dict(inspect.signature(stage).parameters)
+    except (TypeError, ValueError):
+        return {}
+
+
+def words_of(stage: Any) -> set[str]:
+    """Names that the code of a stage of a user's has as parameters and as texts: keywords that it may read."""
+    found = set(signature_of(stage))
+    kinds = [kind for kind in getattr(stage, "__mro__", (stage,)) if not str(kind.__module__).startswith("tilewright.")]
+    for kind in kinds:
+        members = list(vars(kind).values()) if isinstance(kind, type) else [kind]
+        for member in members:
+            code = getattr(inspect.unwrap(getattr(member, "__func__", member)), "__code__", None)
+            found |= texts_of(code)
+    return found
+
+
+def texts_of(code: Any) -> set[str]:
+    """The texts and the arguments in compiled code, those of functions inside of it included."""
+    if code is None:
+        return set()
+    found = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
+    for constant in code.co_consts:
+        if isinstance(constant, str):
+            found.add(constant)
+        elif isinstance(constant, tuple):
+            found |= {one for one in constant if isinstance(one, str)}
+        elif hasattr(constant, "co_consts"):
+            found |= texts_of(constant)
+    return found
+
+
+def parameters_of(names: Iterable[str]) -> list[str]:
+    """Our names of the parameters of stages, as keywords."""
+    found: list[str] = []
+    for name in names:
+        for flow in (steps.SINGLE, steps.MULTI):
+            if (known := CATALOGUES[flow].canonical_name(name)) and known in CATALOGUES[flow].listed:
+                found += list(getattr(CATALOGUES[flow].stage_class(known), "__dataclass_fields__", {}))
+    return [name for name in dict.fromkeys(found) if name not in ("folder", "file_name", "pipeline")]

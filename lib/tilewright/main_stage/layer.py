@@ -1,0 +1,334 @@
+"""Layers and mappings as stages of a user's see them, under the names of zigzag-dse 3.9.1 (`zigzag.workload`,
+`zigzag.mapping`).
+
+What a stage says of a layer (`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`) and the mappings that it
+hands on are what the stages after it get.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.main_stage.names import LayerDim, LayerOperand, MemoryOperand, OADimension, Shown
+from tilewright.mapping.constraints import TemporalOrderingEntry, Unrolling
+from tilewright.profile import REFERENCE
+from tilewright.search.batch import OrderBatch
+from tilewright.search.evaluate import allocated_boundaries, full_record
+from tilewright.stages.items import LayerProblem, SpatialCandidate, TemporalProblem
+from tilewright.workload.layer import Layer, activation_operand, weight_operand
+from tilewright.workload.relevancy import operand_bits, operand_elements
+
+Loops = list[tuple[LayerDim, int]]
+
+
+class MappingSingleOADim(dict[str, Any]):
+    """What is unrolled over one side of the array: loop dimension -> factor."""
+
+    @property
+    def utilization(self) -> int:
+        """How many lanes are used."""
+        return math.prod(self.values())
+
+    @property
+    def layer_dims(self) -> set[str]:
+        """The loop dimensions."""
+        return set(self)
+
+
+class SpatialMapping(dict[str, Any]):
+    """A spatial mapping: side of the array -> loop dimension -> factor."""
+
+    def __init__(self, data: Mapping[str, Mapping[str, int]]) -> None:
+        super().__init__({OADimension(side): MappingSingleOADim(factors) for side, factors in data.items()})
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Itself."""
+        return self
+
+    @property
+    def oa_dims(self) -> list[str]:
+        """The sides that it says something of."""
+        return list(self)
+
+    @classmethod
+    def _of(cls, unrolling: Unrolling) -> "SpatialMapping":
+        return cls({side: {LayerDim(name): factor for name, factor in factors} for side, factors in unrolling})
+
+
+def unrolling_of(value: Any) -> Unrolling:
+    """The unrolling that a table says. Raises InputError for anything else."""
+    wrong = Problem(
+        *("not a spatial mapping", "", 0, "spatial_mapping", repr(value)[:60]),
+        allowed="side of the array -> loop dimension -> whole factor",
+    )
+    if not isinstance(value, Mapping):
+        raise InputError([wrong])
+    unrolling = []
+    for side, factors in value.items():
+        if not isinstance(factors, Mapping) or any(not isinstance(f, int) or f < 1 for f in factors.values()):
+            raise InputError([wrong])
+        unrolling.append((str(side), tuple((str(name), int(factor)) for name, factor in factors.items())))
+    return tuple(unrolling)
+
+
+class LayerDimSizes(dict[str, int]):
+    """Loop dimension -> size."""
+
+    @property
+    def data(self) -> dict[str, int]:
+        """Itself."""
+        return self
+
+    @property
+    def layer_dims(self) -> list[str]:
+        """The loop dimensions."""
+        return list(self)
+
+    @property
+    def total_size(self) -> int:
+        """The product of all."""
+        return math.prod(self.values())
+
+
+class LayerNode(Shown):
+    """A layer of the network with what the mapping file says of it."""
+
+    _may_be_set = ("spatial_mapping", "spatial_mapping_hint", "temporal_ordering")
+
+    def __init__(self, problem: LayerProblem, layer: Layer, node_id: int) -> None:
+        given = problem.constraints
+        self.id, self.name, self.type = node_id, layer.name, layer.operator_type
+        self.equation = layer.equation
+        self.layer_dim_sizes = LayerDimSizes((LayerDim(name), size) for name, size in layer.loop_sizes)
+        self.operand_precision = {LayerOperand(operand): bits for operand, bits in layer.precision_bits}
+        self.constant_operands = [LayerOperand(operand) for operand in layer.constant_operands]
+        self.memory_operand_links = {
+            LayerOperand(operand): MemoryOperand(memory) for operand, memory in given.memory_operand_links
+        }
+        self.layer_operands = [LayerOperand(operand) for operand in layer.operands]
+        chosen = problem.unrolling if isinstance(problem, SpatialCandidate) else given.spatial_mapping
+        self.spatial_mapping = SpatialMapping._of(chosen)
+        self.spatial_mapping_hint = {side: list(names) for side, names in given.spatial_mapping_hint}
+        self.temporal_ordering = [(entry.dimension, entry.size) for entry in given.temporal_ordering]
+        self._problem, self._layer = problem, layer
+        self._told = self._said()
+        self._made()
+
+    @property
+    def output_operand(self) -> str:
+        """The operand that is written."""
+        return self.layer_operands[0]
+
+    @property
+    def input_operands(self) -> list[Any]:
+        """The operands that are read."""
+        return self.layer_operands[1:]
+
+    @property
+    def layer_dims(self) -> list[str]:
+        """The loop dimensions."""
+        return list(self.layer_dim_sizes)
+
+    @property
+    def loop_dim_size(self) -> LayerDimSizes:
+        """The sizes, by the name of releases before 3.0."""
+        return self.layer_dim_sizes
+
+    @property
+    def total_mac_count(self) -> int:
+        """How many multiply-accumulates the layer has."""
+        return self._layer.mac_count
+
+    total_MAC_count = total_mac_count  # noqa: N815  the name in releases before 3.0
+
+    @property
+    def operand_size_elem(self) -> dict[str, int]:
+        """Operand -> elements."""
+        layer = self._layer
+        return {LayerOperand(operand): operand_elements(layer, operand, REFERENCE) for operand in layer.operands}
+
+    @property
+    def operand_size_bit(self) -> dict[str, int]:
+        """Operand -> bits; of outputs at the width of partial sums."""
+        layer = self._layer
+        return {LayerOperand(operand): operand_bits(layer, operand, REFERENCE) for operand in layer.operands}
+
+    def get_act_layer_op(self) -> str:
+        """The operand that holds activations."""
+        return LayerOperand(activation_operand(self._layer))
+
+    def get_weight_layer_op(self, _: object = None) -> str | None:
+        """The operand that holds weights; None where there is none."""
+        found = weight_operand(self._layer)
+        return None if found is None else LayerOperand(found)
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+    def _said(self) -> tuple[Any, ...]:
+        """What may be changed, as it is."""
+        hints = tuple((str(side), tuple(map(str, names))) for side, names in dict(self.spatial_mapping_hint).items())
+        return unrolling_of(self.spatial_mapping), hints, tuple(tuple(entry) for entry in self.temporal_ordering)
+
+    def problem_on(self, core: Any, reach: Any = None) -> LayerProblem:
+        """The layer to be mapped on a core, with what a stage has said of it."""
+        problem, said = self._problem, self._said()
+        changed: dict[str, Any] = {} if core == problem.core else {"core": core}
+        if said != self._told:
+            unrolling, hints, ordering = said
+            entries = tuple(TemporalOrderingEntry(str(name), size) for name, size in ordering)
+            changed["constraints"] = replace(
+                problem.constraints,
+                spatial_mapping=unrolling,
+                spatial_mapping_hint=hints,
+                temporal_ordering=entries,
+                level_boundaries=(),
+            )
+            if isinstance(problem, SpatialCandidate):
+                changed["unrolling"] = unrolling
+        return replace(problem, **changed) if changed else problem
+
+
+class SpatialMappingInternal(Shown):
+    """A spatial mapping over the memory levels of each operand."""
+
+    def __init__(self, problem: TemporalProblem) -> None:
+        self._problem = problem
+        self._made()
+
+    @property
+    def unrolling(self) -> SpatialMapping:
+        """The mapping over the sides of the array."""
+        return SpatialMapping._of(self._problem.spatial.unrolling)
+
+    @property
+    def temporal_sizes(self) -> dict[str, int]:
+        """Loop dimension -> iterations that are left."""
+        return dict(self._problem.spatial.temporal_sizes)
+
+    def __str__(self) -> str:
+        return str(dict(self.unrolling))
+
+    __repr__ = __str__
+
+
+class TemporalMapping(Shown):
+    """Loops over the memory levels of each operand, innermost first: operand -> level -> [(loop dimension, size)].
+
+    One that a stage makes is checked when it is costed: all operands have one order of loops.
+    """
+
+    def __init__(
+        self,
+        temporal_mapping_dict: Mapping[str, Sequence[Iterable[tuple[str, int]]]],
+        layer_node: LayerNode | None = None,
+        mapping_type: str = "uneven",
+    ) -> None:
+        self.layer_node, self.type = layer_node, mapping_type
+        self._levels: dict[str, list[Loops]] | None = {
+            LayerOperand(operand): [[(LayerDim(name), int(size)) for name, size in loops] for loops in levels]
+            for operand, levels in temporal_mapping_dict.items()
+        }
+        self._batch: OrderBatch | None = None
+        self._row = 0
+        self._made()
+
+    @classmethod
+    def _of(cls, batch: OrderBatch, row: int, layer_node: LayerNode | None) -> "TemporalMapping":
+        made = cls({}, layer_node, "uneven")
+        made._levels, made._batch, made._row = None, batch, row
+        return made
+
+    @property
+    def mapping_dic_origin(self) -> dict[str, list[Loops]]:
+        """The loops as they were given, or as the allocator places them."""
+        if self._levels is None:
+            assert self._batch is not None
+            order, problem = self._batch.loop_order(self._row), self._batch.problem
+            bounds = self._batch.level_boundaries(self._row) or allocated_boundaries(problem, order) or ()
+            loops = [(LayerDim(name), size) for name, size in order]
+            self._levels = {
+                LayerOperand(operand): [loops[low:high] for low, high in pairwise((0, *of_operand))]
+                for operand, of_operand in zip(problem.layer.operands, bounds, strict=True)
+            }
+        return self._levels
+
+    @property
+    def mapping_dic_stationary(self) -> dict[str, list[Loops]]:
+        """The same of a mapping that was found, with the loops that leave an operand in place moved down."""
+        if self._batch is None:
+            return self.mapping_dic_origin
+        order, boundaries = self._batch.loop_order(self._row), self._batch.level_boundaries(self._row)
+        return loops_of(full_record(self._batch.problem, order, boundaries, "", "").temporal_mapping)
+
+    @property
+    def loop_order(self) -> tuple[tuple[str, int], ...]:
+        """All loops, innermost first."""
+        if self._batch is not None:
+            return self._batch.loop_order(self._row)
+        levels = next(iter((self._levels or {}).values()), [])
+        return tuple((str(name), size) for loops in levels for name, size in loops)
+
+    @property
+    def operand_list(self) -> list[str]:
+        """The operands."""
+        return list(self.mapping_dic_stationary)
+
+    @property
+    def mem_level(self) -> dict[str, int]:
+        """Operand -> how many levels it has."""
+        return {operand: len(levels) for operand, levels in self.mapping_dic_stationary.items()}
+
+    def __str__(self) -> str:
+        return str(self.mapping_dic_stationary)
+
+    __repr__ = __str__
+
+    def source(self) -> tuple[OrderBatch, int] | None:
+        """The batch that it is of, and its row there; None for one that a stage has made."""
+        return None if self._batch is None else (self._batch, self._row)
+
+    def as_batch(self, problem: TemporalProblem) -> OrderBatch:
+        """Order and level boundaries of one that a stage has made. Raises InputError where they say no order."""
+        levels = self._levels or {}
+        orders = {
+            operand: tuple((str(name), size) for loops in of_operand for name, size in loops)
+            for operand, of_operand in levels.items()
+        }
+        operands = problem.layer.operands
+        counts = dict(zip(operands, problem.arrays.level_count.tolist(), strict=False))
+        wrong = [
+            Problem(
+                f"operand {name} has {len(levels.get(name, ()))} levels",
+                path="temporal_mapping",
+                allowed=str(counts[name]),
+            )
+            for name in operands
+            if len(levels.get(name, ())) != counts[name]
+        ]
+        if not wrong and len(set(orders.values())) > 1:
+            wrong.append(Problem("operands have different orders of loops", path="temporal_mapping"))
+        if wrong:
+            raise InputError(wrong)
+        boundaries = []
+        for name in operands:
+            total, bounds = 0, []
+            for loops in levels[name]:
+                total += len(loops)
+                bounds.append(total)
+            boundaries.append(tuple(bounds))
+        return OrderBatch.of_orders(problem, [orders[operands[0]]], [tuple(boundaries)])
+
+
+def loops_of(levels: Mapping[str, Iterable[Iterable[tuple[str, int]]]]) -> dict[str, list[Loops]]:
+    """Operand -> level -> loops, by names in the classes of zigzag-dse."""
+    return {
+        LayerOperand(operand): [[(LayerDim(name), size) for name, size in loops] for loops in of_operand]
+        for operand, of_operand in levels.items()
+    }

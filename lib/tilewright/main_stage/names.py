@@ -1,0 +1,53 @@
+"""Names of operands and dimensions in the classes of zigzag-dse: here they are texts, equal to plain ones."""
+
+
+class Name(str):
+    """A name; `str` of it, its `name` and the text are one."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The text."""
+        return str(self)
+
+
+class LayerOperand(Name):
+    """An operand of a layer: `I`, `W`, `O`."""
+
+    __slots__ = ()
+
+
+class MemoryOperand(Name):
+    """An operand as memories name it: `I1`, `I2`, `O`."""
+
+    __slots__ = ()
+
+
+class LayerDim(Name):
+    """A loop dimension: `K`, `C`, `OX`."""
+
+    __slots__ = ()
+
+
+class OADimension(Name):
+    """A dimension of the operational array: `D1`."""
+
+    __slots__ = ()
+
+
+class Shown:
+    """Base of the views: what of a view may be set, and that nothing else of it can."""
+
+    _may_be_set: tuple[str, ...] = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name.startswith("_") or name in self._may_be_set or not hasattr(self, "_is_made"):
+            object.__setattr__(self, name, value)
+            return
+        allowed = ", ".join(self._may_be_set) or "nothing of it"
+        raise AttributeError(f"{name} of {type(self).__name__} cannot be changed here; what can: {allowed}")
+
+    def _made(self) -> None:
+        """From now on only what may be set can be."""
+        object.__setattr__(self, "_is_made", True)

@@ -1,0 +1,352 @@
+"""Networks that go through the stages of a script: what comes back for each layer as pairs, in order of execution."""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tilewright.cost.record import LayerRecord
+from tilewright.errors import InputError, MappingError, count_of
+from tilewright.main_stage.evaluation import Context, CostModelEvaluation, CumulativeCME
+from tilewright.main_stage.layer import LayerNode
+from tilewright.main_stage.own import (
+    Attached,
+    OwnStage,
+    as_said,
+    attach,
+    mapping_key,
+    session,
+)
+from tilewright.main_stage.plan import MAPPERS, NO_CONSTRAINTS
+from tilewright.main_stage.protocol import Pair
+from tilewright.main_stage.several_cores import StreamCostModelEvaluation, draw
+from tilewright.main_stage.views import (
+    LAYER,
+    Keywords,
+    layer_node,
+    spatial_of,
+)
+from tilewright.stages.base import Control, Rest, Stage
+from tilewright.stages.descriptions import NetworkProblem
+from tilewright.stages.items import Evaluations, LayerProblem, MappedWorkload
+from tilewright.stages.multi.result import MultiCoreResult
+from tilewright.stages.reductions import Reduction
+from tilewright.stages.watchers import Save
+from tilewright.stages.workload import Workload
+from tilewright.workload.graph import WorkloadNode
+
+logger = logging.getLogger(__name__)
+
+
+def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
+    """The layer of an item, as scripts see it."""
+    given = keywords.get(LAYER)
+    if isinstance(given, LayerNode):
+        return given
+    problem = item if isinstance(item, LayerProblem) else LayerProblem(item.layer, item.core, NO_CONSTRAINTS)
+    return layer_node(problem, session().node)
+
+
+def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: Attached) -> Iterator[Pair]:
+    """What comes back for a layer, as pairs."""
+    if isinstance(found, list):
+        yield [pair for one in found for pair in pairs_of(one, stages, layer, attached)], None
+        return
+    run = session()
+    if (known := attached.get(id(found))) is not None:
+        yield from known[1]
+        return
+    assert isinstance(found, Evaluations)
+    if found.costs is None:
+        return
+    context = Context(layer, stages)
+    for row in np.flatnonzero(found.costs.fits).tolist():
+        said = run.said.get(mapping_key(found.costs.batch, row)) if run.said else None
+        if said is not None:
+            yield said
+            continue
+        cme = CostModelEvaluation(found.costs, row, context)
+        cme._told = extra_of(cme, stages) if not run.beside else beside(cme, stages)
+        yield cme, cme._told
+
+
+def beside(cme: CostModelEvaluation, stages: Sequence[Stage]) -> Any:
+    """What reductions have kept beside a CME, or else what the stages say."""
+    key = mapping_key(cme._costs.batch, cme._row)
+    others = session().beside.get(key)
+    return extra_of(cme, stages) if others is None else others
+
+
+def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage]) -> Any:
+    """What the stages of zigzag-dse say beside a CME that passes them, from the outermost on."""
+    if not stages:
+        return None
+    stage, below = stages[0], stages[1:]
+    if isinstance(stage, Reduction):
+        return []
+    name = type(stage).__name__
+    if name in ("SpatialMappingGenerator", "CustomSpatialMappingGenerator"):
+        return cme.user_spatial_mapping, extra_of(cme, below)
+    if name in MAPPERS:
+        return cme.temporal_mapping, extra_of(cme, below)
+    return extra_of(cme, below)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tap(Stage):
+    """Sees what comes back for each layer problem, right below Workload."""
+
+    seen: list[tuple[LayerProblem, Any]] = field(default_factory=list)
+
+    takes: ClassVar[type] = LayerProblem
+
+    def run(self, item: LayerProblem, rest: Rest) -> Iterator[Any]:
+        """Everything that comes back."""
+        run = session()
+        if run.node is not None:
+            run.layer = layer_node(item, run.node)
+        for found in rest(item):
+            self.seen.append((item, found))
+            yield found
+
+
+@dataclass(frozen=True, eq=False)
+class OthersBelow(Stage):
+    """Right below a reduction: sees what it chooses from."""
+
+    seen: list[Evaluations] = field(default_factory=list)
+
+    def run(self, item: Any, rest: Rest) -> Iterator[Any]:
+        """Everything that comes back."""
+        self.seen.clear()
+        for found in rest(item):
+            self.seen.append(found)
+            yield found
+
+
+@dataclass(frozen=True, eq=False)
+class OthersAbove(Stage):
+    """Right above a reduction: says beside what it keeps what it has chosen from."""
+
+    below: OthersBelow = field(default_factory=OthersBelow)
+
+    def run(self, item: Any, rest: Rest) -> Iterator[Any]:
+        """Everything that comes back."""
+        run = session()
+        for found in rest(item):
+            layer = layer_of(item, {})
+            others = [pair for one in self.below.seen for pair in pairs_of(one, rest.stages[2:], layer, {})]
+            if isinstance(found, Evaluations) and found.costs is not None:
+                for row in np.flatnonzero(found.costs.fits).tolist():
+                    run.beside[mapping_key(found.costs.batch, row)] = others
+            yield found
+
+
+def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """The stages, where reductions say what they have chosen from (`reduce_minimal_keep_others`)."""
+    found: list[Stage] = []
+    for stage in stages:
+        if isinstance(stage, Reduction):
+            below = OthersBelow()
+            found += [OthersAbove(below), stage, below]
+        else:
+            found.append(stage)
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Layers(Stage):
+    """Stands where Workload does, and keeps what each record stands for."""
+
+    network: "Network | None" = None
+    workload: Workload = field(default_factory=Workload)
+
+    takes: ClassVar[type] = NetworkProblem
+
+    def run(self, item: NetworkProblem, rest: Rest) -> Iterator[LayerRecord]:
+        """The records of all layers."""
+        assert self.network is not None
+        yield from self.network.layers(item, (self.workload, *rest.stages))
+
+
+@dataclass
+class Network:
+    """One network going through the stages from the parsers on."""
+
+    stages: tuple[Stage, ...]
+    control: Control
+    keywords: Keywords
+    attached: Attached
+    order: dict[str, int] = field(default_factory=dict)
+    """Layer -> its place in the order of execution."""
+
+    def results(self, item: Any) -> Iterator[Any]:
+        """What comes up at the top."""
+        stages = (_Layers(self, stage) if isinstance(stage, Workload) else stage for stage in self.stages)
+        yield from Rest(tuple(stages), self.control)(item)
+
+    def layers(self, problem: NetworkProblem, stages: tuple[Stage, ...]) -> Iterator[LayerRecord]:
+        """The records of all layers, each standing for its pairs."""
+        nodes = problem.workload.layers_in_order
+        self.order = {node.layer.name: place for place, node in enumerate(nodes) if node.layer is not None}
+        if any(isinstance(stage, OwnStage) for stage in stages):
+            for place, node in enumerate(nodes):
+                yield from self._one_layer(problem, node, place, stages)
+            return
+        yield from self._mapped(problem, nodes, stages)
+
+    def _one_layer(
+        self, problem: NetworkProblem, node: WorkloadNode, place: int, stages: tuple[Stage, ...]
+    ) -> Iterator[LayerRecord]:
+        """A layer by itself: stages of a user's see its name and number. One of which they pass on nothing is left
+        out, unless a stage of ours above them needs it."""
+        run = session()
+        run.node, run.said = node, {}
+        run.silent.clear()
+        alone = replace(node, sources=())
+        reach = problem.memory_reach[place : place + 1]
+        part = replace(problem, workload=replace(problem.workload, nodes=(alone,)), memory_reach=reach)
+        try:
+            yield from self._mapped(part, (node,), stages)
+        except MappingError as error:
+            if not run.silent:
+                raise
+            above = [stage for stage in stages[1:] if not isinstance(stage, OwnStage)]
+            own = next(at for at, stage in enumerate(stages) if isinstance(stage, OwnStage))
+            needs = next((stage for stage in stages[1:own] if isinstance(stage, Reduction)), None)
+            if needs is not None and above:
+                told = f"passed on nothing for layer {node.layer.name if node.layer else ''}"
+                problem_ = replace(
+                    run.silent[0], message=f"{told}, and {needs.name()}Stage above it has nothing to keep"
+                )
+                raise InputError([problem_]) from error
+            logger.warning("%s of layer %s: it is not in the result", run.silent[0], node.layer and node.layer.name)
+        finally:
+            run.node = run.layer = None
+
+    def _mapped(
+        self, problem: NetworkProblem, nodes: Sequence[WorkloadNode], stages: tuple[Stage, ...]
+    ) -> Iterator[LayerRecord]:
+        tap = _Tap()
+        workload, below = stages[0], stages[1:]
+        records = list(Rest((workload, tap, *below), self.control)(problem))
+        found_for: dict[str, list[Any]] = {}
+        problem_for: dict[str, LayerProblem] = {}
+        for item, found in tap.seen:
+            for name in item.names:
+                found_for.setdefault(name, []).append(found)
+                problem_for[name] = item
+        for record in records:
+            pairs: list[Pair] = []
+            for node in nodes:
+                if node.layer is not None and node.layer.name in record.names:
+                    layer = layer_node(problem_for[node.layer.name], node)
+                    for pair in self._pairs(found_for[node.layer.name], below, layer):
+                        if isinstance(pair[0], CostModelEvaluation) and not record.alternatives:
+                            pair[0]._context.known = record
+                        pairs.append((pair[0], (layer, pair[1])))
+            yield attach(self.attached, self._counted(record, pairs), pairs)
+            if record.alternatives and any(isinstance(stage, Save) for stage in self.stages):
+                yield from self._alternatives(record, pairs)
+
+    def _counted(self, record: LayerRecord, pairs: Sequence[Pair]) -> LayerRecord:
+        """The record with what stages of a user's have set of its mapping."""
+        cme = next((cme for cme in single(pairs) if not record.alternatives or counts(cme, record)), None)
+        return record if cme is None else as_said(record, cme)
+
+    def _pairs(self, found: Sequence[Any], stages: tuple[Stage, ...], layer: LayerNode) -> Iterator[Pair]:
+        for one in found:
+            yield from pairs_of(one, stages, layer, self.attached)
+
+    def _alternatives(self, record: LayerRecord, pairs: Sequence[Pair]) -> Iterator[LayerRecord]:
+        """The records of the other mappings of a layer, for stages that save what passes; they stand for no pairs."""
+        for cme in single(pairs):
+            if cme.layer.name == record.names[0] and not counts(cme, record):
+                yield attach(self.attached, replace(cme.record, layer_names=record.layer_names), [])
+
+
+def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
+    """Whether a CME is of the mapping that counts for its layer."""
+    return (
+        cme._costs.batch.loop_order(cme._row) == record.loop_order
+        and {side: dict(factors) for side, factors in spatial_of(cme._costs.batch.problem).items()}  # type: ignore[arg-type]
+        == record.spatial_mapping
+    )
+
+
+def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
+    """The pairs of a whole network, layers in the order of execution."""
+    waiting: list[Pair] = []
+    for found in network.results(item):
+        if isinstance(found, LayerRecord):
+            waiting += network.attached[id(found)][1]
+            continue
+        yield from _in_order(waiting, network)
+        waiting = []
+        yield from _network_pair(found, network)
+    yield from _in_order(waiting, network)
+
+
+def _in_order(pairs: list[Pair], network: Network) -> list[Pair]:
+    """Pairs in the order of execution, where Workload stands among the stages; as they came where it does not."""
+    if not network.order:
+        return pairs
+    return sorted(pairs, key=lambda pair: network.order.get(getattr(pair[1][0], "name", ""), 0))
+
+
+def _network_pair(found: Any, network: Network) -> Iterator[Pair]:
+    if (known := network.attached.get(id(found))) is not None:
+        yield from known[1]
+    elif isinstance(found, list):
+        pairs: list[Pair] = []
+        layers = [one for one in found if isinstance(one, LayerRecord)]
+        pairs += _in_order([pair for record in layers for pair in network.attached[id(record)][1]], network)
+        for one in found:
+            if not isinstance(one, LayerRecord):
+                pairs += _network_pair(one, network)
+        yield pairs, None  # type: ignore[misc]
+    elif isinstance(found, MappedWorkload):
+        yield _total(found, network)
+    elif isinstance(found, MultiCoreResult):
+        scme = StreamCostModelEvaluation(found)
+        draw(scme, network.keywords)
+        yield scme, None
+    else:
+        raise TypeError(f"a pipeline yields {type(found).__name__}")
+
+
+def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
+    """The CMEs of pairs, those in lists included."""
+    for cme, _ in pairs:
+        if isinstance(cme, list):
+            yield from single(cme)
+        elif isinstance(cme, CostModelEvaluation):
+            yield cme
+
+
+def _total(found: MappedWorkload, network: Network) -> Pair:
+    """The sum over a network, beside it all pairs; of a layer with alternatives the mapping that counts is added."""
+    layers = [pairs for known, pairs in network.attached.values() if isinstance(known, LayerRecord)]
+    pairs = _in_order([pair for some in layers for pair in some], network)
+    counted: dict[str, CostModelEvaluation] = {}
+    others = 0
+    record_of = {name: record for record in found.records for name in record.names}
+    for cme in single(pairs):
+        name = cme.layer.name
+        if name not in record_of:
+            continue
+        is_counted = not record_of[name].alternatives or counts(cme, record_of[name])
+        others += name in counted or not is_counted
+        if is_counted:
+            counted.setdefault(name, cme)
+    if others:
+        logger.warning(
+            "SumStage: %s of layers had to compete; each layer counts once. A reduction between WorkloadStage and the"
+            " generators says which mapping is kept",
+            count_of(others, "mapping"),
+        )
+    total = CumulativeCME(list(counted.values()))
+    total.energy_total, total.latency_total2 = found.summary["energy_pj"], found.summary["latency_cycles"]
+    return total, pairs

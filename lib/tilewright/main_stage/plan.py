@@ -1,0 +1,269 @@
+"""A list of stages with its keywords as a pipeline of tilewright, in which each stage of a user's stands as one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright import steps
+from tilewright.errors import InputError, Problem
+from tilewright.main_stage import keywords as words
+from tilewright.main_stage import saving
+from tilewright.main_stage.own import (
+    Attached,
+    OwnStage,
+    SumOfWhatPasses,
+    name_of,
+    own_class,
+    session,
+)
+from tilewright.main_stage.views import (
+    LAYER,
+    SPATIAL,
+    TEMPORAL,
+)
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.search.batch import OrderBatch
+from tilewright.search.options import CnSearchOptions, SearchOptions
+from tilewright.stages.base import Stage
+from tilewright.stages.catalogue import CATALOGUES
+from tilewright.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.stages.entries import Flow
+from tilewright.stages.items import LayerProblem, TemporalProblem
+from tilewright.stages.layers import model_of, what_is_minimised
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.stages.multi.pipeline import multi_flow
+from tilewright.stages.parameters import make_stage
+from tilewright.stages.pipeline import SINGLE, check_pipeline
+from tilewright.stages.reductions import Sum
+from tilewright.workload.source import LAYERS, kind_of_source
+
+NO_CONSTRAINTS = MappingConstraints("default")
+PARSERS = {"ONNXModelParser", "WorkloadParser", "AcceleratorParser", "MappingParser"}
+PARSERS |= {"StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"}
+SEVERAL = {"StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"}
+SEVERAL |= {"GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping"}
+"""Stages that only runs on several cores have."""
+MAPPERS = {"Loma", "Salsa", "Exact", "TemporalOrderingConversion"}
+GENERATORS = {"SpatialMappingGenerator", "CustomSpatialMappingGenerator"}
+CONVERSION = "SpatialMappingConversion"
+SPATIAL_STAGES = GENERATORS | {CONVERSION}
+
+
+def our_name(stage: Any) -> str:
+    """What tilewright calls a stage of a list; '' for one of a user's."""
+    return str(vars(stage).get("ours", "")) if isinstance(stage, type) else ""
+
+
+def is_of_several_cores(stages: Sequence[Any]) -> bool:
+    """Whether a list of stages is of the flow of several cores."""
+    return any(our_name(stage) in SEVERAL for stage in stages)
+
+
+@dataclass
+class Plan:
+    """Stages of a list as a pipeline of ours, in which those of a user's stand as one each."""
+
+    stages: tuple[Stage, ...]
+    item_type: type
+    attached: Attached
+    """What results of stages of a user's stand for."""
+
+    @property
+    def own(self) -> int | None:
+        """Where the first stage of a user's stands."""
+        return next((place for place, stage in enumerate(self.stages) if isinstance(stage, OwnStage)), None)
+
+
+def planned(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Plan:
+    """The pipeline that a list of stages says, with the parameters that keywords give.
+
+    Raises InputError with everything that is wrong: which stage may not stand where, which keyword has a wrong value.
+    """
+    several = is_of_several_cores(stages)
+    item_type = item_type_of(stages, keywords, several)
+    value: list[Any] = []
+    places: list[int] = []
+    problems: list[Problem] = []
+    attached: Attached = {}
+    for place, stage, name in with_conversion(stages):
+        places.append(place)
+        if name:
+            made, wrong = made_stage(several_name(name) if several else name, keywords, several)
+            problems += [problem for problem in wrong if problem not in problems]
+            value.append(made)
+            continue
+        above = any(our_name(other) and our_name(other) not in PARSERS for other in stages[:place])
+        value.append(own_stage(stage, stages[place + 1 :], keywords, above, attached))
+    if problems:
+        raise InputError(problems)
+    options = CnSearchOptions() if several else SearchOptions()
+    pipeline, problems = check_pipeline(value, options, onnx=is_onnx(keywords), flow=flow_from(item_type, several))
+    if pipeline is None or problems:
+        raise InputError([told_in_script(problem, stages, places) for problem in problems])
+    return Plan(completed(pipeline.stages), item_type, attached)
+
+
+def own_stage(
+    stage: Any,
+    below: Sequence[Any],
+    keywords: Mapping[str, Any],
+    is_below_others: bool = False,
+    attached: Attached | None = None,
+) -> OwnStage:
+    """A stage of a user's as a stage of ours; `below` are the stages after it."""
+    kind = own_class(name_of(stage), not below)
+    known = {} if attached is None else attached
+    return kind(stage, tuple(below), dict(keywords), session(), is_below_others, known)
+
+
+def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
+    """(place in the list, stage, our name or ''), with the conversion of spatial mappings behind their generator: there
+    the generator does both."""
+    found = [(place, stage, our_name(stage)) for place, stage in enumerate(stages)]
+    generators = [at for at, (_, _, name) in enumerate(found) if name in GENERATORS]
+    if generators and not any(name == CONVERSION for _, _, name in found):
+        at = generators[-1]
+        found.insert(at + 1, (found[at][0], found[at][1], CONVERSION))
+    return found
+
+
+def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
+    """A problem of a pipeline, told at the stage of the list: by its number and its name there."""
+    message = problem.message.replace("move MappingParser before it", "move the parsers before it")
+    problem = replace(problem, message=message.replace("from MappingParser", "from the parsers"))
+    number = problem.path.partition("[")[2]
+    written = number.partition("]")[0]
+    if not written.isdigit() or int(written) >= len(places):
+        return replace(problem, path="list_of_callables")
+    place = places[int(written)]
+    return replace(problem, path=f"list_of_callables[{place}] ({name_of(stages[place])})")
+
+
+def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """The stages, where those of a user's know what those after them go by, and sums are of what they pass on."""
+    found: list[Stage] = []
+    own_below = False
+    for place, stage in reversed(list(enumerate(stages))):
+        below = stages[place + 1 :]
+        if isinstance(stage, OwnStage):
+            own_below = True
+            found.append(replace(stage, model=model_of(below), minimises=what_is_minimised(below)))
+        else:
+            found.append(SumOfWhatPasses() if isinstance(stage, Sum) and own_below else stage)
+    return tuple(reversed(found))
+
+
+def several_name(name: str) -> str:
+    """What the flow of several cores calls a stage of both flows."""
+    return CATALOGUES[steps.MULTI].canonical_name(name) or name
+
+
+def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[Any, list[Problem]]:
+    """A stage of ours with the parameters that keywords give, or what is wrong with them."""
+    if (save := saved_stage(name, keywords)) is not None:
+        return save, []
+    catalogue = CATALOGUES[steps.MULTI if several else steps.SINGLE]
+    if name not in catalogue.names:
+        return name, []  # told where the order is checked
+    kind = catalogue.stage_class(name)
+    spelt, given = {}, {}
+    for keyword in words.KEYWORDS:
+        if keyword.parameter and name in keyword.holders:
+            spelling = next((one for one in keyword.spellings if one in keywords), "")
+            if spelling:
+                given[keyword.parameter] = plain(keywords[spelling])
+                spelt[keyword.parameter] = spelling
+    for parameter in getattr(kind, "__dataclass_fields__", {}):
+        if parameter in keywords and parameter not in words.BY_SPELLING and parameter not in given:
+            given[parameter], spelt[parameter] = plain(keywords[parameter]), parameter
+    options = CnSearchOptions() if several else SearchOptions()
+    made, wrong = make_stage(kind, given, options, ("parameters",))
+    return made or kind, [in_script(problem, spelt) for problem in wrong]
+
+
+def in_script(problem: Problem, spelt: Mapping[str, str]) -> Problem:
+    """A problem of a parameter, told at its keyword as it was spelt."""
+    path = problem.path.removeprefix("parameters").lstrip(".")
+    head = path.partition(".")[0].partition("[")[0]
+    return replace(problem, path=spelt.get(head, head) + path[len(head) :])
+
+
+def plain(value: Any) -> Any:
+    """A value as configurations have it: members of enumerations as texts, tuples as lists."""
+    if isinstance(value, str):
+        return str(getattr(value, "value", value))
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value
+
+
+def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
+    """A stage that saves, with the place that the script names; None for another one."""
+    folder, pattern = words.given(keywords, words.FOLDER), words.given(keywords, words.PATTERN)
+    if name == "PickleSave" and (file := words.given(keywords, words.PICKLE)):
+        path = Path(str(file)).absolute()
+        return saving.PickleSave(file_name=path.name, folder=str(path.parent))
+    if name == "PlotTemporalMappings" and (file := words.given(keywords, words.PLOT_PATTERN)):
+        return saving.PlotTemporalMappings(folder=str(Path(filled(str(file), keywords)).absolute().parent))
+    if pattern is not None and name in ("SimpleSave", "CompleteSave", "Dump"):
+        path = Path(filled(str(pattern), keywords)).absolute()
+        if name == "Dump":
+            return saving.Dump(file_name=path.name, folder=str(path.parent))
+        kind = saving.SimplePattern if name == "SimpleSave" else saving.CompletePattern
+        return kind(pattern=str(path), what="simple" if name == "SimpleSave" else "complete")
+    if folder is None:
+        return None
+    place = str(Path(str(folder)).absolute())
+    kinds = (saving.SimpleSave, saving.CompleteSave, saving.PlotTemporalMappings, saving.Dump)
+    return next((kind(folder=place) for kind in kinds if kind.__name__ == name), None)
+
+
+def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
+    """A pattern with its fields filled in: the time, and keywords that are texts or numbers."""
+    from datetime import datetime
+
+    fields = {key: value for key, value in keywords.items() if isinstance(value, str | int | float)}
+    return pattern.format_map(_Fields(fields, datetime=datetime.now().isoformat().replace(":", "-")))
+
+
+class _Fields(dict[str, Any]):
+    """Fields of a pattern; those that nobody gives stay as they are."""
+
+    def __missing__(self, name: str) -> str:
+        return "{" + name + "}"
+
+
+def is_onnx(keywords: Mapping[str, Any]) -> bool:
+    """Whether the network is an ONNX model."""
+    workload = words.given(keywords, words.WORKLOAD)
+    known = isinstance(workload, str | Path | list | tuple)
+    return not known or kind_of_source(workload) != LAYERS
+
+
+def flow_from(item_type: type, several: bool) -> Flow:
+    """The kind of pipeline that begins with an item."""
+    whole = multi_flow() if several else SINGLE
+    if item_type is Descriptions:
+        return whole
+    nothing: Callable[[Any, bool], list[Any]] = lambda options, onnx: []  # noqa: E731
+    return Flow(whole.catalogue, nothing, item_type, "the stage above", collects=whole.collects)
+
+
+def item_type_of(stages: Sequence[Any], keywords: Mapping[str, Any], several: bool) -> type:
+    """What the first stage of a list gets: by which stages are still to come."""
+    names = {our_name(stage) for stage in stages}
+    if names & PARSERS:
+        return Descriptions
+    if several:
+        left = (("GenerateCNWorkloadHybrid", SystemProblem), ("IntraCoreMapping", CnProblem))
+        return next((kind for name, kind in left if name in names), CostedCnProblem)
+    if names & {"Workload", "SearchUnusedMemory", "Sum"}:
+        return NetworkProblem
+    if names & (SPATIAL_STAGES | {"RemoveUnusedMemory"}) or SPATIAL not in keywords:
+        return LayerProblem if LAYER in keywords else NetworkProblem
+    if names & MAPPERS or TEMPORAL not in keywords:
+        return TemporalProblem
+    return OrderBatch

@@ -1,0 +1,108 @@
+"""Stages that save, with the places of files that a script names: a folder, a pattern, a file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.artifacts.files import make_folder, write_atomically
+from tilewright.peers.zigzag.exports.results import complete_layer, complete_network, json_text, simple_result
+from tilewright.stages import watchers
+from tilewright.stages.watchers import Passed
+
+LAYER_MARK = "?"
+"""Stands in a pattern for the name of the layer and what is saved of it."""
+
+
+@dataclass(frozen=True)
+class _InPlace(watchers.Save):
+    """A save into a folder that stands anywhere."""
+
+    def __post_init__(self) -> None:
+        """The folder may be any."""
+
+
+@dataclass(frozen=True)
+class SimpleSave(_InPlace, watchers.SimpleSave):
+    """Energy and latency of what passes, into the folder of a script."""
+
+
+@dataclass(frozen=True)
+class CompleteSave(_InPlace, watchers.CompleteSave):
+    """Inputs and outputs of what passes, into the folder of a script."""
+
+
+@dataclass(frozen=True)
+class PlotTemporalMappings(_InPlace, watchers.PlotTemporalMappings):
+    """Figures of what passes, into the folder of a script."""
+
+
+@dataclass(frozen=True)
+class PickleSave(_InPlace, watchers.PickleSave):
+    """All that passes as a pickled list, in the file of a script."""
+
+
+@dataclass(frozen=True)
+class Dump(_InPlace, watchers.Dump):
+    """All that passes as a pickled list, in the file of a script."""
+
+
+@dataclass(frozen=True)
+class _Pattern(_InPlace):
+    """A save into files that a pattern names: one for each layer where it has the mark, else one list of all."""
+
+    pattern: str = ""
+    what: str = ""
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """The pattern."""
+        return self.pattern.replace(LAYER_MARK, f"{watchers.LAYER}_{self.what}")
+
+    def run(self, item, rest):  # type: ignore[no-untyped-def]
+        """Everything that comes back; files are written when all of it has."""
+        passed = Passed(item, rest)
+        yield from passed.watch(rest(item))
+        found = list(self.contents(passed))
+        if LAYER_MARK in self.pattern:
+            for stem, content in found:
+                self._write(self.pattern.replace(LAYER_MARK, f"{stem}_{self.what}"), content)
+        elif found:
+            self._write(self.pattern, [content for _, content in found])
+
+    def contents(self, passed: Passed):  # type: ignore[no-untyped-def]
+        """(beginning of a name, content) of each result that passed."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _write(name: str, content: object) -> None:
+        path = Path(name)
+        make_folder(path.parent)
+        write_atomically(path, json_text(content))
+
+
+@dataclass(frozen=True)
+class SimplePattern(_Pattern):
+    """Energy and latency of what passes."""
+
+    def contents(self, passed: Passed):  # type: ignore[no-untyped-def]
+        """Networks, else layers."""
+        if passed.networks:
+            return [("overall", simple_result(network.summary)) for network in passed.networks]
+        return [(stem, simple_result(record)) for _, stem, record in passed.named_records()]
+
+
+@dataclass(frozen=True)
+class CompletePattern(_Pattern):
+    """Inputs and outputs of what passes."""
+
+    def contents(self, passed: Passed):  # type: ignore[no-untyped-def]
+        """Networks, else layers."""
+        place = passed.place
+        assert place.core is not None
+        if passed.networks:
+            return [
+                ("overall", complete_network(network.records, network.summary, place.core, place.node_ids))
+                for network in passed.networks
+            ]
+        return [
+            (stem, complete_layer(record, place.core, place.layers.get(name), name))
+            for name, stem, record in passed.named_records()
+        ]

@@ -1,0 +1,120 @@
+"""The evaluation of a schedule on several cores as scripts read it, under the names of Stream
+(`stream.classes.cost_model.cost_model.StreamCostModelEvaluation`).
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.artifacts.files import make_folder
+from tilewright.errors import nearest_name
+from tilewright.main_stage import keywords as words
+
+if TYPE_CHECKING:
+    from tilewright.main_stage.views import DNNWorkload, System
+    from tilewright.stages.multi.result import MultiCoreResult
+
+
+class StreamCostModelEvaluation:
+    """A network scheduled on several cores; energy in pJ, latency in cycles."""
+
+    def __init__(self, result: "MultiCoreResult") -> None:
+        self.result = result
+        """What tilewright has found: tables, summary, bounds, the schedule."""
+        self.latency, self.energy = result.latency_cycles, result.energy_pj
+
+    @property
+    def edp(self) -> float:
+        """Energy times latency, in pJ cycles."""
+        return self.energy * self.latency
+
+    @cached_property
+    def workload(self) -> "DNNWorkload":
+        """The network in computation nodes."""
+        from tilewright.main_stage.views import DNNWorkload
+
+        return DNNWorkload(self.result.problem.inputs)
+
+    @cached_property
+    def accelerator(self) -> "System":
+        """The accelerator."""
+        from tilewright.main_stage.views import System
+
+        return System(self.result.problem.inputs.descriptions.accelerator)
+
+    @property
+    def scheduler_candidate_selection(self) -> str:
+        """What a core runs next."""
+        return str(self.result.problem.settings.stated()["scheduler_candidate_selection"])
+
+    @property
+    def operands_to_prefetch(self) -> list[str]:
+        """The operands that are fetched ahead."""
+        return list(self.result.problem.settings.operands_to_prefetch)
+
+    def plot_schedule(
+        self,
+        plot_full_schedule: bool = False,
+        draw_dependencies: bool = True,
+        plot_data_transfer: bool = False,
+        section_start_percent: tuple[int, ...] = (0, 50, 95),
+        percent_shown: tuple[int, ...] = (5, 5, 5),
+        fig_path: str = "outputs/schedule_plot.png",
+    ) -> tuple[Path, Path]:
+        """Draw the schedule; returns the paths of the figure, `.svg` and `.png`.
+
+        Which parts of a long schedule are shown is decided here, and dependencies are in the page of a report alone.
+        """
+        from tilewright.report.multi.bars import ScheduleView
+        from tilewright.report.multi.gantt import write_schedule_figure
+        from tilewright.report.schedule_options import ScheduleFigureOptions
+
+        options = ScheduleFigureOptions(plot_full_schedule=plot_full_schedule, plot_data_transfer=plot_data_transfer)
+        stem = Path(fig_path).with_suffix("")
+        make_folder(stem.parent)
+        return write_schedule_figure(ScheduleView(self.result.artifact), stem, self.result.summary, options)
+
+    def plot_full_schedule(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, Path]:
+        """Draw all of the schedule, with its transfers."""
+        return self.plot_schedule(plot_full_schedule=True, plot_data_transfer=True, fig_path=fig_path)
+
+    def plot_data_transfer(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, Path]:
+        """Draw the schedule with its transfers."""
+        return self.plot_schedule(plot_data_transfer=True, fig_path=fig_path)
+
+    def plot_memory_usage(self, fig_path: str = "outputs/memory_usage_plot.png") -> tuple[Path, Path]:
+        """Draw what memories hold over time; returns the paths of the figure."""
+        from tilewright.report.multi.bars import ScheduleView
+        from tilewright.report.multi.memory_figure import write_memory_figure
+
+        stem = Path(fig_path).with_suffix("")
+        make_folder(stem.parent)
+        return write_memory_figure(ScheduleView(self.result.artifact), stem)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raises AttributeError with the nearest name."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        known = [one for one in dir(type(self)) if not one.startswith("_")] + ["latency", "energy", "result"]
+        near = nearest_name(name, known)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise AttributeError(f"a StreamCostModelEvaluation here has no {name}{hint}")
+
+    def __str__(self) -> str:
+        return f"SCME(energy={self.energy:.2e}, latency={self.latency:.2e})"
+
+    __repr__ = __str__
+
+
+def draw(scme: StreamCostModelEvaluation, keywords: Mapping[str, Any]) -> None:
+    """The figures that a script asks for by keywords: schedule and memories, where `plot_file_name` says."""
+    name = words.given(keywords, words.PLOT_NAME)
+    if not name:
+        return
+    stem = str(name) if isinstance(name, str | Path) else ""
+    path = Path(stem) if "/" in stem else Path("outputs") / f"schedule_plot{stem}"
+    path = path.with_suffix("") if path.suffix in (".png", ".svg", ".html") else path
+    full, transfer = (bool(words.given(keywords, word, False)) for word in (words.PLOT_FULL, words.PLOT_TRANSFER))
+    scme.plot_schedule(plot_full_schedule=full, plot_data_transfer=transfer, fig_path=f"{path}.png")
+    scme.plot_memory_usage(fig_path=f"{path}_memory.png")

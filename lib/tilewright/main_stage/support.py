@@ -1,0 +1,124 @@
+"""Stages of zigzag-dse that pipelines of tilewright have no use for, in their own form, so that scripts with them run.
+
+Results are those of zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages` of 3.9.1).
+They start no processes of their own: searches here are compiled.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tilewright.main_stage.protocol import Pair, Stage, StageCallable
+
+
+class _Passing(Stage):
+    """Base of stages that hand their keywords on."""
+
+    def below(self, **others: Any) -> Iterator[Pair]:
+        """What the stages after it yield."""
+        return self.list_of_callables[0](self.list_of_callables[1:], **(self.kwargs | others)).run()
+
+
+class RemoveExtraInfoStage(_Passing):
+    """Passes CMEs on without what stages say beside them."""
+
+    def run(self) -> Iterator[Pair]:
+        """Everything that comes back."""
+        for cme, _ in self.below():
+            yield cme, None
+
+
+class CacheBeforeYieldStage(_Passing):
+    """Passes results on when all of them have come back."""
+
+    def run(self) -> Iterator[Pair]:
+        """Everything that comes back."""
+        yield from list(self.below())
+
+
+class MultiProcessingSpawnStage(_Passing):
+    """Passes everything on, in this process."""
+
+    def run(self) -> Iterator[Pair]:
+        """Everything that comes back."""
+        yield from self.below()
+
+
+class MultiProcessingGatherStage(MultiProcessingSpawnStage):
+    """The same."""
+
+
+class SkipIfDumpExistsStage(_Passing):
+    """Passes nothing on where the file of the dump is there."""
+
+    def __init__(
+        self,
+        list_of_callables: Sequence[StageCallable],
+        *,
+        dump_folder: str = "",
+        dump_filename_pattern: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(list_of_callables, **kwargs)
+        self.given = {"dump_folder": dump_folder, "dump_filename_pattern": dump_filename_pattern}
+
+    def run(self) -> Iterator[Pair]:
+        """Everything that comes back."""
+        given = {name: value for name, value in self.given.items() if value}
+        if any(Path(value.format_map(_Known(self.kwargs))).is_file() for value in given.values()):
+            return
+        yield from self.below(**given)
+
+
+class _Known(dict[str, Any]):
+    """Fields of a pattern; those that are not known stay as they are."""
+
+    def __missing__(self, name: str) -> str:
+        return "{" + name + "}"
+
+
+class GeneralParameterIteratorStage(_Passing):
+    """Runs the stages after it for every combination of values of keywords.
+
+    `general_parameter_iterations`: keyword -> values, or a tuple of keywords -> tuples of values that belong together.
+    Beside each CME stands ((keyword, value), ...), then what comes back.
+    """
+
+    def __init__(
+        self,
+        list_of_callables: Sequence[StageCallable],
+        *,
+        general_parameter_iterations: Mapping[Any, Iterable[Any]],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(list_of_callables, **kwargs)
+        self.iterations = general_parameter_iterations
+
+    def run(self) -> Iterator[Pair]:
+        """The results for each combination, the first keyword slowest."""
+        choices = [[_together(key, value) for value in values] for key, values in self.iterations.items()]
+        for chosen in product(*choices):
+            said = tuple(one[0] if len(one) == 1 else one for one in chosen)
+            values = {name: value for one in chosen for name, value in one}
+            for cme, extra in self.below(**values):
+                yield cme, (said, extra)
+
+    def provided(self) -> set[str]:
+        """The keywords that it gives values."""
+        return {name for key in self.iterations for name in (key if isinstance(key, tuple | list) else (key,))}
+
+
+def _together(key: Any, value: Any) -> tuple[tuple[str, Any], ...]:
+    """Keywords with the values that belong together."""
+    return tuple(zip(key, value, strict=True)) if isinstance(key, tuple | list) else ((key, value),)
+
+
+SUPPORT: dict[str, type[Stage]] = {
+    kind.__name__: kind
+    for kind in (
+        *(RemoveExtraInfoStage, CacheBeforeYieldStage, MultiProcessingGatherStage, MultiProcessingSpawnStage),
+        *(SkipIfDumpExistsStage, GeneralParameterIteratorStage),
+    )
+}
+"""Name in scripts -> class."""

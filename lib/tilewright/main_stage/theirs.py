@@ -1,0 +1,141 @@
+"""Scripts with the imports of zigzag-dse and Stream: modules of these names are answered by `tilewright.main_stage`,
+and a script is run until it runs its stages.
+"""
+
+import copy
+import importlib
+import importlib.abc
+import importlib.machinery
+import runpy
+import sys
+from collections.abc import Iterator, MutableSequence, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tilewright import main_stage
+from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.main_stage.builtin import MainStage
+from tilewright.stages.base import problem_in_code
+
+PACKAGES = ("zigzag", "stream")
+
+
+class _Module(ModuleType):
+    """A module of theirs: every name of `tilewright.main_stage` is in each."""
+
+    __all__ = main_stage.__all__
+    __path__: MutableSequence[str] = []  # noqa: RUF012  no module lies below
+
+    def __getattr__(self, name: str) -> Any:
+        """A class of `tilewright.main_stage`, or a module below. Raises ImportError with the nearest name."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in main_stage.__all__:
+            return getattr(main_stage, name)
+        if name in HELPERS:
+            return HELPERS[name]
+        if is_module_name(name):
+            return importlib.import_module(f"{self.__name__}.{name}")
+        near = nearest_name(name, main_stage.__all__)
+        hint = f"; did you mean {near}?" if near else ""
+        raise ImportError(f"tilewright has no {name} of {self.__name__}{hint}")
+
+    def __call__(self, *values: Any, **keywords: Any) -> Any:
+        """A function of theirs, which was taken for a module. Raises ImportError."""
+        raise ImportError(f"tilewright has nothing for the function {self.__name__}")
+
+
+HELPERS: dict[str, Any] = {"pickle_deepcopy": copy.deepcopy}
+"""Functions of theirs that scripts use beside stages."""
+MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages", "ModelParserStage")
+"""Modules of theirs that are not written in small letters and are not called as a class."""
+
+
+def is_module_name(name: str) -> bool:
+    """Whether a name of theirs may be that of a module."""
+    return name.islower() or name in MODULES or name in main_stage.__all__
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Answers imports of their packages."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """A module of theirs."""
+        parts = name.split(".")
+        if parts[0] not in PACKAGES or not is_module_name(parts[-1]):
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """A module with all names."""
+        return _Module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is run."""
+
+
+@contextmanager
+def answering_imports() -> Iterator[None]:
+    """Answer imports of their packages while a script is run."""
+    finder, before = _Finder(), set(sys.modules)
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in PACKAGES}
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in set(sys.modules) - before:
+            if name.partition(".")[0] in PACKAGES:
+                del sys.modules[name]
+        sys.modules.update(hidden)
+
+
+class _Found(BaseException):
+    """The script has come to the point where it runs its stages."""
+
+    def __init__(self, stage: MainStage) -> None:
+        self.stage = stage
+
+
+def stages_of(script: Path, arguments: Sequence[str] = ()) -> MainStage:
+    """The entry point of a script, which is run up to the point where it runs its stages.
+
+    Raises InputError for a script that cannot be read, that fails before that point, or that has none.
+    """
+
+    def stop(self: MainStage) -> Any:
+        raise _Found(self)
+
+    original = MainStage.run
+    MainStage.run = stop  # type: ignore[method-assign]
+    try:
+        run_script(script, arguments)
+    except _Found as found:
+        return found.stage
+    finally:
+        MainStage.run = original  # type: ignore[method-assign]
+    message = "the script ends without a call of run() of a MainStage"
+    raise InputError([Problem(message, str(script))])
+
+
+def run_script(script: Path, arguments: Sequence[str] = ()) -> None:
+    """Run a script, with the stages of tilewright. Raises InputError with file and line where it fails."""
+    if not script.is_file():
+        raise InputError([Problem("no such file", str(script))])
+    before, path = sys.argv, sys.path[:]
+    sys.argv = [str(script), *arguments]
+    sys.path.insert(0, str(script.parent))
+    try:
+        with answering_imports():
+            runpy.run_path(str(script.resolve()), run_name="__main__")
+    except (InputError, KeyboardInterrupt):
+        raise
+    except SystemExit as error:
+        if error.code:
+            raise InputError([Problem(f"the script ends with exit code {error.code}", str(script))]) from error
+    except Exception as error:
+        raise InputError([problem_in_code(error, script.resolve(), str(script))]) from error
+    finally:
+        sys.argv, sys.path[:] = before, path

@@ -1,0 +1,226 @@
+"""What goes down a pipeline as keywords of stages of a user's, and back: networks, layers, mappings, hardware."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.hardware.core import Accelerator as Described
+from tilewright.main_stage import keywords as words
+from tilewright.main_stage.accelerator import Accelerator, core_of
+from tilewright.main_stage.layer import LayerNode, SpatialMapping, SpatialMappingInternal, TemporalMapping, unrolling_of
+from tilewright.main_stage.names import Shown
+from tilewright.search.batch import OrderBatch
+from tilewright.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.stages.items import LayerProblem, SpatialCandidate, TemporalProblem
+from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.stages.spatial import SpatialMappingConversion
+from tilewright.workload.graph import WorkloadNode
+
+Keywords = dict[str, Any]
+LAYER, SPATIAL, SPATIAL_INT, TEMPORAL = "layer", "spatial_mapping", "spatial_mapping_int", "temporal_mapping"
+
+
+class DNNWorkload(Shown):
+    """The network that parsers have read; iterating gives its layers in the order of execution."""
+
+    def __init__(self, item: Any) -> None:
+        self._item = item
+        self._made()
+
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        network = self._network
+        return network.name if network is not None else ""
+
+    @property
+    def _network(self) -> Any:
+        item = self._item
+        if isinstance(item, CnProblem | CostedCnProblem):
+            item = item.descriptions
+        return item.network if isinstance(item, Descriptions) else item.workload
+
+    @property
+    def node_list(self) -> list[LayerNode]:
+        """The layers in the order of execution."""
+        nodes = self._network.layers_in_order
+        if not isinstance(self._item, NetworkProblem):
+            return []
+        item = self._item
+        return [
+            LayerNode(
+                LayerProblem(node.layer, item.core, item.mapping.constraints_for(node.layer)), node.layer, node.node_id
+            )
+            for node in nodes
+        ]
+
+    def topological_sort(self) -> Iterator[LayerNode]:
+        """The same."""
+        return iter(self.node_list)
+
+    __iter__ = topological_sort
+
+    def __len__(self) -> int:
+        return len(self._network.layers_in_order)
+
+    def __str__(self) -> str:
+        return f"DNNWorkload({self.name})"
+
+    __repr__ = __str__
+
+
+class System(Shown):
+    """An accelerator of several cores that was read."""
+
+    def __init__(self, accelerator: Any) -> None:
+        self._accelerator = accelerator
+        self.name = accelerator.name
+        self._made()
+
+    @property
+    def cores(self) -> list[Accelerator]:
+        """The cores, by their numbers."""
+        accelerator = self._accelerator
+        return [Accelerator(accelerator.core_of[place.core_id]) for place in accelerator.places]
+
+    def __str__(self) -> str:
+        return f"Accelerator({self.name})"
+
+    __repr__ = __str__
+
+
+def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
+    """The keywords that say what an item is; `node` is the layer that is mapped."""
+    if isinstance(item, Descriptions):
+        found: Keywords = {}
+        if item.network is not None:
+            found[words.WORKLOAD] = DNNWorkload(item)
+        if item.accelerator is not None:
+            found[words.ACCELERATOR] = shown_accelerator(item.accelerator)
+        return found
+    if isinstance(item, NetworkProblem):
+        return {words.WORKLOAD: DNNWorkload(item), words.ACCELERATOR: Accelerator(item.core)}
+    if isinstance(item, SystemProblem | CnProblem | CostedCnProblem):
+        given = item if isinstance(item, SystemProblem) else item.descriptions
+        return {words.WORKLOAD: DNNWorkload(item), words.ACCELERATOR: System(given.accelerator)}
+    if isinstance(item, LayerProblem):
+        return {LAYER: layer_node(item, node), words.ACCELERATOR: Accelerator(item.core)}
+    if isinstance(item, TemporalProblem):
+        shown = SpatialMappingInternal(item)
+        return {SPATIAL: shown, SPATIAL_INT: shown, words.ACCELERATOR: Accelerator(item.core)}
+    raise TypeError(f"no keywords say what {type(item).__name__} is")
+
+
+def layer_node(problem: LayerProblem, node: WorkloadNode | None) -> LayerNode:
+    """A layer under the name and the number that it has in the network."""
+    layer = node.layer if node is not None and node.layer is not None else problem.layer
+    return LayerNode(problem, layer, node.node_id if node is not None else 0)
+
+
+def shown_accelerator(accelerator: Any) -> Any:
+    """What was read, as stages see it."""
+    is_one = isinstance(accelerator, Described) and len(accelerator.cores) == 1
+    return Accelerator(accelerator.cores[0]) if is_one else System(accelerator)
+
+
+def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
+    """What people wrote, and what parsers have read of it."""
+    hardware, workload = words.given(keywords, words.ACCELERATOR), words.given(keywords, words.WORKLOAD)
+    read = Descriptions(mapping=words.given(keywords, words.MAPPING))
+    if isinstance(workload, DNNWorkload):
+        read = replace(workload._item, mapping=words.given(keywords, words.MAPPING, workload._item.mapping))
+    else:
+        read = replace(read, workload=workload)
+    if isinstance(hardware, Accelerator):
+        core = hardware.as_core()
+        return replace(read, hardware=None, accelerator=Described(core.name, (core,)))
+    if isinstance(hardware, System):
+        return replace(read, hardware=None, accelerator=hardware._accelerator)
+    return replace(read, hardware=hardware)
+
+
+def network_problem_of(keywords: Mapping[str, Any]) -> Any:
+    """The network to be mapped, or on several cores what was made of it. Raises InputError where keywords do not say
+    it."""
+    workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
+    if not isinstance(workload, DNNWorkload):
+        raise missing(words.WORKLOAD, "a network that a parser has read")
+    item = workload._item
+    if isinstance(item, SystemProblem | CnProblem | CostedCnProblem):
+        given = item if isinstance(item, SystemProblem) else item.descriptions
+        if not isinstance(hardware, System) or hardware._accelerator is not given.accelerator:
+            message = "accelerator of several cores changed below its parser; change it above AcceleratorParserStage"
+            raise InputError([Problem(message, path=words.ACCELERATOR)])
+        return item
+    core = core_of(hardware)
+    if core is None or not isinstance(item, NetworkProblem):
+        raise missing(words.ACCELERATOR, "an accelerator that AcceleratorParserStage has read")
+    if core == item.core:
+        return item
+    if item.memory_reach:
+        message = "accelerator changed between SearchUnusedMemoryStage and WorkloadStage; change it above the first"
+        raise InputError([Problem(message, path=words.ACCELERATOR)])
+    return replace(item, accelerator=Described(core.name, (core,)))
+
+
+def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
+    """The layer to be mapped. Raises InputError where keywords do not say it."""
+    layer, core = keywords.get(LAYER), core_of(words.given(keywords, words.ACCELERATOR))
+    if not isinstance(layer, LayerNode):
+        raise missing(LAYER, "a layer that WorkloadStage hands on")
+    if core is None:
+        raise missing(words.ACCELERATOR, "an accelerator that AcceleratorParserStage has read")
+    return layer.problem_on(core)
+
+
+def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> TemporalProblem:
+    """The layer with its spatial mapping; `parameters` are those of SpatialMappingConversion. Raises InputError where
+    keywords do not say it, MappingError where the spatial mapping is impossible."""
+    spatial, core = keywords.get(SPATIAL), core_of(words.given(keywords, words.ACCELERATOR))
+    if core is None:
+        raise missing(words.ACCELERATOR, "an accelerator that AcceleratorParserStage has read")
+    if isinstance(spatial, SpatialMappingInternal):
+        found = spatial._problem
+        if found.core == core:
+            return found
+        unrolling = found.spatial.unrolling
+    elif isinstance(spatial, Mapping):
+        unrolling = unrolling_of(spatial)
+    else:
+        raise missing(SPATIAL, "a spatial mapping that a stage above hands on, or a SpatialMapping")
+    problem = layer_problem_of(keywords)
+    candidate = SpatialCandidate.of(problem, unrolling)
+    return converted(candidate, parameters)
+
+
+def converted(candidate: SpatialCandidate, parameters: Mapping[str, Any]) -> TemporalProblem:
+    """The problem of the loop orders of a spatial mapping. Raises MappingError where it is impossible."""
+    conversion = SpatialMappingConversion(**parameters)
+    return conversion.prepared(candidate)
+
+
+def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> tuple[OrderBatch, int | None]:
+    """A temporal mapping as a batch, and its row; None: the batch is of it alone. Raises InputError."""
+    temporal = keywords.get(TEMPORAL)
+    if not isinstance(temporal, TemporalMapping):
+        raise missing(TEMPORAL, "a temporal mapping that a stage above hands on, or a TemporalMapping")
+    problem = temporal_problem_of(keywords, parameters)
+    source = temporal.source()
+    if source is not None and source[0].problem is problem:
+        return source
+    if source is None:
+        return temporal.as_batch(problem), None
+    batch, row = source
+    given = batch.level_boundaries(row)
+    return OrderBatch.of_orders(problem, [batch.loop_order(row)], None if given is None else [given]), None
+
+
+def missing(name: str, allowed: str) -> InputError:
+    """That a keyword does not hold what the stage below needs."""
+    return InputError([Problem("not handed on to the next stage", path=name, allowed=allowed)])
+
+
+def spatial_of(problem: TemporalProblem) -> SpatialMapping:
+    """The spatial mapping over the sides of the array."""
+    return SpatialMappingInternal(problem).unrolling

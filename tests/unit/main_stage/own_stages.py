@@ -1,0 +1,147 @@
+"""Stages of users in the form of zigzag-dse, as scripts of courses have them."""
+
+import copy
+from typing import Any
+
+from tilewright.main_stage import Stage, TemporalMapping
+
+# They are written as users write them: without types, and with their habits.
+# mypy: ignore-errors
+
+
+class LeastAccesses(Stage):
+    """A reduction by another metric."""
+
+    def run(self):
+        substage = self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs)
+        best = None
+        for cme, _ in substage.run():
+            value = sum(level.rd_out_to_low for level in cme.memory_word_access["W"])
+            if best is None or value < best[0]:
+                best = value, cme
+        yield best[1], {"words": best[0]}
+
+
+class FastEnough(Stage):
+    """A filter."""
+
+    def __init__(self, list_of_callables, *, most_cycles=10**9, **kwargs):
+        super().__init__(list_of_callables, **kwargs)
+        self.most_cycles = most_cycles
+
+    def run(self):
+        for cme, extra_info in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
+            if cme.latency_total2 <= self.most_cycles:
+                yield cme, extra_info
+
+
+class DearerMemories(Stage):
+    """Varies the accelerator."""
+
+    def __init__(self, list_of_callables, *, accelerator, **kwargs):
+        super().__init__(list_of_callables, **kwargs)
+        self.accelerator = accelerator
+
+    def run(self):
+        for factor in (1, 2):
+            accelerator = copy.deepcopy(self.accelerator)
+            for level in accelerator.memory_hierarchy.mem_level_list:
+                level.memory_instance.r_cost *= factor
+                level.memory_instance.w_cost *= factor
+            kwargs = self.kwargs.copy()
+            kwargs["accelerator"] = accelerator
+            for cme, extra_info in self.list_of_callables[0](self.list_of_callables[1:], **kwargs).run():
+                yield cme, (factor, extra_info)
+
+
+class Twice(Stage):
+    """Yields everything twice."""
+
+    def run(self):
+        for pair in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
+            yield pair
+            yield pair
+
+
+class Raises(Stage):
+    """Fails at its first CME."""
+
+    def run(self):
+        for cme, _ in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
+            raise KeyError(cme.layer.name)  # the line that is told
+            yield
+
+
+class YieldsNothing(Stage):
+    """Keeps everything for itself."""
+
+    def run(self):
+        yield from list(self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run())[:0]
+
+
+class ReturnsNothing(Stage):
+    """Forgets to yield."""
+
+    def run(self):
+        list(self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run())
+
+
+class Penalty(Stage):
+    """Sets another energy, and an attribute of its own."""
+
+    def run(self):
+        for cme, extra_info in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
+            cme.energy_total *= 1.5
+            cme.mine = "kept"
+            yield cme, extra_info
+
+
+class SwapsLoops(Stage):
+    """Changes the temporal mapping: the two innermost loops change places where one memory level has both."""
+
+    def __init__(self, list_of_callables, *, temporal_mapping, layer, **kwargs):
+        super().__init__(list_of_callables, **kwargs)
+        self.temporal_mapping, self.layer = temporal_mapping, layer
+
+    def run(self):
+        levels = copy.deepcopy(dict(self.temporal_mapping.mapping_dic_origin))
+        if all(len(of_operand[0]) >= 2 for of_operand in levels.values()):
+            for of_operand in levels.values():
+                of_operand[0][0], of_operand[0][1] = of_operand[0][1], of_operand[0][0]
+        kwargs = self.kwargs.copy()
+        kwargs["layer"] = self.layer
+        kwargs["temporal_mapping"] = TemporalMapping(levels, self.layer)
+        yield from self.list_of_callables[0](self.list_of_callables[1:], **kwargs).run()
+
+
+class GivenSpatialMapping(Stage):
+    """Changes the spatial mapping of each layer."""
+
+    def __init__(self, list_of_callables, *, layer, spatial_mapping_of_mine, **kwargs):
+        super().__init__(list_of_callables, **kwargs)
+        self.layer, self.given = layer, spatial_mapping_of_mine
+
+    def run(self):
+        self.layer.spatial_mapping = self.given
+        substage = self.list_of_callables[0](self.list_of_callables[1:], layer=self.layer, **self.kwargs)
+        for cme, extra_info in substage.run():
+            yield cme, extra_info
+
+
+class Counts(Stage):
+    """Looks at every CME."""
+
+    seen: list[Any] = []  # noqa: RUF012
+
+    def run(self):
+        for cme, extra_info in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
+            Counts.seen.append(cme.energy_total)
+            yield cme, extra_info
+
+
+class YieldsNumbers(Stage):
+    """Yields something else than a pair."""
+
+    def run(self):
+        for cme, _ in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
+            yield cme.energy_total

@@ -1,0 +1,163 @@
+"""Keywords of scripts: every spelling, what each does, and what is told of those that nobody reads or gives."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tilewright
+from tilewright import main_stage
+from tilewright.main_stage import MainStage
+from tilewright.main_stage.keywords import KEYWORDS, NO_COUNTERPART
+from tilewright.main_stage.support import SUPPORT
+
+from tests.unit.main_stage.conftest import files
+
+ONE_CORE = "WorkloadParserStage AcceleratorParserStage WorkloadStage MinimalLatencyStage SpatialMappingGeneratorStage"
+ONE_CORE += " MinimalLatencyStage LomaStage CostModelStage"
+
+
+def run(names: str, **keywords: Any) -> Any:
+    """What a script with these stages gives."""
+    return MainStage([getattr(main_stage, name) for name in names.split()], **keywords).run()
+
+
+def told(names: str, **keywords: Any) -> dict[str, str]:
+    """Keyword -> what is wrong with it."""
+    with pytest.raises(tilewright.InputError) as error:
+        run(names, **keywords)
+    return {problem.path: str(problem) for problem in error.value.problems}
+
+
+@pytest.mark.parametrize(
+    "names", [("accelerator_path", "workload_path", "mapping_path"), ("accelerator", "workload", "mapping")]
+)
+def test_files_in_every_spelling(names: tuple[str, ...]) -> None:
+    """The same results."""
+    given = dict(zip(names, files().values(), strict=True))
+    pairs = run(ONE_CORE, **given, loma_lpf_limit=3)
+    assert len(pairs) == 7
+    assert [cme.energy_total for cme, _ in pairs] == [
+        cme.energy_total for cme, _ in run(ONE_CORE, **files(), lpf_limit=3)
+    ]
+
+
+def test_every_problem_at_once() -> None:
+    """Unknown keywords with the nearest one, those of other stages with the stage, two spellings, and missing ones."""
+    found = told(
+        ONE_CORE,
+        accelerator=files()["accelerator"],
+        accelerator_path=files()["accelerator"],
+        workload=files()["workload"],
+        loma_lpf_limt=6,
+        nb_ga_generations=3,
+        enable_weight_diagonal_mapping=True,
+    )
+    assert "did you mean 'loma_lpf_limit'" in found["loma_lpf_limt"]
+    assert "InterCoreMappingStage would" in found["nb_ga_generations"]
+    assert "is the same keyword as accelerator" in found["accelerator_path"]
+    assert "WorkloadParserStage needs it, and nobody gives it" in found["mapping"]
+    assert "no counterpart" in found["enable_weight_diagonal_mapping"]
+    assert len(found) == 5
+
+
+def test_wrong_values_are_told_at_the_keyword_as_it_was_spelt() -> None:
+    """Not at the parameter here."""
+    found = told(ONE_CORE, **files(), loma_lpf_limit=0, nb_mappings_generated="many")
+    assert set(found) == {"loma_lpf_limit", "nb_mappings_generated"}
+    assert "loma_lpf_limit: " in found["loma_lpf_limit"]
+
+
+@pytest.mark.parametrize("name", NO_COUNTERPART)
+def test_what_has_no_counterpart_may_be_off(name: str) -> None:
+    """False or None asks for nothing."""
+    assert run(ONE_CORE, **files(), loma_lpf_limit=3, **{name: None})
+
+
+def test_a_save_needs_its_place() -> None:
+    """And names the stage."""
+    found = told(f"WorkloadParserStage SimpleSaveStage PickleSaveStage {ONE_CORE.partition(' ')[2]}", **files())
+    assert "SimpleSaveStage needs it" in found["dump_folder"]
+    assert "PickleSaveStage needs it" in found["pickle_filename"]
+
+
+def test_places_of_files() -> None:
+    """A folder, a pattern with and without the mark of layers, a pickle."""
+    rest = ONE_CORE.partition(" ")[2]
+    saved = ONE_CORE.replace("WorkloadStage", "SimpleSaveStage PickleSaveStage SumStage WorkloadStage")
+    run(saved, **files(), loma_lpf_limit=3, dump_folder="a", pickle_filename="b/c.pickle")
+    assert Path("a/overall_simple.json").is_file()
+    assert Path("b/c.pickle").is_file()
+    run(f"WorkloadParserStage CompleteSaveStage {rest}", **files(), loma_lpf_limit=3, dump_filename_pattern="d/?.json")
+    assert len(list(Path("d").glob("*_complete.json"))) == 7
+    run(
+        f"WorkloadParserStage SimpleSaveStage {rest}",
+        **files(),
+        loma_lpf_limit=3,
+        filename_pattern="e/{loma_lpf_limit}.json",
+    )
+    assert len(json.loads(Path("e/3.json").read_text())) == 7
+
+
+def test_others_are_kept_where_a_script_wants_them() -> None:
+    """`reduce_minimal_keep_others`: beside what is kept stands what it was chosen from."""
+    pairs = run(ONE_CORE, **files(), loma_lpf_limit=3, reduce_minimal_keep_others=True)
+    for cme, (_, others) in pairs:
+        assert min(other.latency_total2 for other, _ in others) == cme.latency_total2
+        assert all(len(inner) >= 1 for _, inner in others)
+
+
+def test_every_keyword_has_a_stage_that_reads_it() -> None:
+    """Of a class of scripts, and what does its job is said where it is no parameter."""
+    readers = {kind.ours for kind in main_stage.CLASSES.values()}
+    for keyword in KEYWORDS:
+        assert set(keyword.stages) <= readers, keyword.name
+        assert keyword.parameter or keyword.says, keyword.name
+    spellings = [spelling for keyword in KEYWORDS for spelling in keyword.spellings]
+    assert len(spellings) == len(set(spellings))
+
+
+def test_parameters_are_varied() -> None:
+    """GeneralParameterIteratorStage: each combination, the first keyword slowest; files too."""
+    pairs = run(
+        ONE_CORE.replace("WorkloadParser", "GeneralParameterIteratorStage WorkloadParser").replace(
+            "WorkloadStage", "SumStage WorkloadStage"
+        ),
+        **{name: file for name, file in files().items() if name != "accelerator"},
+        general_parameter_iterations={
+            "accelerator": [files()["accelerator"], files("cube_8x4x3")["accelerator"]],
+            ("loma_lpf_limit", "nb_mappings_generated"): [(2, 1), (3, 2)],
+        },
+    )
+    assert [said[0][0][0] for _, said in pairs] == ["accelerator"] * 4
+    assert [said[0][1] for _, said in pairs] == [
+        (("loma_lpf_limit", 2), ("nb_mappings_generated", 1)),
+        (("loma_lpf_limit", 3), ("nb_mappings_generated", 2)),
+    ] * 2
+    assert pairs[0][0].energy_total != pairs[2][0].energy_total
+
+
+@pytest.mark.parametrize("name", sorted(SUPPORT.keys() - {"GeneralParameterIteratorStage", "SkipIfDumpExistsStage"}))
+def test_stages_that_pass_everything_on(name: str) -> None:
+    """Results are those without them."""
+    names = ONE_CORE.split()
+    plain = run(ONE_CORE, **files(), loma_lpf_limit=3)
+    for place in (2, 3, 4):
+        pairs = run(" ".join([*names[:place], name, *names[place:]]), **files(), loma_lpf_limit=3)
+        assert [cme.energy_total for cme, _ in pairs] == [cme.energy_total for cme, _ in plain]
+
+
+def test_a_dump_that_exists_is_skipped() -> None:
+    """SkipIfDumpExistsStage."""
+    names = f"SkipIfDumpExistsStage WorkloadParserStage {ONE_CORE.partition(' ')[2]}"
+    assert len(run(names, **files(), loma_lpf_limit=3, dump_folder="there.json")) == 7
+    Path("there.json").write_text("{}")
+    assert run(names, **files(), loma_lpf_limit=3, dump_folder="there.json") == []
+
+
+def test_no_stage_and_unknown_stages() -> None:
+    """Both are told."""
+    with pytest.raises(tilewright.InputError, match="no stage is given"):
+        MainStage([]).run()
+    with pytest.raises(AttributeError, match="did you mean LomaStage"):
+        _ = main_stage.LomaStages

@@ -1,0 +1,87 @@
+"""`tilewright translate`, and scripts that cannot be read."""
+
+import json
+from pathlib import Path
+
+import pytest
+import tilewright
+import yaml
+from tilewright.cli.main import main
+
+from tests.unit.main_stage.conftest import files
+
+SCRIPT = """
+from tilewright.main_stage import *
+
+class Mine(Stage):
+    def run(self):
+        yield from self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run()
+
+MainStage(
+    [WorkloadParserStage, AcceleratorParserStage, {stages}],
+    accelerator={accelerator!r}, workload={workload!r}, mapping={mapping!r}, {keywords}
+).run()
+raise SystemExit("the stages were not run")
+"""
+DEFAULT = "MinimalLatencyStage, SpatialMappingGeneratorStage, MinimalLatencyStage, LomaStage, CostModelStage"
+
+
+def write(stages: str, keywords: str = "") -> Path:
+    """A script."""
+    path = Path("script.py")
+    path.write_text(SCRIPT.format(stages=stages, keywords=keywords, **files()))
+    return path
+
+
+def test_options_in_place_of_a_pipeline() -> None:
+    """Where stages are those of the default pipeline, the objective and the search are options."""
+    told = tilewright.translate(write(f"SumStage, WorkloadStage, {DEFAULT}", "loma_lpf_limit=5"))
+    assert (told.pipeline, told.options) == (None, {"lpf_limit": 5})
+    energy = DEFAULT.replace("Latency", "Energy").replace("Loma", "Salsa")
+    told = tilewright.translate(write(f"WorkloadStage, {energy}", "salsa_iteration_number=50"))
+    expected = {"objective": "energy", "temporal_mapping_search_engine": "salsa", "salsa_iteration_number": 50}
+    assert told.options == expected
+    told = tilewright.translate(
+        write(f"SimpleSaveStage, SumStage, WorkloadStage, CompleteSaveStage, {DEFAULT}", "dump_folder='out/x'")
+    )
+    assert told.pipeline == [{"insert": "SimpleSave", "before": "Sum"}, {"insert": "CompleteSave", "after": "Workload"}]
+    assert told.output == "out/x"
+    assert yaml.safe_load(told.configuration())["runs"]
+
+
+def test_the_command_says_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """As text and as JSON; a stage of a user's is named with its place."""
+    script = write(f"WorkloadStage, Mine, {DEFAULT}", "loma_show_progress_bar=True")
+    assert main(["translate", str(script)]) == 0
+    said = capsys.readouterr().out
+    assert "tilewright map --hardware" in said
+    assert "script.py:5 Mine: a stage in this form cannot stand in a pipeline" in said
+    assert "loma_show_progress_bar: here long searches show" in said
+    assert main(["translate", str(script), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["remarks"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\n", "ends without a call of run() of a MainStage"),
+        ("import nothing_of_this_name\n", "script.py:1"),
+        ("x = (\n", "SyntaxError"),
+        ("import sys\nsys.exit(3)\n", "exit code 3"),
+        ("from zigzag.stages.main import MainStages\n", "MainStages"),
+    ],
+)
+def test_scripts_that_do_not_get_there(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Told with file and line, exit code 2."""
+    Path("script.py").write_text(text)
+    assert main(["translate", "script.py"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_wrong_stages_and_keywords_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """As when the script is run."""
+    script = write(f"SumStage, {DEFAULT}", "loma_lpf_limits=5")
+    assert main(["translate", str(script)]) == 2
+    assert "did you mean 'loma_lpf_limit'" in capsys.readouterr().err
+    assert main(["translate", "no.py"]) == 2
+    assert "no such file" in capsys.readouterr().err
