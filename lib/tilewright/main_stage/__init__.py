@@ -6,19 +6,27 @@
 from typing import TYPE_CHECKING, Any
 
 from tilewright.main_stage.builtin import CLASSES, MainStage
-from tilewright.main_stage.names import LayerDim, LayerOperand, MemoryOperand, OADimension
+from tilewright.main_stage.names import LayerDim, LayerOperand, MemoryOperand, OADimension, TemporalMappingType
 from tilewright.main_stage.protocol import Stage, StageCallable
 from tilewright.main_stage.support import SUPPORT
 
 if TYPE_CHECKING:
+    from tilewright.main_stage.accelerator import Accelerator, MemoryInstance, MemoryLevel, OperationalArray
     from tilewright.main_stage.evaluation import CostModelEvaluation, CostModelEvaluationABC, CumulativeCME
-    from tilewright.main_stage.layer import MappingSingleOADim, SpatialMapping, TemporalMapping
+    from tilewright.main_stage.layer import LayerNode, MappingSingleOADim, SpatialMapping, TemporalMapping
     from tilewright.main_stage.several_cores import StreamCostModelEvaluation
+    from tilewright.main_stage.views import DNNWorkload
 
 globals().update(CLASSES)
 globals().update(SUPPORT)
 
 _LATER = {
+    "Accelerator": "accelerator",
+    "MemoryInstance": "accelerator",
+    "MemoryLevel": "accelerator",
+    "OperationalArray": "accelerator",
+    "LayerNode": "layer",
+    "DNNWorkload": "views",
     "CostModelEvaluation": "evaluation",
     "CostModelEvaluationABC": "evaluation",
     "CumulativeCME": "evaluation",
@@ -30,20 +38,27 @@ _LATER = {
 """Class -> the module that it is imported from when somebody asks for it."""
 
 __all__ = [
+    "Accelerator",
     "CostModelEvaluation",
     "CostModelEvaluationABC",
     "CumulativeCME",
+    "DNNWorkload",
     "LayerDim",
+    "LayerNode",
     "LayerOperand",
     "MainStage",
     "MappingSingleOADim",
+    "MemoryInstance",
+    "MemoryLevel",
     "MemoryOperand",
     "OADimension",
+    "OperationalArray",
     "SpatialMapping",
     "Stage",
     "StageCallable",
     "StreamCostModelEvaluation",
     "TemporalMapping",
+    "TemporalMappingType",
 ]
 __all__ += [*CLASSES, *SUPPORT]
 

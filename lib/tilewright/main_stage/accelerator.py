@@ -56,6 +56,11 @@ class MemoryInstance(Shown):
     def __repr__(self) -> str:
         return f"MemoryInstance({self.name})"
 
+    def _state(self) -> tuple[Any, ...]:
+        """All that may be changed."""
+        ports = tuple((port.bw_min, port.bw_max) for port in self.ports)
+        return self.name, self.size, self.r_cost, self.w_cost, self.area, self.force_double_buffering, ports
+
     def _as_memory(self) -> Memory:
         """The memory with what was changed. Raises InputError for a size that is none."""
         old = self._memory
@@ -231,7 +236,14 @@ class Accelerator(Shown):
         self.operational_array = OperationalArray(core)
         self.memory_hierarchy = MemoryHierarchy(core, self.operational_array)
         self._core = core
+        self._read = self._state()
         self._made()
+
+    def _state(self) -> tuple[Any, ...]:
+        """All that may be changed."""
+        array, memories = self.operational_array, self.memory_hierarchy.mem_level_list
+        sides = *array.dimension_sizes.items(), array.unit.energy_cost, array.unit.area
+        return self.name, sides, tuple(level.memory_instance._state() for level in memories)
 
     @property
     def cores(self) -> list["Accelerator"]:
@@ -283,6 +295,8 @@ class Accelerator(Shown):
     def as_core(self) -> Core:
         """The core with what was changed; itself where nothing was. Raises InputError for sizes that are none."""
         core, array = self._core, self.operational_array
+        if self._state() == self._read:
+            return core
         sizes = {str(name): size for name, size in array.dimension_sizes.items()}
         wrong = [
             Problem(

@@ -8,6 +8,9 @@ from typing import Any, ClassVar
 from tilewright.main_stage.protocol import Pair, Stage, StageCallable
 from tilewright.stage_table import STAGES
 
+_OWN = frozenset(dir(Stage)) | {"kwargs", "list_of_callables", "ours", "needs_none_after"}
+"""Attributes of stages that keywords do not become."""
+
 
 class BuiltIn(Stage):
     """A stage of tilewright. Those that stand one after another in a script run together, in batches."""
@@ -18,9 +21,7 @@ class BuiltIn(Stage):
 
     def __init__(self, list_of_callables: Sequence[StageCallable], **kwargs: Any) -> None:
         super().__init__(list_of_callables, **kwargs)
-        for name, value in kwargs.items():
-            if not hasattr(self, name):
-                setattr(self, name, value)
+        vars(self).update({name: value for name, value in kwargs.items() if name not in _OWN})
 
     def run(self) -> Iterator[Pair]:
         """What it and the stages after it yield. Raises InputError with everything that is wrong."""

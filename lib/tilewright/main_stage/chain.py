@@ -66,12 +66,14 @@ def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
 def conversion_parameters(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of SpatialMappingConversion. Raises InputError where they are wrong."""
     found = {}
-    for keyword in words.KEYWORDS:
-        if "SpatialMappingConversion" in keyword.holders:
-            value = words.given(keywords, keyword.name)
-            if value is not None:
-                found[keyword.parameter] = plain(value)
+    for keyword in _OF_CONVERSION:
+        value = words.given(keywords, keyword.name)
+        if value is not None:
+            found[keyword.parameter] = plain(value)
     return found
+
+
+_OF_CONVERSION = [keyword for keyword in words.KEYWORDS if "SpatialMappingConversion" in keyword.holders]
 
 
 def cost_model(keywords: Keywords) -> Iterator[Pair]:

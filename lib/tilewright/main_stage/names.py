@@ -1,5 +1,7 @@
 """Names of operands and dimensions in the classes of zigzag-dse: here they are texts, equal to plain ones."""
 
+from enum import StrEnum
+
 
 class Name(str):
     """A name; `str` of it, its `name` and the text are one."""
@@ -34,6 +36,13 @@ class OADimension(Name):
     """A dimension of the operational array: `D1`."""
 
     __slots__ = ()
+
+
+class TemporalMappingType(StrEnum):
+    """Whether operands have boundaries between memory levels of their own."""
+
+    EVEN = "even"
+    UNEVEN = "uneven"
 
 
 class Shown:

@@ -147,8 +147,8 @@ class OwnStage(Stage):
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
         """What the stage yields, as results of ours."""
-        for keywords in self._each(item):
-            yield from self._results(self.generate(keywords), item)
+        pairs = (pair for keywords in self._each(item) for pair in self.generate(keywords))
+        yield from self._results(pairs, item)
 
     def _each(self, item: Any) -> Iterator[Keywords]:
         """Keywords for the item; for a batch of loop orders those of each order that fits."""
