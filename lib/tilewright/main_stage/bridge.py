@@ -13,13 +13,13 @@ from tilewright.errors import InputError, Problem
 from tilewright.harmless import terminal_lines
 from tilewright.main_stage import keywords as words
 from tilewright.main_stage.checks import check_keywords
+from tilewright.main_stage.keywords import plain
 from tilewright.main_stage.own import file_of, line_of, name_of, shown_path
 from tilewright.main_stage.plan import (
     PARSERS,
     is_of_several_cores,
     made_stage,
     our_name,
-    plain,
     planned,
     several_name,
     with_conversion,

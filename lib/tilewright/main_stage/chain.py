@@ -6,17 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError, Problem
 from tilewright.main_stage import keywords as words
+from tilewright.main_stage.costing import conversion_parameters, costed, costs_of
 from tilewright.main_stage.evaluation import Context, CostModelEvaluation
 from tilewright.main_stage.layer import LayerNode
 from tilewright.main_stage.networks import Network, keeping_others, layer_of, network_pairs, pairs_of
-from tilewright.main_stage.own import costed
-from tilewright.main_stage.plan import is_of_several_cores, our_name, plain, planned
+from tilewright.main_stage.plan import is_of_several_cores, our_name, planned
 from tilewright.main_stage.protocol import Pair
 from tilewright.main_stage.views import (
     LAYER,
-    TEMPORAL,
     Keywords,
     descriptions_of,
     layer_problem_of,
@@ -63,29 +61,12 @@ def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
     return batch if row is None else single_row(costed(batch), row).batch
 
 
-def conversion_parameters(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of SpatialMappingConversion. Raises InputError where they are wrong."""
-    found = {}
-    for keyword in _OF_CONVERSION:
-        value = words.given(keywords, keyword.name)
-        if value is not None:
-            found[keyword.parameter] = plain(value)
-    return found
-
-
-_OF_CONVERSION = [keyword for keyword in words.KEYWORDS if "SpatialMappingConversion" in keyword.holders]
-
-
 def cost_model(keywords: Keywords) -> Iterator[Pair]:
     """The CME of one temporal mapping; of one that comes from a mapper the batch is costed once for all."""
-    batch, row = order_batch_of(keywords, conversion_parameters(keywords))
-    costs = costed(batch)
-    at = 0 if row is None else row
-    if not costs.fits[at]:
-        raise InputError([Problem(f"does not fit: {costs.closest_failure or 'no room'}", path=TEMPORAL)])
+    costs, row = costs_of(keywords)
     node = keywords.get(LAYER)
-    layer = node if isinstance(node, LayerNode) else layer_of(batch.problem, keywords)
-    yield CostModelEvaluation(costs, at, Context(layer)), None
+    layer = node if isinstance(node, LayerNode) else layer_of(costs.batch.problem, keywords)
+    yield CostModelEvaluation.of(costs, row, Context(layer)), None
 
 
 def control_of(keywords: Mapping[str, Any]) -> Control:

@@ -137,9 +137,26 @@ class CostModelEvaluationABC:
 
 
 class CostModelEvaluation(CostModelEvaluationABC):
-    """The costs of one mapping of one layer: row `row` of costed loop orders, or a record."""
+    """The costs of one mapping of one layer.
 
-    def __init__(self, costs: CostedBatch, row: int, context: "Context") -> None:
+    Made from what stages hand on, as keywords: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping`,
+    `access_same_data_considered_as_no_access`; `spatial_mapping_int` is the same mapping. Raises InputError where these
+    do not say a mapping, or where it does not fit.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        from tilewright.main_stage.costing import costs_of
+
+        self._set(*costs_of(given), Context(given["layer"]))
+
+    @classmethod
+    def of(cls, costs: CostedBatch, row: int, context: "Context") -> "CostModelEvaluation":
+        """The costs of a row of costed loop orders."""
+        made = cls.__new__(cls)
+        made._set(costs, row, context)
+        return made
+
+    def _set(self, costs: CostedBatch, row: int, context: "Context") -> None:
         self._costs, self._row, self._context = costs, row, context
         self.energy_total = float(costs.energy_pj[row])
         self.latency_total2 = number(float(costs.latency_cycles[row]))

@@ -124,3 +124,14 @@ def given(keywords: Mapping[str, Any], name: str, default: Any = None) -> Any:
 def spelling_of(keywords: Iterable[str], name: str) -> str:
     """How a keyword was spelt, or its first spelling."""
     return next((spelling for spelling in BY_SPELLING[name].spellings if spelling in keywords), name)
+
+
+def plain(value: Any) -> Any:
+    """A value as configurations have it: members of enumerations as texts, tuples as lists."""
+    if isinstance(value, str):
+        return str(getattr(value, "value", value))
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return value

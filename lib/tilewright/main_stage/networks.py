@@ -67,7 +67,7 @@ def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: 
         if said is not None:
             yield said
             continue
-        cme = CostModelEvaluation(found.costs, row, context)
+        cme = CostModelEvaluation.of(found.costs, row, context)
         cme._told = extra_of(cme, stages) if not run.beside else beside(cme, stages)
         yield cme, cme._told
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, Problem, TilewrightError
+from tilewright.main_stage.costing import costed
 from tilewright.main_stage.evaluation import CostModelEvaluation, CumulativeCME
 from tilewright.main_stage.layer import LayerNode, TemporalMapping
 from tilewright.main_stage.protocol import Pair
 from tilewright.main_stage.views import LAYER, TEMPORAL, Keywords, keywords_of
-from tilewright.search.batch import CostedBatch, OrderBatch, cost_orders
+from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.stages.base import Rest, Same, Stage, problem_in_code
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.stages.items import CandidateTally, Evaluations, MappedWorkload
@@ -78,30 +79,6 @@ def new_session() -> Session:
     found = Session()
     _SESSION.set(found)
     return found
-
-
-def costed(batch: OrderBatch) -> CostedBatch:
-    """The costs of a batch, computed once for all of its orders that a script asks for."""
-    return _costed(_Same(batch))
-
-
-class _Same:
-    """An object that is equal to itself alone."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-@lru_cache(maxsize=2)
-def _costed(same: _Same) -> CostedBatch:
-    costs: CostedBatch = cost_orders(same.value)
-    return costs
 
 
 Attached = dict[int, tuple[Any, list[Pair]]]

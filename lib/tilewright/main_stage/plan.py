@@ -9,6 +9,7 @@ from tilewright import steps
 from tilewright.errors import InputError, Problem
 from tilewright.main_stage import keywords as words
 from tilewright.main_stage import saving
+from tilewright.main_stage.keywords import plain
 from tilewright.main_stage.own import (
     Attached,
     OwnStage,
@@ -187,17 +188,6 @@ def in_script(problem: Problem, spelt: Mapping[str, str]) -> Problem:
     path = problem.path.removeprefix("parameters").lstrip(".")
     head = path.partition(".")[0].partition("[")[0]
     return replace(problem, path=spelt.get(head, head) + path[len(head) :])
-
-
-def plain(value: Any) -> Any:
-    """A value as configurations have it: members of enumerations as texts, tuples as lists."""
-    if isinstance(value, str):
-        return str(getattr(value, "value", value))
-    if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
-    if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    return value
 
 
 def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:

@@ -1,0 +1,61 @@
+"""What a temporal mapping costs that keywords say."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from tilewright.errors import InputError, Problem
+from tilewright.main_stage import keywords as words
+from tilewright.main_stage.keywords import plain
+from tilewright.main_stage.views import TEMPORAL, order_batch_of
+from tilewright.search.batch import CostedBatch, OrderBatch, cost_orders
+
+
+def costed(batch: OrderBatch) -> CostedBatch:
+    """The costs of a batch, computed once for all of its orders that a script asks for."""
+    return _costed(_Same(batch))
+
+
+class _Same:
+    """An object that is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@lru_cache(maxsize=2)
+def _costed(same: _Same) -> CostedBatch:
+    costs: CostedBatch = cost_orders(same.value)
+    return costs
+
+
+def conversion_parameters(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of SpatialMappingConversion. Raises InputError where they are wrong."""
+    found = {}
+    for keyword in _OF_CONVERSION:
+        value = words.given(keywords, keyword.name)
+        if value is not None:
+            found[keyword.parameter] = plain(value)
+    return found
+
+
+_OF_CONVERSION = [keyword for keyword in words.KEYWORDS if "SpatialMappingConversion" in keyword.holders]
+
+
+def costs_of(keywords: Mapping[str, Any]) -> tuple[CostedBatch, int]:
+    """Costed loop orders, and which of them the keywords say; of one that a mapper has handed on its whole batch.
+
+    Raises InputError where they say none, or where it does not fit.
+    """
+    batch, row = order_batch_of(keywords, conversion_parameters(keywords))
+    costs = costed(batch)
+    at = 0 if row is None else row
+    if not costs.fits[at]:
+        raise InputError([Problem(f"does not fit: {costs.closest_failure or 'no room'}", path=TEMPORAL)])
+    return costs, at
