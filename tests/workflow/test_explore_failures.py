@@ -97,7 +97,7 @@ def test_a_killed_run_goes_on(explored: Project, tmp_path: Path, monkeypatch: py
     undisturbed = explored.copy(tmp_path / "undisturbed")
     undisturbed.run()
     (explored.root / "profiles").symlink_to("workflow/profiles")
-    for _ in range(3):
+    for _ in range(2):
         with running(explored) as process:
             wait_for_verb(process, "explore")
             kill_tree(process)

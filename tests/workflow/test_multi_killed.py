@@ -20,7 +20,7 @@ from tests.workflow.multi_projects import create_multi
 JOB, EVERYTHING = "job", "everything"
 STEPS = [("cost", EVERYTHING), ("schedule", JOB), ("report", EVERYTHING)]
 """Verb at whose first process something is killed, one after the other; and what: that process, or the whole run."""
-RANDOM_KILLS, SEED = 2, 5
+RANDOM_KILLS, SEED = 1, 5
 
 
 @pytest.fixture

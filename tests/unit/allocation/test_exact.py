@@ -24,7 +24,7 @@ def searched(problem: SchedulingProblem, space: AllocationSpace, **options: obje
     return search_exactly(problem, space, schedule_judge(problem), bounds_of(problem, space), given, block=16)
 
 
-@pytest.mark.parametrize("seed", [4, 9, 17, 31, 43])
+@pytest.mark.parametrize("seed", [4, 17, 31, 43])
 def test_random_problems(seed: int) -> None:
     """Some problems of `benchmarks/attack_schedules.py`."""
     tally = attack(seed, nodes=24, enumerated=1500, seconds=10.0)

@@ -67,7 +67,7 @@ def check(cme: Any) -> None:
         assert getattr(cme, name) == pytest.approx(sum(getattr(part, name) for part in cme.parts))
 
 
-@pytest.mark.parametrize("first", [0, 30])
+@pytest.mark.parametrize("first", [0])
 def test_random_orders(first: int) -> None:
     """Thirty seeds at a time."""
     refused = 0

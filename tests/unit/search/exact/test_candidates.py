@@ -25,7 +25,7 @@ from tests.plain.attack_open import attack_open
 from tests.unit.cost.engine_cases import LINKS, constraints, convolution, register_core
 from tests.unit.search.exact.exact_brute_force import ALLOCATIONS, OBJECTIVES
 
-PROBLEMS = 24
+PROBLEMS = 16
 PARTS = 2
 SENTENCES = 16
 WIDE_LAYER = convolution("layer", K=24, C=6, OX=12, OY=10)
