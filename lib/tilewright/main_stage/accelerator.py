@@ -12,7 +12,7 @@ from typing import Any
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core, Memory, Port
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.main_stage.names import MemoryOperand, OADimension, Shown
+from tilewright.main_stage.names import Fixed, MemoryOperand, OADimension, Shown
 
 
 class MemoryPort(Shown):
@@ -91,8 +91,8 @@ class MemoryLevel(Shown):
 
     def __init__(self, memory: Memory, identifier: int, level_of: dict[str, int], array: "OperationalArray") -> None:
         self.memory_instance = MemoryInstance(memory)
-        self.operands = [MemoryOperand(operand) for operand in memory.operands]
-        self.mem_level_of_operands = {MemoryOperand(operand): level for operand, level in level_of.items()}
+        self.operands = tuple(MemoryOperand(operand) for operand in memory.operands)
+        self.mem_level_of_operands = Fixed((MemoryOperand(operand), level) for operand, level in level_of.items())
         self.served_dimensions = tuple(OADimension(name) for name in memory.served_dimensions)
         self.id, self.oa_dim_sizes = identifier, array.dimension_sizes
         self._made()

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from tilewright.errors import InputError, Problem
-from tilewright.main_stage.names import LayerDim, LayerOperand, MemoryOperand, OADimension, Shown
+from tilewright.main_stage.names import Fixed, LayerDim, LayerOperand, MemoryOperand, OADimension, Shown
 from tilewright.mapping.constraints import TemporalOrderingEntry, Unrolling
 from tilewright.profile import REFERENCE
 from tilewright.search.batch import OrderBatch
@@ -75,7 +75,7 @@ def unrolling_of(value: Any) -> Unrolling:
     return tuple(unrolling)
 
 
-class LayerDimSizes(dict[str, int]):
+class LayerDimSizes(Fixed):
     """Loop dimension -> size."""
 
     @property
@@ -104,12 +104,12 @@ class LayerNode(Shown):
         self.id, self.name, self.type = node_id, layer.name, layer.operator_type
         self.equation = layer.equation
         self.layer_dim_sizes = LayerDimSizes((LayerDim(name), size) for name, size in layer.loop_sizes)
-        self.operand_precision = {LayerOperand(operand): bits for operand, bits in layer.precision_bits}
-        self.constant_operands = [LayerOperand(operand) for operand in layer.constant_operands]
-        self.memory_operand_links = {
-            LayerOperand(operand): MemoryOperand(memory) for operand, memory in given.memory_operand_links
-        }
-        self.layer_operands = [LayerOperand(operand) for operand in layer.operands]
+        self.operand_precision = Fixed((LayerOperand(operand), bits) for operand, bits in layer.precision_bits)
+        self.constant_operands = tuple(LayerOperand(operand) for operand in layer.constant_operands)
+        self.memory_operand_links = Fixed(
+            (LayerOperand(operand), MemoryOperand(memory)) for operand, memory in given.memory_operand_links
+        )
+        self.layer_operands = tuple(LayerOperand(operand) for operand in layer.operands)
         chosen = problem.unrolling if isinstance(problem, SpatialCandidate) else given.spatial_mapping
         self.spatial_mapping = SpatialMapping._of(chosen)
         self.spatial_mapping_hint = {side: list(names) for side, names in given.spatial_mapping_hint}
@@ -124,7 +124,7 @@ class LayerNode(Shown):
         return self.layer_operands[0]
 
     @property
-    def input_operands(self) -> list[Any]:
+    def input_operands(self) -> tuple[Any, ...]:
         """The operands that are read."""
         return self.layer_operands[1:]
 

@@ -1,6 +1,7 @@
 """Names of operands and dimensions in the classes of zigzag-dse: here they are texts, equal to plain ones."""
 
 from enum import StrEnum
+from typing import Any
 
 
 class Name(str):
@@ -43,6 +44,21 @@ class TemporalMappingType(StrEnum):
 
     EVEN = "even"
     UNEVEN = "uneven"
+
+
+class Fixed(dict[str, Any]):
+    """A table of a view. Raises TypeError where somebody changes it: what is changed here would have no effect."""
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        raise TypeError("this table cannot be changed here: nothing reads what is changed")
+
+    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
+
+    def __deepcopy__(self, memo: object) -> "Fixed":
+        return self
+
+    def __reduce__(self) -> Any:
+        return type(self), (dict(self),)
 
 
 class Shown:

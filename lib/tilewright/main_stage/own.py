@@ -19,7 +19,7 @@ from tilewright.main_stage.costing import costed
 from tilewright.main_stage.evaluation import CostModelEvaluation, CumulativeCME
 from tilewright.main_stage.layer import LayerNode, TemporalMapping
 from tilewright.main_stage.protocol import Pair
-from tilewright.main_stage.views import LAYER, TEMPORAL, Keywords, keywords_of
+from tilewright.main_stage.views import LAYER, TEMPORAL, Keywords, NotHandedOnError, keywords_of
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.stages.base import Rest, Same, Stage, problem_in_code
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
@@ -155,6 +155,10 @@ class OwnStage(Stage):
                     raise self.fault(f"run yielded {pair!r}; it has to yield pairs of a CME and further information")
                 count += 1
                 yield pair
+        except NotHandedOnError as error:
+            (problem,) = error.problems
+            message = f"{problem.path} is {problem.message}"
+            raise InputError([replace(self.problem(message), allowed=problem.allowed)]) from error
         except TilewrightError:
             raise
         except Exception as error:
@@ -177,7 +181,7 @@ class OwnStage(Stage):
             yield from (self._of_network(pair, item) for pair in pairs)
             return
         if isinstance(item, Descriptions) or type(item).__module__.startswith("tilewright.stages.multi"):
-            yield from (self._raw(pair) for pair in pairs)
+            yield from (attach(self.attached, _Raw(), [pair]) for pair in pairs)
             return
         waiting: list[CostModelEvaluation] = []
         for cme, extra in pairs:

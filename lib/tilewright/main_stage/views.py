@@ -216,9 +216,13 @@ def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -
     return OrderBatch.of_orders(problem, [batch.loop_order(row)], None if given is None else [given]), None
 
 
-def missing(name: str, allowed: str) -> InputError:
+class NotHandedOnError(InputError):
+    """A stage of a user's has not handed on what the stage below needs."""
+
+
+def missing(name: str, allowed: str) -> NotHandedOnError:
     """That a keyword does not hold what the stage below needs."""
-    return InputError([Problem("not handed on to the next stage", path=name, allowed=allowed)])
+    return NotHandedOnError([Problem("not handed on to the next stage", path=name, allowed=allowed)])
 
 
 def spatial_of(problem: TemporalProblem) -> SpatialMapping:

@@ -145,3 +145,42 @@ class YieldsNumbers(Stage):
     def run(self):
         for cme, _ in self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run():
             yield cme.energy_total
+
+
+class ChangesSizes(Stage):
+    """Changes a table that nothing reads."""
+
+    def __init__(self, list_of_callables, *, layer, **kwargs):
+        super().__init__(list_of_callables, **kwargs)
+        self.layer = layer
+
+    def run(self):
+        self.layer.layer_dim_sizes["K"] = 1
+        yield from self.list_of_callables[0](self.list_of_callables[1:], layer=self.layer, **self.kwargs).run()
+
+
+class Forgets(Stage):
+    """Takes a keyword and does not hand it on."""
+
+    def __init__(self, list_of_callables, *, accelerator, **kwargs):
+        super().__init__(list_of_callables, **kwargs)
+        self.accelerator = accelerator
+
+    def run(self):
+        yield from self.list_of_callables[0](self.list_of_callables[1:], **self.kwargs).run()
+
+
+class SmallerCore(Stage):
+    """Leaves a memory out, and a part of the array."""
+
+    def __init__(self, list_of_callables, *, accelerator, **kwargs):
+        super().__init__(list_of_callables, **kwargs)
+        self.accelerator = accelerator
+
+    def run(self):
+        accelerator = copy.deepcopy(self.accelerator)
+        levels = accelerator.memory_hierarchy.mem_level_list
+        levels.remove(next(level for level in levels if level.name == "input_pad"))
+        accelerator.operational_array.dimension_sizes["D1"] = 6
+        substage = self.list_of_callables[0](self.list_of_callables[1:], accelerator=accelerator, **self.kwargs)
+        yield from substage.run()

@@ -222,5 +222,34 @@ def test_a_keyword_that_a_stage_of_a_users_needs() -> None:
         run(WorkloadStage, own.GivenSpatialMapping, *BELOW)
 
 
+def test_tables_of_a_layer_cannot_be_changed() -> None:
+    """What nothing would read is refused where it is written."""
+    with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ ChangesSizes: TypeError: this table cannot be"):
+        run(WorkloadStage, own.ChangesSizes, *BELOW)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_one_that_keeps_a_keyword_to_itself_is_named(place: int) -> None:
+    """The stage below needs it."""
+    stages: list[Any] = [WorkloadStage, *BELOW]
+    stages.insert(place, own.Forgets)
+    with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ Forgets: accelerator is not handed on"):
+        run(*stages)
+
+
+def test_memories_and_sides_of_the_array_are_changed() -> None:
+    """One memory left out, another side: as with a file that says so."""
+    given = files()
+    described = tilewright.parse_accelerator(given["accelerator"])
+    core = described.cores[0]
+    memories = tuple(memory for memory in core.memories if memory.name != "input_pad")
+    array = _replace(core.operational_array, dimensions=(("D1", 6), *core.operational_array.dimensions[1:]))
+    changed = _replace(described, cores=(_replace(core, memories=memories, operational_array=array),))
+    mapped = tilewright.map(given["workload"], changed, given["mapping"], lpf_limit=LPF)
+    found = {name: record for record in mapped.records for name in record.names}
+    pairs = run(own.SmallerCore, WorkloadStage, *BELOW)
+    assert figures(pairs) == [(name, found[name].energy_pj, found[name].latency_cycles) for name, _, _ in plain()]
+
+
 def _replace(value: Any, **others: Any) -> Any:
     return dataclasses.replace(value, **others)
