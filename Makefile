@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a fresh clone needs; each sets up .venv when it is missing or out of date.
 # make help lists the verbs.
-.PHONY: help setup run test lint docs site bench conformance validation court clean
+.PHONY: help setup run test lint docs site bench numbers conformance validation court clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
@@ -50,6 +50,9 @@ site: $(READY_FOR_DOCS) ## the documentation as a site, results/site/index.html
 
 bench: $(READY) ## measure against pinned peers; see benchmarks/README.md
 	@python benchmarks/run_benchmarks.py $(ARGS)
+
+numbers: $(READY) ## compare what verbs compute with the commit before; ARGS="--against COMMIT"
+	@python tools/compare_numbers.py $(ARGS)
 
 conformance: $(READY) ## compare with reference numbers: points, equal, worst relative difference
 	@python -m tilewright conformance $(REFERENCE_NUMBERS) $(ARGS)
