@@ -12,7 +12,7 @@ Python's own parser.
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -75,14 +75,12 @@ class SourceTree:
 
         `without` are names of modules, or of all modules in a package (`tilewright.report.*`).
         """
-        modules = set(without)
-        folders = tuple(name.removesuffix("*") for name in modules if name.endswith(".*"))
+        is_left_out = matcher(without)
         waiting = [file for root in roots for file in self._files_run(_place(root))]
         seen, left_out = set(waiting), set()
         while waiting:
             file = waiting.pop()
-            module = module_name(file)
-            if module in modules or module.startswith(folders):
+            if is_left_out(module_name(file)):
                 left_out.add(file)
             else:
                 waiting += self.imported(file) - seen
@@ -134,6 +132,13 @@ class SourceTree:
         return found
 
 
+def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a module has one of these names, or lies in one of these packages (`tilewright.report.*`)."""
+    modules = frozenset(patterns)
+    folders = tuple(name.removesuffix("*") for name in modules if name.endswith(".*"))
+    return lambda module: module in modules or module.startswith(folders)
+
+
 def _place(module: str) -> bytes:
     """How sources go on after the package's name where they mention a module."""
     return module.removeprefix(NAME).encode()
@@ -167,13 +172,11 @@ DISPATCH = (
     *("tilewright.registry", "tilewright.entries", "tilewright.noted_files", "tilewright.cli.interruption"),
 )
 """Modules that name others and say what can be asked for; they decide no result of any step."""
-_PRINTED = ("tilewright.report.*", "tilewright.peers.zigzag.exports.*")
+_REPORT = "tilewright.report.*"
+_PRINTED = (_REPORT, "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.stages.multi.pipeline"
 _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
 _MULTI_REPORT = "tilewright.cli.report_multi"
-
-_RECORDS = "tilewright.cost*"
-"""What printed tables know of records, where a step makes none."""
 CODE_OF: dict[str, StepCode] = {
     **{name: StepCode((f"tilewright.cli.{step.verb}",)) for name, step in STEPS.items() if step.verb != "parse"},
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
@@ -182,19 +185,19 @@ CODE_OF: dict[str, StepCode] = {
     "map": StepCode(("tilewright.cli.map", *modules_of(SINGLE)), without=_PRINTED),
     "export": StepCode(("tilewright.stages.watchers",)),
     "tokens": StepCode(("tilewright.cli.tokens", *modules_of(SINGLE)), without=_PRINTED),
-    "split": StepCode(("tilewright.cli.split",), without=_PRINTED),
-    "cns": StepCode(("tilewright.cli.cns",), without=(*_PRINTED, _OWN_PIPELINE, _RECORDS)),
-    "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(*_PRINTED, _OWN_PIPELINE)),
-    "multi_pipeline": StepCode(("tilewright.cli.run_inputs", *modules_of(MULTI, CORE)), without=_PRINTED),
-    "allocate": StepCode(("tilewright.cli.allocate",), without=(*_PRINTED, _OWN_PIPELINE)),
+    "split": StepCode(("tilewright.cli.split",), without=(_REPORT,)),
+    "cns": StepCode(("tilewright.cli.cns",), without=(_REPORT, _OWN_PIPELINE)),
+    "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(_REPORT, _OWN_PIPELINE)),
+    "multi_pipeline": StepCode(("tilewright.cli.run_inputs", *modules_of(MULTI, CORE)), without=(_REPORT,)),
+    "allocate": StepCode(("tilewright.cli.allocate",), without=(_REPORT, _OWN_PIPELINE)),
     "schedule": StepCode(
         ("tilewright.cli.schedule",),
         without=(
-            *("tilewright.report.multi.summary_text", "tilewright.report.multi.gantt", "tilewright.report.bottlenecks"),
-            *("tilewright.report.shown", "tilewright.report.multi.result_tables", _OWN_PIPELINE),
+            *("tilewright.report.multi.summary_text", "tilewright.report.multi.gantt"),
+            *("tilewright.report.multi.result_tables", _OWN_PIPELINE),
         ),
     ),
-    "fuse": StepCode(("tilewright.cli.fuse",), without=(*_PRINTED, _OWN_PIPELINE)),
+    "fuse": StepCode(("tilewright.cli.fuse",), without=(_REPORT, _OWN_PIPELINE)),
     "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
     "explain": StepCode(("tilewright.cli.explain",), without=("tilewright.workload.onnx.*",)),
     "figures": StepCode(
@@ -208,7 +211,7 @@ CODE_OF: dict[str, StepCode] = {
     ),
     "explore_systems": StepCode(
         ("tilewright.exploration.shard", *modules_of(MULTI, CORE)),
-        without=(*_PRINTED, "tilewright.exploration.evaluate"),
+        without=(_REPORT, "tilewright.exploration.evaluate"),
     ),
     "answer": StepCode(
         ("tilewright.cli.explore",),
@@ -222,13 +225,14 @@ CODE_OF: dict[str, StepCode] = {
     "front": StepCode(
         ("tilewright.cli.front",),
         without=(
-            *("tilewright.exploration.family_costs", "tilewright.exploration.shard", "tilewright.stages.*"),
-            *("tilewright.cli.map", "tilewright.cli.check", "tilewright.cli.report"),
+            "tilewright.exploration.family_costs",
+            "tilewright.exploration.shard",
+            "tilewright.stages.*",
         ),
     ),
-    "draw": StepCode(("tilewright.cli.draw",), without=(_MULTI_REPORT,)),
+    "draw": StepCode(("tilewright.cli.draw",)),
     "page": StepCode(("tilewright.cli.page",), without=("tilewright.cli.explain",)),
-    "pareto": StepCode(("tilewright.cli.pareto",), without=(_MULTI_REPORT,)),
+    "pareto": StepCode(("tilewright.cli.pareto",)),
     "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config",)),
 }
 """What each step of the pipeline runs: its verb, unless it stands here otherwise.

@@ -21,19 +21,19 @@ globals().update(CLASSES)
 globals().update(SUPPORT)
 
 _LATER = {
-    "Accelerator": "accelerator",
-    "MemoryInstance": "accelerator",
-    "MemoryLevel": "accelerator",
-    "OperationalArray": "accelerator",
-    "LayerNode": "layer",
-    "DNNWorkload": "views",
-    "CostModelEvaluation": "evaluation",
-    "CostModelEvaluationABC": "evaluation",
-    "CumulativeCME": "evaluation",
-    "MappingSingleOADim": "layer",
-    "SpatialMapping": "layer",
-    "TemporalMapping": "layer",
-    "StreamCostModelEvaluation": "several_cores",
+    "Accelerator": "tilewright.main_stage.accelerator",
+    "MemoryInstance": "tilewright.main_stage.accelerator",
+    "MemoryLevel": "tilewright.main_stage.accelerator",
+    "OperationalArray": "tilewright.main_stage.accelerator",
+    "LayerNode": "tilewright.main_stage.layer",
+    "DNNWorkload": "tilewright.main_stage.views",
+    "CostModelEvaluation": "tilewright.main_stage.evaluation",
+    "CostModelEvaluationABC": "tilewright.main_stage.evaluation",
+    "CumulativeCME": "tilewright.main_stage.evaluation",
+    "MappingSingleOADim": "tilewright.main_stage.layer",
+    "SpatialMapping": "tilewright.main_stage.layer",
+    "TemporalMapping": "tilewright.main_stage.layer",
+    "StreamCostModelEvaluation": "tilewright.main_stage.several_cores",
 }
 """Class -> the module that it is imported from when somebody asks for it."""
 
@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         from importlib import import_module
 
-        return getattr(import_module(f"tilewright.main_stage.{_LATER[name]}"), name)
+        return getattr(import_module(_LATER[name]), name)
     from tilewright.errors import nearest_name
 
     near = nearest_name(name, __all__)
