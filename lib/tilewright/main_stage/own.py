@@ -58,6 +58,8 @@ class Session:
     """What stages of a user's have said of a mapping, by the mapping: the CME that they yielded, and what beside it."""
     beside: dict[Any, Any] = field(default_factory=dict)
     """What reductions say beside the mapping that they keep, by the mapping: all others, where a script wants them."""
+    saved: dict[str, list[Any]] = field(default_factory=dict)
+    """File -> what was saved in it."""
     silent: list[Problem] = field(default_factory=list)
     """Stages of a user's that have passed on nothing, since the list was emptied last."""
 

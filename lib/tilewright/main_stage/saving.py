@@ -1,11 +1,15 @@
 """Stages that save, with the places of files that a script names: a folder, a pattern, a file."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tilewright.artifacts.files import make_folder, write_atomically
+from tilewright.main_stage.own import session
 from tilewright.peers.zigzag.exports.results import complete_layer, complete_network, json_text, simple_result
 from tilewright.stages import watchers
+from tilewright.stages.base import Rest
 from tilewright.stages.watchers import Passed
 
 LAYER_MARK = "?"
@@ -56,18 +60,21 @@ class _Pattern(_InPlace):
         """The pattern."""
         return self.pattern.replace(LAYER_MARK, f"{watchers.LAYER}_{self.what}")
 
-    def run(self, item, rest):  # type: ignore[no-untyped-def]
+    def run(self, item: Any, rest: Rest) -> Iterator[Any]:
         """Everything that comes back; files are written when all of it has."""
         passed = Passed(item, rest)
         yield from passed.watch(rest(item))
-        found = list(self.contents(passed))
+        found = self.contents(passed)
         if LAYER_MARK in self.pattern:
             for stem, content in found:
                 self._write(self.pattern.replace(LAYER_MARK, f"{stem}_{self.what}"), content)
         elif found:
-            self._write(self.pattern, [content for _, content in found])
+            # Below Workload, and where a stage of a user's runs it again, more comes later: the list goes on.
+            saved = session().saved.setdefault(self.pattern, [])
+            saved += (content for _, content in found)
+            self._write(self.pattern, saved)
 
-    def contents(self, passed: Passed):  # type: ignore[no-untyped-def]
+    def contents(self, passed: Passed) -> list[tuple[str, Any]]:
         """(beginning of a name, content) of each result that passed."""
         raise NotImplementedError
 
@@ -82,7 +89,7 @@ class _Pattern(_InPlace):
 class SimplePattern(_Pattern):
     """Energy and latency of what passes."""
 
-    def contents(self, passed: Passed):  # type: ignore[no-untyped-def]
+    def contents(self, passed: Passed) -> list[tuple[str, Any]]:
         """Networks, else layers."""
         if passed.networks:
             return [("overall", simple_result(network.summary)) for network in passed.networks]
@@ -93,7 +100,7 @@ class SimplePattern(_Pattern):
 class CompletePattern(_Pattern):
     """Inputs and outputs of what passes."""
 
-    def contents(self, passed: Passed):  # type: ignore[no-untyped-def]
+    def contents(self, passed: Passed) -> list[tuple[str, Any]]:
         """Networks, else layers."""
         place = passed.place
         assert place.core is not None

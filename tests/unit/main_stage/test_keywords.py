@@ -99,6 +99,23 @@ def test_places_of_files() -> None:
     assert len(json.loads(Path("e/3.json").read_text())) == 7
 
 
+def test_a_pattern_without_a_mark_loses_nothing() -> None:
+    """Also below the layers, and where the stages run several times: one list of all that passed."""
+    below = ONE_CORE.replace("WorkloadStage", "WorkloadStage CompleteSaveStage")
+    pairs = run(below, **files(), loma_lpf_limit=3, dump_filename_pattern="f/all.json")
+    saved = json.loads(Path("f/all.json").read_text())
+    assert {one["inputs"]["layer"]["name"] for one in saved} >= {cme.layer.name for cme, _ in pairs[:3]}
+    assert len(saved) >= len({cme.energy_total for cme, _ in pairs})
+    twice = (
+        f"GeneralParameterIteratorStage {ONE_CORE.replace('WorkloadStage', 'SimpleSaveStage SumStage WorkloadStage')}"
+    )
+    iterations = {"loma_lpf_limit": [2, 3]}
+    pairs = run(twice, **files(), general_parameter_iterations=iterations, dump_filename_pattern="g/all.json")
+    assert [one["energy"] for one in json.loads(Path("g/all.json").read_text())] == [
+        cme.energy_total for cme, _ in pairs
+    ]
+
+
 def test_others_are_kept_where_a_script_wants_them() -> None:
     """`reduce_minimal_keep_others`: beside what is kept stands what it was chosen from."""
     pairs = run(ONE_CORE, **files(), loma_lpf_limit=3, reduce_minimal_keep_others=True)
