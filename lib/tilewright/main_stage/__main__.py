@@ -4,6 +4,10 @@ import sys
 from pathlib import Path
 
 from tilewright.errors import TilewrightError
+from tilewright.harmless import terminal
+
+USAGE = "usage: python -m tilewright.main_stage SCRIPT [ARGUMENT ...]"
+INTERRUPTED = 130
 
 
 def main(arguments: list[str]) -> int:
@@ -11,13 +15,17 @@ def main(arguments: list[str]) -> int:
     from tilewright.main_stage.theirs import run_script
 
     if not arguments:
-        print("usage: python -m tilewright.main_stage SCRIPT [ARGUMENT ...]", file=sys.stderr)
+        print(terminal(USAGE), file=sys.stderr)
         return 2
     try:
         run_script(Path(arguments[0]), arguments[1:])
     except TilewrightError as error:
-        print(f"error: {error}", file=sys.stderr)
+        for line in f"error: {error}".splitlines():
+            print(terminal(line), file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(terminal("interrupted"), file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 
