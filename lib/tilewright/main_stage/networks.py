@@ -64,34 +64,30 @@ def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: 
     context = Context(layer, stages)
     for row in np.flatnonzero(found.costs.fits).tolist():
         said = run.said.get(mapping_key(found.costs.batch, row)) if run.said else None
-        if said is not None:
-            yield said
-            continue
-        cme = CostModelEvaluation.of(found.costs, row, context)
-        cme._told = extra_of(cme, stages) if not run.beside else beside(cme, stages)
+        cme = CostModelEvaluation.of(found.costs, row, context) if said is None else said[0]
+        cme._told = extra_of(cme, stages, said)
         yield cme, cme._told
 
 
-def beside(cme: CostModelEvaluation, stages: Sequence[Stage]) -> Any:
-    """What reductions have kept beside a CME, or else what the stages say."""
-    key = mapping_key(cme._costs.batch, cme._row)
-    others = session().beside.get(key)
-    return extra_of(cme, stages) if others is None else others
+def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | None = None) -> Any:
+    """What stands beside a CME that has passed stages, as those of zigzag-dse say it, from the outermost on.
 
-
-def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage]) -> Any:
-    """What the stages of zigzag-dse say beside a CME that passes them, from the outermost on."""
+    A stage that makes mappings says its mapping and what comes from below; a reduction what it has chosen from, if it
+    is to keep that; one of a user's what it has `said`, or else what it got.
+    """
     if not stages:
         return None
     stage, below = stages[0], stages[1:]
     if isinstance(stage, Reduction):
-        return []
+        return session().beside.get(mapping_key(cme._costs.batch, cme._row), [])
+    if isinstance(stage, OwnStage):
+        return extra_of(cme, stage.after) if said is None else said[1]
     name = type(stage).__name__
     if name in ("SpatialMappingGenerator", "CustomSpatialMappingGenerator"):
-        return cme.user_spatial_mapping, extra_of(cme, below)
+        return cme.user_spatial_mapping, extra_of(cme, below, said)
     if name in MAPPERS:
-        return cme.temporal_mapping, extra_of(cme, below)
-    return extra_of(cme, below)
+        return cme.temporal_mapping, extra_of(cme, below, said)
+    return extra_of(cme, below, said)
 
 
 @dataclass(frozen=True, eq=False)

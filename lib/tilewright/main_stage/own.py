@@ -115,6 +115,8 @@ class OwnStage(Stage):
     """The model profile of the stages after it."""
     minimises: str = ""
     """What the stages after it minimise."""
+    after: tuple[Stage, ...] = ()
+    """The stages after it, as ours."""
 
     takes: ClassVar[type] = Anything
     collects = object
@@ -202,8 +204,10 @@ class OwnStage(Stage):
 
     def _remember(self, cme: CostModelEvaluation, extra: Any) -> None:
         """Note what was said of a mapping, if it is more than what came up."""
-        if cme.has_more() or not (extra is None or extra is getattr(cme, "_told", self)):
-            self.session.said[mapping_key(cme._costs.batch, cme._row)] = cme, extra
+        said = self.session.said
+        key = mapping_key(cme._costs.batch, cme._row) if said else None
+        if key in said or cme.has_more() or extra is not cme._told:
+            said[key or mapping_key(cme._costs.batch, cme._row)] = cme, extra
 
     def _of_network(self, pair: Pair, item: NetworkProblem) -> Any:
         cme = pair[0]

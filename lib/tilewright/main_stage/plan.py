@@ -149,7 +149,7 @@ def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
         below = stages[place + 1 :]
         if isinstance(stage, OwnStage):
             own_below = True
-            found.append(replace(stage, model=model_of(below), minimises=what_is_minimised(below)))
+            found.append(replace(stage, model=model_of(below), minimises=what_is_minimised(below), after=below))
         else:
             found.append(SumOfWhatPasses() if isinstance(stage, Sum) and own_below else stage)
     return tuple(reversed(found))

@@ -62,9 +62,12 @@ def line_of(kind: type[Stage], text: str) -> int:
 
 
 def test_a_reduction_by_another_metric() -> None:
-    """It sees every CME, and what it says beside the one that it keeps comes up."""
-    pairs = run(WorkloadStage, MinimalLatencyStage, SpatialMappingGeneratorStage, own.LeastAccesses, *LOMA)
-    for cme, (layer, said) in pairs:
+    """It sees every CME, and what it says beside the one that it keeps comes up, where no reduction drops it."""
+    reduced = run(WorkloadStage, MinimalLatencyStage, SpatialMappingGeneratorStage, own.LeastAccesses, *LOMA)
+    assert [said for _, (_, said) in reduced] == [[]] * len(reduced)
+    pairs = run(WorkloadStage, SpatialMappingGeneratorStage, own.LeastAccesses, *LOMA)
+    for cme, (layer, (mapping, said)) in pairs:
+        assert mapping == cme.user_spatial_mapping
         all_of_them = run(WorkloadStage, SpatialMappingGeneratorStage, *LOMA)
         words = [sum(level.rd_out_to_low for level in one.memory_word_access["W"]) for one, (of, _) in all_of_them
                  if of.name == layer.name]  # fmt: skip
@@ -214,6 +217,20 @@ def test_one_that_looks_at_every_cme() -> None:
     own.Counts.seen.clear()
     assert figures(run(*stages[:4], LomaStage, own.Counts, CostModelStage)) == plain()
     assert len(own.Counts.seen) == sum(counts.values())
+
+
+@pytest.mark.parametrize("place", range(1, 6))
+def test_what_stages_say_comes_through(place: int) -> None:
+    """A stage that passes everything on changes nothing of what stands beside CMEs, wherever it stands."""
+    stages: list[Any] = [WorkloadStage, SpatialMappingGeneratorStage, LomaStage, CostModelStage]
+    reduced = [WorkloadStage, SpatialMappingGeneratorStage, MinimalLatencyStage, *LOMA]
+    for plain_stages in (stages, reduced):
+        if place >= len(plain_stages):
+            continue
+        with_it = [*plain_stages[:place], own.Counts, *plain_stages[place:]]
+        expected, found = run(*plain_stages, loma_lpf_limit=2), run(*with_it, loma_lpf_limit=2)
+        assert [str(extra) for _, extra in found] == [str(extra) for _, extra in expected]
+        assert figures(found) == figures(expected)
 
 
 def test_a_keyword_that_a_stage_of_a_users_needs() -> None:
