@@ -1,8 +1,83 @@
-"""Proofs: over what a bound, a gap or an optimum holds, as typed scopes whose words every verb, page and file uses."""
+"""Proofs: a value with its lower bound, the gap between them, and over what both hold, in words that every verb, page
+and file uses."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+ROUNDING = 1e-9
+"""Share by which bounds are lowered, since sums of floating-point numbers are rounded: what writers of proofs allow."""
+CLOSE = 1e-9
+"""Relative difference that checkers of proofs allow: their sums are in another order."""
+
+
+def gap_to(lower_bound: float, value: float) -> float:
+    """Share of a value by which the optimum could be smaller; 0 for a value of 0."""
+    return max(0.0, 1.0 - lower_bound / value) if value else 0.0
+
+
+class BoundedValue:
+    """The value of the best that was found, with a lower bound of everything in its space."""
+
+    value: float
+    lower_bound: float
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether nothing in the space is better, but for rounding."""
+        return self.lower_bound >= self.value * (1 - 2 * ROUNDING)
+
+    @property
+    def gap(self) -> float:
+        """Share of the value by which the optimum could be smaller; 0 where the value is proven."""
+        return 0.0 if self.is_proven else gap_to(self.lower_bound, self.value)
+
+    def stated(self) -> dict[str, Any]:
+        """Value, lower bound, gap and proof as JSON values."""
+        return {"value": self.value, "lower_bound": self.lower_bound, "gap": self.gap, "proven": self.is_proven}
+
+
+class Claim(Protocol):
+    """A bounded value as a certificate in a file states it."""
+
+    @property
+    def value(self) -> float:
+        """Value of the best."""
+        ...
+
+    @property
+    def lower_bound(self) -> float:
+        """Lower bound of everything in the space."""
+        ...
+
+    @property
+    def gap(self) -> float:
+        """Share of the value by which the optimum could be smaller."""
+        ...
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing in the space is better."""
+        ...
+
+
+def contradictions(claim: Claim) -> Iterator[str]:
+    """Contradictions between value, lower bound, gap and proof of a claim, worked out apart from `BoundedValue`."""
+    proven = claim.lower_bound >= claim.value * (1 - 2 * CLOSE)
+    if claim.lower_bound > claim.value or proven != claim.proven:
+        yield f"lower bound {claim.lower_bound}, value {claim.value}, proven {claim.proven}"
+    gap = 0.0 if proven else 1 - claim.lower_bound / claim.value
+    if not math.isclose(gap, claim.gap, rel_tol=CLOSE, abs_tol=CLOSE):
+        yield f"gap {claim.gap}, not {gap}"
+
+
+def differing(rows: Iterable[tuple[str, Any, Any]]) -> Iterator[str]:
+    """Sentences on the rows (what, what it is, what the file says) of which the last two are not the same."""
+    for what, mine, theirs in rows:
+        if mine != theirs:
+            yield f"{what} {theirs!r}, not {mine!r}"
+
 
 SpatialKind = Literal["given", "open", "largest divisors"]
 

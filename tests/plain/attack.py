@@ -172,13 +172,13 @@ def compare_verdict(
         if least < math.inf:
             outcome.differences.append(Difference(*where, "nothing found", None, least, _text(best, objective)))
         return
-    outcome.counts["proven" if result.proven else "not proven"] += 1
+    outcome.counts["proven" if result.is_proven else "not proven"] += 1
     found: list[tuple[str, float | None]] = []
     if least == math.inf:
         found.append(("nothing fits", None))
     elif not result.value >= least * (1 - CLOSE):
         found.append(("better than the optimum", least))
-    elif result.proven and not result.value <= least * (1 + CLOSE):
+    elif result.is_proven and not result.value <= least * (1 + CLOSE):
         found.append(("proven, and a better one exists", least))
     elif not result.lower_bound <= least * (1 + CLOSE):
         found.append(("a better one than the bound exists", least))

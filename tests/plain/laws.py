@@ -236,7 +236,7 @@ def optimum(problem: Problem, model: str, objective: str) -> float | None:
         return None
     if result is None:
         return math.inf
-    return result.value if result.proven else None
+    return result.value if result.is_proven else None
 
 
 def bettered(rng: random.Random, problem: Problem) -> tuple[str, Problem]:

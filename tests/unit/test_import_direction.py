@@ -13,7 +13,7 @@ LEVELS = (
     ("harmless",),
     ("bytecode", "errors", "noted_files", "operator_groups", "registry", "steps"),
     ("compiled",),
-    ("parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
+    ("dominance", "parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
     ("objectives", "profile"),
     ("file_kinds", "processes", "validation"),
     ("artifacts",),

@@ -3,16 +3,22 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tilewright
+from hypothesis import given
+from hypothesis import strategies as st
 from tilewright.proof import (
     ALLOWED_ALLOCATIONS,
     ORDERS,
+    BoundedValue,
     Schedules,
     SpatialMappings,
     TilePlans,
+    contradictions,
     covered_by,
     covered_text,
     optimum_line,
@@ -91,3 +97,27 @@ def test_scopes_of_mappings_and_tiles() -> None:
     assert optimum_line("energy", True, 0.0, "plans", "X", "3 plans") == "energy: no plan is better over X (3 plans)"
     late = optimum_line("energy", False, 0.25, "plans", "X", "3 plans")
     assert late == "energy: the best could be better by 25.00% at most over X (3 plans)"
+
+
+def test_a_gap_is_worked_out_in_one_place() -> None:
+    """No module but `proof` divides a lower bound by a value to see how much smaller the value could be."""
+    written = re.compile(r"1(\.0)? - [\w.\[\]\"()]*bound[\w.\[\]\"()]* / ")
+    files = [path for path in PACKAGE.rglob("*.py") if path.name != "proof.py"]
+    assert not [f"{path}: {line}" for path in files for line in path.read_text().splitlines() if written.search(line)]
+
+
+@given(st.floats(1e-3, 1e12), st.floats(0, 1.1))
+def test_what_is_stated_contradicts_nothing(value: float, share: float) -> None:
+    """Whatever value and bound, what a writer states is what a checker works out."""
+    bound = min(value, value * share)
+
+    @dataclass(frozen=True)
+    class Found(BoundedValue):
+        value: float
+        lower_bound: float
+
+    stated = Found(value, bound).stated()
+    claim = SimpleNamespace(**stated)
+    assert list(contradictions(claim)) == []
+    claim.gap = stated["gap"] + 0.01
+    assert len(list(contradictions(claim))) == 1

@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.objectives import OBJECTIVES
+from tilewright.proof import BoundedValue
 from tilewright.scheduling.assembly import SystemNames
 from tilewright.scheduling.problem import Booleans, Integers
 
@@ -87,10 +88,9 @@ EFFORT = "effort"
 
 
 @dataclass(frozen=True)
-class Proof:
-    """Whether the best allocation is proven to be the best of its space, and how."""
+class AllocationProof(BoundedValue):
+    """Proof of an allocation: whether it is the best of its space, and how that is known."""
 
-    is_proven: bool
     rule: str
     """By which rule; '' where nothing is proven."""
     value: float
@@ -105,12 +105,12 @@ class Proof:
     """What another program can check of it: docs/allocation.md"""
 
     @property
-    def gap(self) -> float:
-        """How much smaller, relative to the value, the optimum could be."""
-        return max(0.0, 1.0 - self.lower_bound / self.value) if self.value else 0.0
+    def is_proven(self) -> bool:
+        """Whether a rule says that no allocation is better."""
+        return bool(self.rule)
 
     def stated(self) -> dict[str, Any]:
-        """As plain data, without the certificate."""
+        """The proof as JSON values, without the certificate."""
         names = ("is_proven", "rule", "value", "lower_bound", "of_any_schedule", "excluded")
         return {name: getattr(self, name) for name in names} | {"gap": self.gap}
 
@@ -182,7 +182,7 @@ class AllocationResult:
     stopped_by: str
     """`generations`, `everything` (the whole space was evaluated: nothing is better), `proven`, `effort` (nothing is
     proven within it), `time_budget` or `interrupted`."""
-    proof: Proof | None = None
+    proof: AllocationProof | None = None
     """What the exact search proves of the chosen allocation."""
 
     @property

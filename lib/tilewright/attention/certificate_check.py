@@ -19,10 +19,10 @@ from tilewright.attention.program import LayerProblem
 from tilewright.attention.result import plan_object, problem_of
 from tilewright.attention.shape import Points
 from tilewright.attention.space import ORDERS, Plan, Sizes, Space, Tile
-from tilewright.depth_first.certificate import CLOSE, contradictions, differing
 from tilewright.depth_first.options import LayerOptions
 from tilewright.errors import InputError, Problem
 from tilewright.objectives import OBJECTIVES
+from tilewright.proof import CLOSE, contradictions, differing
 from tilewright.report.checks import Check, result
 
 Reach = tuple[tuple[str, str], ...]

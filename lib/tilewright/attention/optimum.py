@@ -18,14 +18,13 @@ from tilewright.attention.costs import AttentionCosts
 from tilewright.attention.program import CopyProblem, LayerProblem, Part, Program
 from tilewright.attention.shape import tile_layer
 from tilewright.attention.space import Plan, Sizes, Space
-from tilewright.depth_first.certificate import BoundedValue
 from tilewright.depth_first.stack_cost import Ledger
-from tilewright.depth_first.tile_loops import ROUNDING
 from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.spatial_space import passes_of
 from tilewright.objectives import OBJECTIVES
+from tilewright.proof import ROUNDING, BoundedValue
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 

@@ -87,10 +87,7 @@ def optimum_object(found: Optimum) -> dict[str, Any]:
         "unfused": ledger_object(found.unfused),
         "certificate": {
             "objective": costs.options.objective,
-            "value": found.value,
-            "lower_bound": found.lower_bound,
-            "gap": found.gap,
-            "proven": found.is_proven,
+            **found.stated(),
             "plans_in_space": found.plans_in_space,
             "sizes": encode(found.sizes),
             "searched": [

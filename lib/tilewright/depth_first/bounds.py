@@ -21,7 +21,6 @@ from tilewright.depth_first.stack_cost import hops_between
 from tilewright.depth_first.tile_bounds import cycles_of_passes, least_energy_pj, least_latency_cycles, loading_cycles
 from tilewright.depth_first.tile_loops import (
     EXACT,
-    ROUNDING,
     Grid,
     TileLoops,
     TileSizes,
@@ -32,6 +31,7 @@ from tilewright.depth_first.tile_loops import (
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import DIGITAL
 from tilewright.profile import SWITCHES, ModelProfile
+from tilewright.proof import ROUNDING
 
 
 @dataclass(frozen=True)

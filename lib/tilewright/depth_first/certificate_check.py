@@ -17,13 +17,14 @@ import numpy as np
 from tilewright.artifacts.codec import decode
 from tilewright.artifacts.seals import read_sealed
 from tilewright.depth_first.bounds import StackBounds, check_boundable, quick_bounds, stack_bounds, stack_floor
-from tilewright.depth_first.certificate import CLOSE, Space, contradictions, differing
+from tilewright.depth_first.certificate import Space
 from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.schedule import stack_model
 from tilewright.depth_first.stack_cost import StackModel
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.objectives import OBJECTIVES
+from tilewright.proof import CLOSE, contradictions, differing
 from tilewright.report.checks import Check, result
 
 Layers = tuple[int, int]

@@ -19,9 +19,9 @@ from tilewright.depth_first.certificate import Costed, Layers, Optimum, Space, U
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.schedule import DepthFirstSchedule, Stack
 from tilewright.depth_first.stack_cost import StackModel
-from tilewright.depth_first.tile_loops import ROUNDING
 from tilewright.errors import MappingError
 from tilewright.objectives import OBJECTIVES
+from tilewright.proof import ROUNDING
 
 FIRST_TILES = 64
 """Sizes of tiles of a stack that are bounded together at first; then twice as many each time."""

@@ -14,8 +14,6 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
 """[tile], or one number for all."""
-ROUNDING = 1e-9
-"""Relative: bounds are lowered by as much, so that sums of numbers in another order are never below them."""
 EXACT = 1e-9
 """Relative: lanes as near to a whole number are that many."""
 

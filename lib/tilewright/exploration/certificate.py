@@ -14,10 +14,10 @@ import numpy as np
 import pandas
 
 from tilewright.artifacts.digests import DIGEST_BYTES
+from tilewright.dominance import first_dominators, on_front
 from tilewright.exploration.family_costs import FamilyCosts, energy_column, latency_column
 from tilewright.exploration.results import ALL_NETWORKS, OK, read_stamped, write_stamped
 from tilewright.exploration.space import Space
-from tilewright.report.uncertainty import first_dominators, on_front
 
 NOT_COMPARED, ON_FRONT = -2, -1
 """In place of the index of the design that dominates: it has no results or does not meet a constraint, or none does."""

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 import pandas
 
+from tilewright.dominance import first_dominators, on_front
 from tilewright.exploration.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, USES
 from tilewright.exploration.front_odds import summed_columns, with_odds
 from tilewright.exploration.results import ALL_NETWORKS, MEASURES, OK, Exploration, energy_parts, latency_parts
-from tilewright.report.uncertainty import first_dominators, on_front
 
 
 @dataclass(frozen=True, eq=False)

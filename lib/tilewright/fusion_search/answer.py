@@ -26,6 +26,7 @@ from tilewright.hardware.system import system_area
 from tilewright.mapping.constraints import TilingEntry
 from tilewright.mapping.runnable import work_of
 from tilewright.objectives import OBJECTIVES, Goal
+from tilewright.proof import gap_to
 from tilewright.report.multi.cost_ranges import range_fields
 from tilewright.report.multi.summary import rate_fields, reload_rows
 from tilewright.scheduling.options import ScheduleSettings
@@ -152,9 +153,9 @@ class Fusion:
                 "energy_pj": bounds.energy_pj,
                 "covers": bounds.scope.text,
             },
-            "gap_latency": _gap(bounds.latency_cycles, self.latency_cycles),
-            "gap_energy": _gap(bounds.energy_pj, self.energy_pj),
-            "gap_edp": _gap(bounds.latency_cycles * bounds.energy_pj, self.latency_cycles * self.energy_pj),
+            "gap_latency": gap_to(bounds.latency_cycles, self.latency_cycles),
+            "gap_energy": gap_to(bounds.energy_pj, self.energy_pj),
+            "gap_edp": gap_to(bounds.latency_cycles * bounds.energy_pj, self.latency_cycles * self.energy_pj),
             "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
             **self._start(),
             "search": {
@@ -374,10 +375,6 @@ def tried_rows(found: FusionResult) -> list[dict[str, Any]]:
 def _figures(figures: Figures) -> dict[str, float]:
     latency, energy = figures.latency_cycles, figures.energy_pj
     return {"latency_cycles": latency, "energy_pj": energy, "edp": OBJECTIVES["EDP"].value(energy, float(latency))}
-
-
-def _gap(bound: float, value: float) -> float:
-    return 1 - bound / value if value else 0.0
 
 
 def _written(loops: Sequence[TilingEntry]) -> list[str]:

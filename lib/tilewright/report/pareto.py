@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 
 from tilewright.artifacts.digests import content_digest
+from tilewright.dominance import dominators
 from tilewright.hardware.system import lacks_unit
 from tilewright.harmless import ended_lines
 from tilewright.report.records import Summary
@@ -23,7 +24,6 @@ from tilewright.report.uncertainty import (
     SAMPLES,
     UncertainRun,
     cost_parts,
-    dominators,
     energy_range_pj,
     front_probabilities,
 )

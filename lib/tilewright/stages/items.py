@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.cost.record import CandidateRow, LayerRecord, unrolling_record
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry, Unrolling
+from tilewright.proof import gap_to
 from tilewright.report.result_tables import OneCoreTables
 from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.search.evaluate import PreparedProblem
@@ -124,7 +125,7 @@ def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | Non
     bounds: list[Any] = [notes["lower_bound"] for notes in all_notes if "lower_bound" in notes]
     if bounds and "value" in merged:
         merged["lower_bound"] = min(bounds)
-        merged["gap"] = max(0.0, 1.0 - min(bounds) / merged["value"]) if merged["value"] else 0.0
+        merged["gap"] = gap_to(min(bounds), merged["value"])
     if any(notes.get("ended_by_time") for notes in all_notes):
         merged["ended_by_time"] = True
     for name in SUMMED_NOTES:

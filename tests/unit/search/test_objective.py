@@ -46,7 +46,7 @@ def test_the_exact_search_proves_the_optimum(allocation: Any) -> None:
         if result is None:
             assert not sum(map(len, values)), where
             continue
-        assert result.proven, where
+        assert result.is_proven, where
         assert result.value == pytest.approx(min(found.min() for found in values if len(found)), rel=1e-9), where
         count += 1
     assert count > 8

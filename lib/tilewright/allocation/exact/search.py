@@ -39,9 +39,9 @@ from tilewright.allocation.result import (
     EXCLUSIONS,
     EXHAUSTION,
     RELAXATION,
+    AllocationProof,
     AllocationResult,
     Evaluation,
-    Proof,
     allowed_cores,
     choose,
 )
@@ -252,7 +252,7 @@ class _ExactSearch:
                     least[what] = max(least[what], found)
         self.tightened = float(self.powers.value(least[ENERGY], least[LATENCY]))
 
-    def proof(self) -> Proof:
+    def proof(self) -> AllocationProof:
         """What is proven."""
         best = choose(self.evaluator.points.values(), self.options.objective)
         if self.evaluator.count == self.space.size:
@@ -260,8 +260,7 @@ class _ExactSearch:
         value = self._value(best)
         any_schedule = min(max(self._bound(), self.tightened), value)
         allowed = allowed_cores(self.space, self.problem.system.core_count)
-        return Proof(
-            is_proven=bool(self.rule),
+        return AllocationProof(
             rule=self.rule,
             value=value,
             lower_bound=value if self.rule else any_schedule,

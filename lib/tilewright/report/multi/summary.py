@@ -14,6 +14,7 @@ from tilewright.cost.rates import rates
 from tilewright.hardware.static_power import system_clock_period_ns, system_leakage_mw
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.objectives import OBJECTIVES
+from tilewright.proof import gap_to
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, further_terms, terms_of_summary
@@ -138,7 +139,7 @@ def multi_summary(
 ) -> Summary:
     """The summary of a schedule. `costs` are the cost tables by core file; `others` is added as it is.
 
-    A gap is 1 - bound / value: the share of the value that is above the bound.
+    A gap is that of `gap_to`: the share of the value that is above the bound.
     """
     schedule, names = artifact.schedule, artifact.names
     energy, latency = schedule.energy_pj, schedule.latency_cycles
@@ -205,7 +206,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
             "covers": bounds.scope.text,
         },
         "gap_latency": bounds.latency_gap(latency),
-        "gap_energy": max(0.0, 1.0 - bounds.energy_pj / energy) if energy else 0.0,
+        "gap_energy": gap_to(bounds.energy_pj, energy),
     }
 
 
@@ -349,7 +350,7 @@ def baseline_rows(
 
 def _figures(row: Mapping[str, Any], bound: Mapping[str, Any] | None) -> Summary:
     latency, energy = row["latency_cycles"], row["energy_pj"]
-    gap = max(0.0, 1.0 - bound["latency_cycles"] / latency) if bound and latency else None
+    gap = gap_to(bound["latency_cycles"], latency) if bound and latency else None
     return {
         "latency_cycles": latency,
         "energy_pj": energy,

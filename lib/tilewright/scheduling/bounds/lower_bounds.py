@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.proof import Schedules
+from tilewright.proof import Schedules, gap_to
 from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, cn_classes, system_limits
 from tilewright.scheduling.bounds.ordered_phases import ordered_phases_latency_cycles
 from tilewright.scheduling.bounds.paths import paths_through, split_latency_cycles
@@ -52,8 +52,8 @@ class LowerBounds:
         )
 
     def latency_gap(self, latency_cycles: int) -> float:
-        """How much smaller, relative to a latency that was found, the optimum could be."""
-        return max(0.0, 1.0 - self.latency_cycles / latency_cycles) if latency_cycles else 0.0
+        """Share of a latency that was found by which the optimum could be smaller."""
+        return gap_to(self.latency_cycles, latency_cycles)
 
 
 def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) -> LowerBounds:

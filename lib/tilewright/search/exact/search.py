@@ -17,6 +17,7 @@ from tilewright.cost.record import LoopOrder
 from tilewright.errors import MappingError, TimeBudgetError
 from tilewright.mapping.spatial_space import passes_of
 from tilewright.objectives import OBJECTIVES
+from tilewright.proof import BoundedValue
 from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact import rounds
@@ -38,7 +39,7 @@ COUNTED = 50_000
 
 
 @dataclass(frozen=True)
-class ExactResult:
+class ExactResult(BoundedValue):
     """The best mapping found and how far from the optimum it can be."""
 
     order: LoopOrder
@@ -47,8 +48,6 @@ class ExactResult:
     """Of the objective, in cycles and pJ."""
     lower_bound: float
     """No mapping of the space has a smaller objective."""
-    proven: bool
-    """The value is the optimum, up to TOLERANCE relative."""
     nodes: int
     """Prefixes looked at."""
     orders_in_space: int | None
@@ -67,20 +66,12 @@ class ExactResult:
     ended_by_time: bool = False
     """Whether the time budget ended before the search: on another machine it may find another mapping."""
 
-    @property
-    def gap(self) -> float:
-        """How much smaller, relative to the value, the optimum could be."""
-        return max(0.0, 1.0 - self.lower_bound / self.value) if self.value else 0.0
-
     def notes(self, allocation: str) -> tuple[tuple[str, object], ...]:
         """The certificate as JSON values."""
         return (
             ("engine", "exact"),
             ("allocation", allocation),
-            ("proven", self.proven),
-            ("value", self.value),
-            ("lower_bound", self.lower_bound),
-            ("gap", self.gap),
+            *((name, self.stated()[name]) for name in ("proven", "value", "lower_bound", "gap")),
             ("nodes", self.nodes),
             ("orders_in_space", self.orders_in_space),
             *((("ended_by_time", True),) if self.ended_by_time else ()),
@@ -404,7 +395,6 @@ class _Layer:
             best.boundaries,
             value,
             value if proven else min(lower_bound, value),
-            proven,
             self.tally.nodes,
             self.tally.orders if is_counted else None,
             best.candidate,

@@ -161,7 +161,7 @@ def check_optimum(result: ExactResult | None, spaces: list[Mappings], objective:
     if result is None:
         assert least == math.inf, where
         return
-    assert result.proven is True, where
+    assert result.is_proven is True, where
     assert result.value == pytest.approx(least, rel=1e-9, abs=0), where
     assert result.lower_bound == result.value, where
     assert result.gap == 0, where

@@ -68,7 +68,7 @@ def test_one_search_finds_what_many_find(allocation: str, objective: str) -> Non
     found = [search_exact(prepared, (), options) for prepared in candidates()]
     together = search_candidates(candidates(), (), options)
     assert together is not None
-    assert together.proven
+    assert together.is_proven
     assert together.value == pytest.approx(min(one.value for one in found if one is not None), rel=1e-9)
     assert together.searched + together.settled_by_bound == len(found)
 
@@ -80,7 +80,7 @@ def test_without_time_nothing_is_proven(allocation: str) -> None:
     result = search_candidates(candidates(), (), ExactParameters("EDP", allocation, 1e-9))
     assert best is not None
     assert result is not None
-    assert not result.proven
+    assert not result.is_proven
     assert result.lower_bound <= best.value <= result.value
 
 
@@ -100,7 +100,7 @@ def test_what_is_too_large_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(rounds_module, "new_search", new_search)
     result = search_candidates(problems, (), ExactParameters("energy", "free"))
     assert result is not None
-    assert not result.proven
+    assert not result.is_proven
     assert result.lower_bound < result.value
 
 

@@ -177,8 +177,8 @@ def test_never_worse_than_loma() -> None:
             if loma < math.inf:
                 assert greedy is not None
                 assert free is not None
-                assert greedy.proven
-                assert free.proven
+                assert greedy.is_proven
+                assert free.is_proven
                 assert free.value * (1 - 1e-9) <= greedy.value <= loma * (1 + 1e-9), (seed, model, objective)
                 feasible += 1
             else:

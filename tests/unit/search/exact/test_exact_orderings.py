@@ -112,4 +112,4 @@ def test_ordering_of_loops_that_are_not_there() -> None:
         assert result == search(prepared, allocation, "latency")
         assert result is not None
         assert result.order == ()
-        assert result.proven
+        assert result.is_proven

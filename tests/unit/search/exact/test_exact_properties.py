@@ -33,7 +33,7 @@ models, objectives = st.sampled_from(MODELS), st.sampled_from(OBJECTIVES)
 def least(case: ExactCase, model: str, objective: str, allocation: str = "free") -> float:
     """The optimum, infinite where nothing fits."""
     result = search_exact(prepared_of(case, model), (), ExactParameters(objective, allocation))
-    assert result is None or result.proven
+    assert result is None or result.is_proven
     return float("inf") if result is None else result.value
 
 

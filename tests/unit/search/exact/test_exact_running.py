@@ -51,7 +51,7 @@ def test_time_budget(allocation: str) -> None:
         result = search(prepared, allocation, "EDP", budget_s=budget_s)
         assert result is not None
         assert result.lower_bound <= better.value <= result.value
-        assert result.proven is False
+        assert result.is_proven is False
         assert result.ended_by_time
         assert ("ended_by_time", True) in result.notes(allocation)
         assert 0 < result.gap <= 1
@@ -80,7 +80,7 @@ def test_bounds_of_cut_searches_are_below_the_optimum() -> None:
             if result is not None:
                 assert result.lower_bound <= optimum(spaces, objective) * (1 + 1e-9), (*where, objective)
                 assert result.value >= optimum(spaces, objective) * (1 - 1e-9), (*where, objective)
-                unproven += not result.proven
+                unproven += not result.is_proven
     assert unproven > 20
 
 
@@ -125,7 +125,7 @@ def test_widths_mean_nothing(widths: tuple[int, ...], monkeypatch: pytest.Monkey
             result = search(prepared, allocation, objective)
             assert (result is None) == (expected is None), where
             if result is not None and expected is not None:
-                assert result.proven is expected.proven is True, where
+                assert result.is_proven is expected.is_proven is True, where
                 assert result.value == pytest.approx(expected.value, rel=1e-9, abs=0), where
                 different += result.nodes != expected.nodes
     assert different > 0
@@ -149,7 +149,7 @@ def test_rounds_that_end_early_bound_the_optimum(monkeypatch: pytest.MonkeyPatch
                 least = optimum(space_of(prepared, allocation), objective)
                 assert result.lower_bound <= least * (1 + 1e-9), (*where, allocation, objective)
                 assert result.value >= least * (1 - 1e-9), (*where, allocation, objective)
-                unproven += not result.proven
+                unproven += not result.is_proven
     assert unproven > 5
 
 
@@ -176,7 +176,7 @@ def test_no_time_at_all(allocation: str) -> None:
         passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
         least = {"latency": passes, "energy": float(prepared.arrays.fixed_energy_pj)}
         assert result.lower_bound == least.get(objective, least["latency"] * least["energy"])
-        assert (result.proven, result.nodes) == (False, 0)
+        assert (result.is_proven, result.nodes) == (False, 0)
         assert result.value > result.lower_bound
 
 
