@@ -16,15 +16,16 @@ from tilewright.hardware.core_paths import CoreIds
 from tilewright.hardware.hierarchy import memory_differences, shared_memory_names, top_memories
 from tilewright.hardware.system import Link, MemoryPlace, all_pairs, memory_text
 from tilewright.hardware.system_schema import (
-    MESH,
     ROLE_KEYS,
     ConnectionEntry,
     ConnectivityFile,
+    GraphEntry,
     GraphFile,
     RateEntry,
     SystemFile,
     parse_rate_place,
 )
+from tilewright.hardware.topologies import COLUMNS, ROWS, topology
 from tilewright.validation import each
 from tilewright.yamlfile import YamlDocument
 
@@ -148,19 +149,36 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
         special.setdefault(core_id, key)
         if core_id in (entry.core_counts or {}) and core_id != ids.offchip:
             problems.at(("core_counts", core_id), f"is {key}, of which a graph has one", core_id)
-    if graph.type != MESH:
-        return
-    rows, columns = graph.nb_rows, graph.nb_cols
-    for key in ("nb_rows", "nb_cols"):
-        if getattr(graph, key) is None and not problems.has("graph", key):
-            problems.at(("graph", key), "required key is missing; a mesh needs it")
-    if rows is None or columns is None or not ids.known:
-        return
-    regular = len([core_id for core_id in ids.known if core_id not in special])
-    # Where the id of a special core is wrong, one of the others is too many.
-    if rows * columns != regular and is_known:
-        message = f"{rows} rows of {columns} are not the {regular} cores that have no other role"
-        problems.at(("graph", "nb_rows"), message, rows, f"nb_rows times nb_cols is {regular}")
+    if graph.type is not None:
+        _check_sizes(problems, graph, [core_id for core_id in ids.known if core_id not in special], is_known)
+
+
+def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], is_known: bool) -> None:
+    """Record sizes that the topology needs and are missing, sizes that it does not have, and those that do not fit.
+
+    Where the id of a special core is wrong, `is_known` is false: one of the other cores is too many then.
+    """
+    shape = topology(graph.type)
+    sizes = graph_sizes(graph)
+    for key in (ROWS, COLUMNS):
+        if key in sizes and key not in shape.keys:
+            problems.unused(("graph", key), f"says nothing of a graph of type {graph.type}", WRITTEN)
+    for key in (key for key in graph.sizes or {} if key not in shape.keys or key in (ROWS, COLUMNS)):
+        problems.unknown_name(("graph", "sizes", key), f"{graph.type} has no such size", key, shape.keys)
+    missing = [key for key in shape.keys if key not in sizes]
+    for key in missing:
+        path: KeyPath = ("graph", key) if key in (ROWS, COLUMNS) else ("graph", "sizes", key)
+        if not problems.has(*path):
+            problems.at(path, f"required key is missing; a graph of type {graph.type} needs it")
+    if not missing and regular and is_known and (fault := shape.fault(sizes, len(regular))) is not None:
+        own: KeyPath = (fault.key,) if fault.key in (ROWS, COLUMNS) else ("sizes", fault.key)
+        problems.at(("graph", *own), fault.message, sizes[fault.key], fault.allowed)
+
+
+def graph_sizes(graph: GraphEntry) -> dict[str, int]:
+    """Sizes of a regular graph by their keys, those that are given."""
+    given = {ROWS: graph.nb_rows, COLUMNS: graph.nb_cols} | dict(graph.sizes or {})
+    return {key: size for key, size in given.items() if size is not None}
 
 
 _MOST_LISTED = 8

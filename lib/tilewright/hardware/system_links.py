@@ -1,4 +1,4 @@
-"""The links of an accelerator, as its file gives them (Stream: 2-D mesh, bus, connectivity list, off-chip ports).
+"""The links of an accelerator, as its file gives them (Stream: regular graph, connectivity list, off-chip ports).
 
 Over which links data go from core to core, and whether they get from every core to every other, over links or by way
 of the off-chip memory.
@@ -26,8 +26,7 @@ from tilewright.hardware.system import (
     all_pairs,
     energy_per_bit_pj,
 )
-
-Pair = tuple[int, int]
+from tilewright.hardware.topologies import Pair, Sizes, topology
 
 
 @dataclass(frozen=True)
@@ -54,20 +53,24 @@ class Connection:
 class Graph:
     """A regular graph of cores, with its special cores."""
 
-    rows: int
-    """0 for a bus."""
-    columns: int
+    topology: str
+    sizes: Sizes
     regular: tuple[int, ...]
+    """Ids of the cores by their place in the graph."""
     pooling: int | None
     simd: int | None
     bandwidth_bits_per_cycle: int | None
     cost: LinkCost
 
     def coordinates(self) -> dict[int, Pair]:
-        """(column, row) of the cores of a mesh: columns are filled first."""
-        if not self.rows:
-            return {}
-        return {core_id: (place // self.rows, place % self.rows) for place, core_id in enumerate(self.regular)}
+        """(column, row) by core id; {} where any layout will do."""
+        cells = topology(self.topology).coordinates(self.sizes, len(self.regular))
+        return dict(zip(self.regular, cells, strict=False))
+
+    def pairs(self) -> list[Pair]:
+        """Pairs of core ids that have a link in each direction."""
+        edges = topology(self.topology).edges(self.sizes, len(self.regular))
+        return [(self.regular[one], self.regular[other]) for one, other in edges]
 
 
 def make_link(kind: str, edges: tuple[Pair, ...], bandwidth: int | None, cost: LinkCost, name: str = "") -> Link:
@@ -95,27 +98,17 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
 
 def graph_links(graph: Graph, sharing: set[Pair]) -> Iterator[Link]:
     """The links of a regular graph: between its cores, of the pooling core, of the SIMD core."""
-    width, cost = graph.bandwidth_bits_per_cycle, graph.cost
-    if graph.rows:
-        pairs = list(_neighbours(graph))
-    else:
+    width, cost, is_bus = graph.bandwidth_bits_per_cycle, graph.cost, topology(graph.topology).is_bus
+    pairs = [] if is_bus else graph.pairs()
+    if is_bus:
         on_bus = graph.regular + ((graph.simd,) if graph.simd is not None else ())
         yield from connection_links(Connection(on_bus, True, width, cost), sharing)
-        pairs = []
     if graph.pooling is not None:
         pairs += [(core_id, graph.pooling) for core_id in graph.regular]
     yield from _both_ways(pairs, width, cost, sharing)
-    if graph.rows and graph.simd is not None:
+    if not is_bus and graph.simd is not None:
         others = graph.regular + ((graph.pooling,) if graph.pooling is not None else ())
         yield from _both_ways([(core_id, graph.simd) for core_id in others], None, LinkCost(), sharing)
-
-
-def _neighbours(graph: Graph) -> Iterator[Pair]:
-    at = {place: core_id for core_id, place in graph.coordinates().items()}
-    for (column, row), core_id in at.items():
-        for neighbour in ((column, row + 1), (column + 1, row)):
-            if neighbour in at:
-                yield core_id, at[neighbour]
 
 
 def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: set[Pair]) -> Iterator[Link]:

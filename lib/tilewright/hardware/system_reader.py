@@ -35,6 +35,7 @@ from tilewright.hardware.system_checks import (
     check_ids,
     check_unmodelled,
     core_list,
+    graph_sizes,
     note_closed_memories,
     note_silent_ports,
     note_unmodelled,
@@ -51,7 +52,7 @@ from tilewright.hardware.system_links import (
     offchip_ports,
     whole_bits,
 )
-from tilewright.hardware.system_schema import MESH, ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
+from tilewright.hardware.system_schema import ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 from tilewright.validation import validate
 from tilewright.yamlfile import YamlDocument, load_yaml, table
@@ -369,11 +370,10 @@ def _links(
 
 def _graph(entry: GraphFile, ids: CoreIds) -> Graph:
     graph = entry.graph
-    is_mesh = graph.type == MESH
     special = {graph.pooling_core_id, graph.simd_core_id, ids.offchip}
     return Graph(
-        rows=(graph.nb_rows or 0) if is_mesh else 0,
-        columns=(graph.nb_cols or 0) if is_mesh else 0,
+        topology=graph.type,
+        sizes=graph_sizes(graph),
         regular=tuple(core_id for core_id in ids.known if core_id not in special),
         pooling=graph.pooling_core_id,
         simd=graph.simd_core_id,

@@ -13,8 +13,10 @@ from pydantic import BeforeValidator, Discriminator, Field, GetJsonSchemaHandler
 from pydantic import WithJsonSchema as JsonSchema
 from pydantic_core import CoreSchema
 
+from tilewright.errors import nearest_name
 from tilewright.hardware.core_paths import MOST_COPIES
 from tilewright.hardware.system import POOLING, SIMD
+from tilewright.hardware.topologies import topology_names
 from tilewright.hardware.yaml_schema import OperatorType
 from tilewright.units import FieldError, parse_bandwidth_bits
 from tilewright.validation import (
@@ -35,7 +37,17 @@ _CORE_IDS = re.compile(r"\s*[0-9]{1,9}(\s*,\s*[0-9]{1,9})*\s*")
 _INFINITE = ("inf", ".inf", "infinite", math.inf)
 _PORT_NAME = re.compile(r"([0-9]{1,9})\.([^.]+)\.([^.]+)")
 _MEMORY_NAME = re.compile(r"([0-9]{1,9})\.([^.]+)")
-MESH = "2d_mesh"
+
+
+def parse_topology(value: object) -> object:
+    """The name of a topology. Raises FieldError."""
+    names = topology_names()
+    if value not in names:
+        raise FieldError("not one of the known values", ", ".join(names), nearest_name(str(value), names))
+    return value
+
+
+TopologyName = Annotated[str, BeforeValidator(parse_topology), JsonSchema({"enum": [*topology_names()]})]
 
 
 def parse_core_ids(value: object) -> tuple[int, ...]:
@@ -255,12 +267,15 @@ class ConnectivityFile(Entry):
 class GraphEntry(Entry):
     """A regular graph of cores."""
 
-    type: Literal["2d_mesh", "bus"]
-    """`2d_mesh`: links between neighbours; `bus`: one medium that all share."""
+    type: TopologyName
+    """`2d_mesh`: links between neighbours; `2d_torus`: the ends of rows and columns are linked too; `ring`: each core
+    with the next one; `bus`: one medium that all share."""
     nb_rows: PositiveCount | None = None
-    """Rows of the mesh. Core i stands in row i mod nb_rows, column i div nb_rows."""
+    """Rows of a mesh or torus. Core i stands in row i mod nb_rows, column i div nb_rows."""
     nb_cols: PositiveCount | None = None
-    """Columns of the mesh; nb_rows times nb_cols is the number of cores that have no other role."""
+    """Columns of a mesh or torus; nb_rows times nb_cols is the number of cores that have no other role."""
+    sizes: dict[Name, PositiveCount] = Field(default={})
+    """Further sizes by name, where the topology of a plug-in asks for them."""
     bandwidth: LinkBandwidth
     """Of each link, in bits per cycle (or `8 B/cycle`)."""
     unit_energy_cost: EnergyPj = 0.0
@@ -268,7 +283,8 @@ class GraphEntry(Entry):
     pooling_core_id: CoreId | None = None
     """The core for pooling, linked with every core of the graph."""
     simd_core_id: CoreId | None = None
-    """The core for elementwise operators. In a mesh its links have infinite bandwidth and cost nothing."""
+    """The core for elementwise operators. It sits on a bus; in other graphs its links have infinite bandwidth and cost
+    nothing."""
     offchip_core_id: CoreId | None = None
     """The off-chip memory, linked with all cores by its ports."""
 

@@ -205,7 +205,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
         "offchip_core",
         ["no port of the off-chip memory can write"],
     ),
-    "unknown graph": (with_graph(type="torus"), "graph.type", ["not one of the known values"]),
+    "unknown graph": (with_graph(type="star"), "graph.type", ["not one of the known values"]),
     "mesh of another size": (with_graph(nb_rows=3), "graph.nb_rows", ["not the 4 cores", "nb_rows times nb_cols is 4"]),
     "mesh without rows": (with_graph(nb_rows="absent"), "graph.nb_rows", ["required key is missing"]),
     "mesh without bandwidth": (with_graph(bandwidth="absent"), "graph.bandwidth", ["required key is missing"]),

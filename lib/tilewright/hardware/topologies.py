@@ -1,0 +1,131 @@
+"""Topologies of regular graphs of cores, by the name that `graph.type` of an accelerator file gives.
+
+A topology is one object with the attributes of `Topology`: one of `BUILT_IN`, or one that is entered in `ENTERED` under
+its name. Reader, checks, schema, links and figure know a topology by its name alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from tilewright.registry import Registry
+
+Pair = tuple[int, int]
+Sizes = Mapping[str, int]
+"""Size of the graph by its key in the file, as nb_rows."""
+ROWS, COLUMNS = "nb_rows", "nb_cols"
+
+
+class SizeFault(NamedTuple):
+    """A reason why a graph of these sizes cannot have so many cores."""
+
+    key: str
+    """The size that is told."""
+    message: str
+    allowed: str
+
+
+class Topology(Protocol):
+    """The shape of a regular graph. Cores are numbered by place, in the order of their ids, special cores left out."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Sizes that the file must give."""
+
+    @property
+    def is_bus(self) -> bool:
+        """Whether one medium joins all cores: then `edges` are not asked for."""
+
+    def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
+        """The reason why so many cores do not make such a graph; None if they do."""
+
+    def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
+        """Pairs of places that have a link in each direction, each pair once."""
+
+    def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
+        """(column, row) of each place in the figure; () where any layout will do."""
+
+
+class Bus(NamedTuple):
+    """One medium that all cores share."""
+
+    keys: tuple[str, ...] = ()
+    is_bus: bool = True
+
+    def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
+        """None: any number of cores can share a bus."""
+        return None
+
+    def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
+        """No pairs: the bus joins them."""
+        return iter(())
+
+    def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
+        """() since any layout will do."""
+        return ()
+
+
+class Mesh(NamedTuple):
+    """Rows and columns of cores, linked with their neighbours; columns are filled first (Stream's 2-D mesh)."""
+
+    keys: tuple[str, ...] = (ROWS, COLUMNS)
+    is_bus: bool = False
+    wraps: bool = False
+    """Whether the ends of rows and of columns are linked: a torus. Two cores in a row are neighbours already."""
+
+    def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
+        """The fault of a grid that does not have a place for each core."""
+        rows, columns = sizes[ROWS], sizes[COLUMNS]
+        if rows * columns == core_count:
+            return None
+        message = f"{rows} rows of {columns} are not the {core_count} cores that have no other role"
+        return SizeFault(ROWS, message, f"{ROWS} times {COLUMNS} is {core_count}")
+
+    def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
+        """Each core with the next one in its column and in its row."""
+        rows, columns = sizes[ROWS], sizes[COLUMNS]
+        for place in range(core_count):
+            column, row = place // rows, place % rows
+            if row + 1 < rows or (self.wraps and rows > 2):
+                yield place, column * rows + (row + 1) % rows
+            if column + 1 < columns or (self.wraps and columns > 2):
+                yield place, (column + 1) % columns * rows + row
+
+    def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
+        """(column, row) in the grid."""
+        return tuple((place // sizes[ROWS], place % sizes[ROWS]) for place in range(core_count))
+
+
+class Ring(NamedTuple):
+    """Cores in a circle, each linked with the next one."""
+
+    keys: tuple[str, ...] = ()
+    is_bus: bool = False
+
+    def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
+        """None: any number of cores makes a ring; two of them have one link in each direction."""
+        return None
+
+    def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
+        """Each core with the next one, the last one with the first where that is a link of its own."""
+        for place in range(core_count - (core_count <= 2)):
+            yield place, (place + 1) % core_count
+
+    def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
+        """(column, row) in two rows: one half from left to right, the other back below it."""
+        half = (core_count + 1) // 2
+        return tuple((place, 0) if place < half else (core_count - 1 - place, 1) for place in range(core_count))
+
+
+BUILT_IN: Mapping[str, Topology] = {"2d_mesh": Mesh(), "2d_torus": Mesh(wraps=True), "ring": Ring(), "bus": Bus()}
+ENTERED: Registry[Topology] = Registry(__name__)
+"""Topologies of others."""
+
+
+def topology_names() -> tuple[str, ...]:
+    """All names, those that are built in first."""
+    return tuple(dict.fromkeys((*BUILT_IN, *ENTERED.names)))
+
+
+def topology(name: str) -> Topology:
+    """The topology of a name. Raises KeyError."""
+    return BUILT_IN[name] if name in BUILT_IN else ENTERED[name]

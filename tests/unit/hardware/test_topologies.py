@@ -1,0 +1,124 @@
+"""Topologies by name: their links against a plain definition, their files, and a topology of someone else."""
+
+from pathlib import Path
+
+import networkx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilewright.errors import InputError
+from tilewright.hardware.system_links import path_table
+from tilewright.hardware.topologies import COLUMNS, ROWS, Mesh, Ring, topology, topology_names
+from tilewright.registry import enter, withdraw
+
+from tests.unit.hardware.system_cases import mesh, read
+
+SIDE = st.integers(1, 6)
+TORUS, GRID = Mesh(wraps=True), Mesh()
+
+
+def graph_of(shape: Mesh | Ring, sizes: dict[str, int], count: int) -> networkx.Graph:
+    """The links of a topology as a graph of places; each pair is given once."""
+    edges = list(shape.edges(sizes, count))
+    assert len({frozenset(edge) for edge in edges}) == len(edges)
+    assert all(one != other for one, other in edges)
+    graph = networkx.Graph(edges)
+    graph.add_nodes_from(range(count))
+    return graph
+
+
+@given(SIDE, SIDE, st.booleans())
+def test_a_grid_is_the_product_of_its_sides(rows: int, columns: int, wraps: bool) -> None:
+    """Mesh and torus are the Cartesian product of paths or cycles; in a cycle of two both links would be one."""
+    shape = TORUS if wraps else GRID
+    found = graph_of(shape, {ROWS: rows, COLUMNS: columns}, rows * columns)
+    sides = [
+        networkx.cycle_graph(side) if wraps and side > 2 else networkx.path_graph(side) for side in (columns, rows)
+    ]
+    product = networkx.cartesian_product(*sides)
+    expected = networkx.relabel_nodes(product, {(c, r): c * rows + r for c, r in product.nodes})
+    assert networkx.utils.graphs_equal(found, expected)
+    cells = shape.coordinates({ROWS: rows, COLUMNS: columns}, rows * columns)
+    assert cells == tuple(sorted((c, r) for c, r in product.nodes))
+
+
+@given(st.integers(1, 20))
+def test_a_ring_is_a_cycle(count: int) -> None:
+    """Every core has two neighbours, where there are three or more."""
+    found = graph_of(Ring(), {}, count)
+    assert networkx.utils.graphs_equal(found, networkx.cycle_graph(count) if count > 2 else networkx.path_graph(count))
+    cells = Ring().coordinates({}, count)
+    assert len(set(cells)) == count
+    assert {row for _, row in cells} <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "farthest"),
+    [("2d_mesh", {}, 5), ("2d_torus", {}, 3), ("ring", {ROWS: None, COLUMNS: None}, 6)],
+)
+def test_paths_of_a_file(tmp_path: Path, name: str, sizes: dict[str, None], farthest: int) -> None:
+    """Twelve cores, 3 x 4: how many links the longest of the shortest paths has."""
+    accelerator = read(tmp_path, mesh(3, 4, type=name, **sizes))
+    links = {pair: len(path.links) for pair, path in path_table(accelerator).items() if 12 not in pair}
+    assert len(links) == 144
+    assert max(links.values()) == farthest
+    assert all(links[one, other] == links[other, one] for one, other in links)
+
+
+def test_sizes_that_a_topology_does_not_have_are_told(tmp_path: Path) -> None:
+    """Rows of a ring or bus have no effect, which a note says; a size by an unknown name is refused."""
+    for name in ("ring", "bus"):
+        notices: list[str] = []
+        read(tmp_path, mesh(2, 2, type=name), notices)
+        told = [notice for notice in notices if f"says nothing of a graph of type {name}" in str(notice)]
+        assert len(told) == 2
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, mesh(2, 2, sizes={"nb_layers": 2}))
+    assert [(problem.path, problem.allowed) for problem in caught.value.problems] == [
+        ("graph.sizes.nb_layers", "nb_rows, nb_cols")
+    ]
+
+
+class Tower(Mesh):
+    """A topology of someone else: layers of meshes, each core linked with the one above it."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Three sizes."""
+        return (ROWS, COLUMNS, "nb_layers")
+
+    def fault(self, sizes, core_count):  # type: ignore[no-untyped-def]
+        """None: the test gives what fits."""
+        return
+
+    def edges(self, sizes, core_count):  # type: ignore[no-untyped-def]
+        """Links of each layer and those between layers."""
+        floor = sizes[ROWS] * sizes[COLUMNS]
+        for layer in range(sizes["nb_layers"]):
+            yield from ((a + layer * floor, b + layer * floor) for a, b in super().edges(sizes, floor))
+        yield from ((place, place + floor) for place in range(core_count - floor))
+
+    def coordinates(self, sizes, core_count):  # type: ignore[no-untyped-def]
+        """Any layout."""
+        return ()
+
+
+TOWER = Tower()
+
+
+def test_a_topology_of_someone_else_is_found_by_name(tmp_path: Path) -> None:
+    """What is entered in the registry is read, checked and linked; what it needs and does not get is told."""
+    entries = {"tilewright.hardware.topologies": {"tower": f"{__name__}:TOWER"}}
+    enter(entries)
+    try:
+        assert topology_names()[-1] == "tower"
+        data = mesh(2, 4, type="tower", nb_rows=2, nb_cols=2, sizes={"nb_layers": 2})
+        accelerator = read(tmp_path, data)
+        assert {edge for link in accelerator.links for edge in link.edges if 8 not in edge} >= {(0, 4), (4, 0), (4, 5)}
+        del data["graph"]["sizes"]
+        with pytest.raises(InputError, match=r"graph\.sizes\.nb_layers"):
+            read(tmp_path, data)
+    finally:
+        withdraw(entries)
+    with pytest.raises(KeyError):
+        topology("tower")
