@@ -2,7 +2,8 @@
 
 Tuples become lists; numbers keep being integers or floats, because the reference model computes them differently. A
 field with the metadata LEFT_OUT is not written where it has its default, and may be missing; one with DERIVED never is:
-what holds the record says it again.
+what holds the record says it again. The pairs (name, number) of a field with the metadata `spread`, a function that
+gives the names that may stand there, are keys of the record itself.
 """
 
 import types
@@ -26,7 +27,10 @@ def encode(value: Any) -> Any:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         pairs = ((name, field, getattr(value, name)) for name, field in _written(type(value)))
-        return {name: encode(item) for name, field, item in pairs if not (field and _says_nothing(field, item))}
+        found = {name: encode(item) for name, field, item in pairs if not (field and _says_nothing(field, item))}
+        for name, _ in _spread(type(value)):
+            found |= dict(getattr(value, name))
+        return found
     if _is_named_tuple(type(value)):
         return {name: encode(item) for name, item in value._asdict().items()}
     if isinstance(value, tuple | list):
@@ -79,6 +83,9 @@ def _reader(hint: Any) -> Reader:
 
 def _read_record(kind: Any, data: Any) -> Any:
     readers, needed = _readers_of(kind)
+    gathered: dict[str, Any] = {}
+    if _spread(kind) and isinstance(data, dict):
+        data, gathered = _gathered(kind, data)
     if not isinstance(data, dict) or not needed <= data.keys() <= readers.keys():
         raise _MisfitError(f"expected an object with {', '.join(readers)}")
     values = {}
@@ -87,7 +94,20 @@ def _read_record(kind: Any, data: Any) -> Any:
             values[name] = readers[name](item)
         except _MisfitError as misfit:
             raise misfit.within(f".{name}") from None
-    return kind(**values)
+    return kind(**values, **gathered)
+
+
+def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, Any], ...]]]:
+    """The data of a record without the keys that belong to fields which are spread, and the values of these fields."""
+    gathered = {}
+    for name, names in _spread(kind):
+        own = {key: item for key, item in data.items() if key in names()}
+        misfit = next((key for key, item in own.items() if not _is_scalar(float, item)), None)
+        if misfit is not None:
+            raise _MisfitError(f"expected {float}, got {own[misfit]!r}", f".{misfit}")
+        gathered[name] = tuple(sorted(own.items()))
+        data = {key: item for key, item in data.items() if key not in own}
+    return data, gathered
 
 
 @cache
@@ -115,8 +135,16 @@ def _read_dict(read: Reader, data: Any) -> Any:
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
     """The fields of a dataclass by name, None for those that are always written."""
-    found = [field for field in fields(kind) if "derived" not in field.metadata] if is_dataclass(kind) else []
+    own = fields(kind) if is_dataclass(kind) else ()
+    found = [field for field in own if not {"derived", "spread"} & field.metadata.keys()]
     return tuple((field.name, field if "left_out" in field.metadata else None) for field in found)
+
+
+@cache
+def _spread(kind: Any) -> tuple[tuple[str, Callable[[], tuple[str, ...]]], ...]:
+    """The fields of a dataclass that are spread, each with the function that gives the names which may stand there."""
+    own = fields(kind) if is_dataclass(kind) else ()
+    return tuple((field.name, field.metadata["spread"]) for field in own if "spread" in field.metadata)
 
 
 def _says_nothing(field: Field[Any], value: Any) -> bool:

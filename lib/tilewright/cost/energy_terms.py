@@ -1,7 +1,8 @@
-"""The terms of the energy of a layer on a core: of its array, of memory accesses, and those that are entered.
+"""The terms of the energy of a layer on a core: of its array, of memory accesses, of static power, and those that are
+entered.
 
-A term is one object with the attributes of `EnergyTerm`, entered in `ENERGY_TERMS` under its name; nothing else names
-it.
+A term of static power follows from the attributes of hardware that are drawn in it (`hardware.attributes`). A further
+term is one object with the attributes of `EnergyTerm`, entered in `ENERGY_TERMS` under its name; nothing else names it.
 
 What a layer with a spatial mapping asks of an array, as models of arrays read it.
 """
@@ -13,7 +14,9 @@ from typing import Protocol
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import ArrayUseRecord, LayerRecord
 from tilewright.hardware.array_model import ArrayRefusalError, ArrayWork, Window, array_model
+from tilewright.hardware.attributes import power_terms
 from tilewright.hardware.core import DIGITAL, Core
+from tilewright.hardware.static_power import rate_pj_a_cycle
 from tilewright.hardware.system import IN_CELLS
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import spread_lanes
@@ -104,17 +107,38 @@ class EnergyTerm(Protocol):
 
 
 ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__)
-"""Terms by name, in the order in which they add up after operations and accesses."""
+"""Terms by name, in the order in which they add up after operations, accesses and static power."""
 
 
-def entered_terms(core: Core) -> dict[str, EnergyTerm]:
-    """The entered terms that a core has."""
-    return {name: term for name in ENERGY_TERMS.names if (term := ENERGY_TERMS[name]).concerns(core)}
+@dataclass(frozen=True)
+class PowerTerm:
+    """Static power: all memories and units of the core draw it in every cycle, the outermost memory included."""
+
+    name: str
+
+    def concerns(self, core: Core) -> bool:
+        """Whether its file gives such power, and the clock that makes it energy."""
+        return rate_pj_a_cycle(core, self.name) > 0
+
+    def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
+        """It grows with the latency."""
+        return TermCost(pj_a_cycle=rate_pj_a_cycle(core, self.name))
+
+    def waiting_pj_a_cycle(self, core: Core) -> float:
+        """It is drawn while data are copied, as while the core computes."""
+        return rate_pj_a_cycle(core, self.name)
+
+
+def further_energy_terms(core: Core) -> dict[str, EnergyTerm]:
+    """The terms of static power and the entered terms that a core has."""
+    known: dict[str, EnergyTerm] = {name: PowerTerm(name) for name in power_terms()}
+    known |= {name: ENERGY_TERMS[name] for name in ENERGY_TERMS.names}
+    return {name: term for name, term in known.items() if term.concerns(core)}
 
 
 def energy_term_names(core: Core) -> tuple[str, ...]:
     """The terms of the energy on a core in the order in which they add up."""
-    return (*array_model(core.operational_array).terms, ACCESSES, *entered_terms(core))
+    return (*array_model(core.operational_array).terms, ACCESSES, *further_energy_terms(core))
 
 
 def energy_terms_of(
@@ -130,4 +154,4 @@ def energy_terms_of(
         raise ArrayRefusalError(reason)
     terms = {name: TermCost(energy) for name, energy in zip(model.terms, model.energies_pj(array, work), strict=True)}
     terms[ACCESSES] = TermCost()
-    return terms | {name: term.cost(layer, core, unrolling) for name, term in entered_terms(core).items()}
+    return terms | {name: term.cost(layer, core, unrolling) for name, term in further_energy_terms(core).items()}

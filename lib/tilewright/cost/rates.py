@@ -24,7 +24,7 @@ def rates(
     latency_cycles: float,
     energy_pj: float,
     mac_count: int,
-    leakage_mw: float,
+    static_power_mw: float,
     area_mm2: float | None,
 ) -> dict[str, Any]:
     """RATES of some work, and the clock that they follow from; {} where it is not known.
@@ -40,7 +40,7 @@ def rates(
         "clock_frequency_mhz": float(f"{1e3 / clock_period_ns:.15g}"),  # 60 where the file says 60
         "latency_s": latency_s,
         "power_w": energy_j / latency_s if latency_s else 0.0,
-        "static_power_w": leakage_mw * _WATTS_A_MW,
+        "static_power_w": static_power_mw * _WATTS_A_MW,
         "tops": tops,
         "tops_per_w": tera / energy_j if energy_j else None,
         "tops_per_mm2": tops / area_mm2 if area_mm2 else None,

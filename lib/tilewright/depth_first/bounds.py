@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.cost.energy_terms import entered_terms
+from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.depth_first.axes import axis_tiles
 from tilewright.depth_first.chain import AXES, Chain
 from tilewright.depth_first.locations import MODES, Places
@@ -86,7 +86,7 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
     problems = []
     if not all(getattr(profile, name) for name in SWITCHES):
         problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
-    if chain.core.operational_array.kind != DIGITAL or entered_terms(chain.core):
+    if chain.core.operational_array.kind != DIGITAL or further_energy_terms(chain.core):
         problems.append(Problem("the optimum is proven for digital arrays without further terms of the energy"))
     sides = {name for name, _ in chain.core.operational_array.dimensions}
     for entry in chain.layers:

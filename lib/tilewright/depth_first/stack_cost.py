@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
 
-from tilewright.cost.energy_terms import entered_terms
+from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.depth_first.chain import Chain
 from tilewright.depth_first.locations import Places, Stack, TileKind, tile_kinds
 from tilewright.depth_first.options import Reading
@@ -380,7 +380,7 @@ def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports:
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)
     ledger.cycles["copies"] = float(cost.latency_cycles)
-    for name, term in entered_terms(core).items():
+    for name, term in further_energy_terms(core).items():
         if energy_pj := term.waiting_pj_a_cycle(core) * cost.latency_cycles:
             ledger.energy_pj += energy_pj
             ledger.terms_pj[name] = energy_pj

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tilewright.cost.breakdown import latency_terms, verify
-from tilewright.cost.energy_terms import entered_terms
+from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.problem import MOST_CYCLES, Problem, fill, most_cycles, port_services, problem_frame, term_arrays
 from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.workspace import Workspace
@@ -204,7 +204,7 @@ class LayerCosts:
 
         `whole` is the layer on the whole core, `problem` makes the one on its own core, up to `reach`.
         """
-        if entered_terms(design.core):  # tables of orders are without what the latency adds to the energy
+        if further_energy_terms(design.core):  # tables of orders are without what the latency adds to the energy
             return None
         ends = () if reach is None else (reach.activation, reach.output, reach.weight)
         arranged = (kind, design.arranged, ends)

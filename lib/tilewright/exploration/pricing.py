@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.cost.energy_terms import entered_terms
+from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.problem import MOST_CYCLES, most_cycles
 from tilewright.errors import InputError, KeyPath, MappingError, Problem
 from tilewright.exploration.design_cost import reason_of
@@ -271,7 +271,7 @@ class FamilyPricer:
         """
         for members in families:
             assert members.accelerator is not None
-            if terms := entered_terms(members.accelerator.cores[0]):
+            if terms := further_energy_terms(members.accelerator.cores[0]):
                 message = f"no complete fronts of designs with further terms of the energy ({', '.join(terms)})"
                 raise InputError([Problem(f"{message}: `explore` has them", self.space.file)])
             if members.accelerator.cores[0].operational_array.kind != DIGITAL:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from tilewright.artifacts.codec import LEFT_OUT
 from tilewright.errors import InputError, Problem
+from tilewright.hardware.attributes import Figures, spread
 from tilewright.operator_groups import MAC
 from tilewright.silicon.memory_cost import CostSource
 
@@ -60,8 +61,8 @@ class Memory:
     force_double_buffering: bool = False
     cost_source: CostSource | None = field(default=None, metadata=LEFT_OUT)
     """Where its costs come from, if from the library of costs and not from the hardware file."""
-    leakage_mw: float = field(default=0.0, metadata=LEFT_OUT)
-    """Static power of one instance."""
+    figures: Figures = field(default=(), metadata=spread("memory"))
+    """Further numbers (`hardware.attributes`), those that do not have their default."""
 
     @cached_property
     def frame(self) -> "Memory":
@@ -88,8 +89,8 @@ class OperationalArray:
     """Which model says what operations cost (`hardware.array_model`)."""
     parameters: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     """Further numbers that the model of its kind reads."""
-    unit_leakage_mw: float = field(default=0.0, metadata=LEFT_OUT)
-    """Static power of one unit."""
+    figures: Figures = field(default=(), metadata=spread("array"))
+    """Further numbers (`hardware.attributes`), those that do not have their default."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:
@@ -123,15 +124,17 @@ class Core:
     compared (`system.core_area`)."""
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """0: not given (`hardware.static_power`)."""
-    unseen_leakage_mw: float = field(default=0.0, metadata=LEFT_OUT)
-    """Static power of memories that a core as a layer sees it does not have, and that leak all the same."""
+    unseen_power_mw: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
+    """(term, power) of memories that a core as a layer sees it does not have, and that draw it all the same."""
     exclusive_dataflows: bool = field(default=False, metadata=LEFT_OUT)
     """Whether the array does nothing but its dataflows (`mapping.dataflows`)."""
+    figures: Figures = field(default=(), metadata=spread("core"))
+    """Further numbers (`hardware.attributes`), those that do not have their default."""
 
     @cached_property
     def frame(self) -> "Core":
         """The core without names and figures: who holds what, what serves what. Many designs of a space share it."""
-        array = replace(self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0, unit_leakage_mw=0.0)
+        array = replace(self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0, figures=())
         return Core("", array, tuple(memory.frame for memory in self.memories))
 
 

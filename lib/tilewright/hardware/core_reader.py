@@ -13,16 +13,17 @@ from typing import Any
 from tilewright.errors import InputError, KeyPath, Problem, Problems
 from tilewright.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.hardware.array_model import array_model
+from tilewright.hardware.attributes import LEAKAGE, figures_of
 from tilewright.hardware.core import MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.in_memory_circuits import precharging_energy_pj
 from tilewright.hardware.memory_costs import is_from_library, library_cost
-from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns, leakage_mw
+from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns, static_power_mw
 from tilewright.hardware.system import CELLS, core_area
 from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, array_kind, check_hardware
-from tilewright.hardware.yaml_schema import DataflowEntry, HardwareFile, MemoryEntry, PortEntry
+from tilewright.hardware.yaml_schema import DataflowEntry, HardwareFile, MemoryEntry, PortEntry, hardware_file
 from tilewright.silicon.memory_cost import CostSource
 from tilewright.units import WrittenArea
-from tilewright.validation import validate
+from tilewright.validation import Entry, validate
 from tilewright.yamlfile import YamlDocument, items, table
 
 PORT_KINDS = (("r_port", "read"), ("w_port", "write"), ("rw_port", "read_write"))
@@ -146,7 +147,7 @@ def core_entry(document: YamlDocument, notices: list[str] | None = None, use: st
     refuse_other_kind(document, HARDWARE)
     document = in_current_form(document)
     problems = Problems(document)
-    entry: HardwareFile | None = validate(HardwareFile, document.data, problems)
+    entry: HardwareFile | None = validate(hardware_file(), document.data, problems)
     if entry is not None:
         check_hardware(problems, document, entry, use)
     if entry is not None and not problems.found and use == ALONE:  # who is one of several has the clock of all
@@ -182,7 +183,7 @@ def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, 
     """What to know, by its place in the file, of a clock that is faster than what it drives, and of static power of
     the library of costs where there is none."""
     if period_ns is None:
-        if power_mw := leakage_mw(core):
+        if power_mw := static_power_mw(core):
             said = f"static power of the library of costs, {power_mw:.4g} mW, is left out: there is no clock"
             yield (CLOCK_KEY,), said
         return
@@ -207,6 +208,7 @@ def core_of(entry: HardwareFile) -> Core:
         area_unit=area_unit(entry),
         clock_frequency_mhz=entry.clock_frequency or 0.0,
         exclusive_dataflows=bool(entry.exclusive_dataflows),
+        figures=figures_of("core", _given(entry)),
     )
 
 
@@ -247,7 +249,7 @@ def _array(entry: HardwareFile) -> OperationalArray:
         systolic_dimensions=tuple(array.systolic_dimensions),
         kind=array_kind(array),
         parameters=_in_memory_parameters(entry) if array.is_imc else (),
-        unit_leakage_mw=array.unit_leakage or 0.0,
+        figures=figures_of("array", _given(array)),
     )
 
 
@@ -292,15 +294,18 @@ def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memor
         memory_type=entry.mem_type,
         force_double_buffering=entry.force_double_buffering,
         cost_source=source,
-        leakage_mw=_leakage_mw(entry, source),
+        figures=figures_of("memory", _of_library(source) | _given(entry)),
     )
 
 
-def _leakage_mw(entry: MemoryEntry, source: CostSource | None) -> float:
-    """What the file says, else the library of costs."""
-    if entry.leakage is not None:
-        return entry.leakage
-    return (source.leakage_mw if source else None) or 0.0
+def _of_library(source: CostSource | None) -> dict[str, Any]:
+    """Attributes that the library of costs knows, by key: what the file says goes before them."""
+    return {} if source is None else {LEAKAGE.key: source.leakage_mw}
+
+
+def _given(entry: Entry) -> dict[str, Any]:
+    """Keys of a table that have a value."""
+    return {key: value for key in type(entry).model_fields if (value := getattr(entry, key)) is not None}
 
 
 def _costs(entry: MemoryEntry) -> tuple[float, float, float, CostSource | None]:

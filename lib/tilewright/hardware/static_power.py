@@ -6,12 +6,16 @@ Static power times the period of the clock is the energy of a cycle: mW x ns = p
 from dataclasses import replace
 
 from tilewright.hardware.array_model import array_model
+from tilewright.hardware.attributes import Figures, Owner, attributes, power_terms
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.hardware.system import MultiCoreAccelerator
 
 NS_A_CYCLE_AT_1_MHZ = 1e3
 NS_A_SECOND = 1e9
+MEMORY: Owner = "memory"
+ARRAY: Owner = "array"
+CORE: Owner = "core"
 CLOCK_KEY = "clock_frequency"
 """In hardware files."""
 
@@ -24,39 +28,60 @@ def clock_period_ns(core: Core) -> float | None:
     return array_model(core.operational_array).clock_period_ns(core.operational_array)
 
 
-def leakage_mw(core: Core) -> float:
-    """Static power of the array and of all instances of all memories; 0 where the file gives none."""
-    power = core.unseen_leakage_mw + core.operational_array.unit_leakage_mw * core.operational_array.unit_count
-    return power + sum(memory_leakage_mw(core, index) for index in range(len(core.memories)))
+def static_power_mw(core: Core, term: str | None = None) -> float:
+    """Static power of the array and of all instances of all memories, in a term of the energy; None: in all of them.
+
+    0 where the file gives none.
+    """
+    array = core.operational_array
+    power = sum(power for name, power in core.unseen_power_mw if term in (None, name))
+    power += _power_mw(ARRAY, array.figures, term) * array.unit_count + _power_mw(CORE, core.figures, term)
+    return power + sum(memory_power_mw(core, index, term) for index in range(len(core.memories)))
 
 
-def memory_leakage_mw(core: Core, index: int) -> float:
-    """Static power of all instances of a memory."""
-    return core.memories[index].leakage_mw * instance_count(core, index)
+def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
+    """Static power of all instances of a memory, in a term of the energy; None: in all of them."""
+    figures = core.memories[index].figures
+    return _power_mw(MEMORY, figures, term) * instance_count(core, index) if figures else 0.0
 
 
-def leakage_pj_a_cycle(core: Core) -> float:
-    """What a core leaks in a cycle; 0 where static power or the clock is not given."""
-    return leakage_mw(core) * (clock_period_ns(core) or 0.0)
+def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:
+    """The sum of the figures that are powers, in a term; None: in all of them."""
+    if not figures:
+        return 0.0
+    value = dict(figures)
+    drawn = (one for one in attributes(owner) if one.term and term in (None, one.term))
+    return sum(value.get(one.field, one.default) for one in drawn)
 
 
-def without_leakage(core: Core) -> Core:
+def rate_pj_a_cycle(core: Core, term: str) -> float:
+    """What a core draws in a cycle in a term of the energy; 0 where static power or the clock is not given."""
+    return static_power_mw(core, term) * (clock_period_ns(core) or 0.0)
+
+
+def without_static_power(core: Core) -> Core:
     """A core of which only what it does costs energy."""
-    if not leakage_mw(core):
+    if not static_power_mw(core):
         return core
-    memories = tuple(replace(memory, leakage_mw=0.0) for memory in core.memories)
-    array = replace(core.operational_array, unit_leakage_mw=0.0)
-    return replace(core, operational_array=array, memories=memories, unseen_leakage_mw=0.0)
+    memories = tuple(replace(memory, figures=_without_power(MEMORY, memory.figures)) for memory in core.memories)
+    array = replace(core.operational_array, figures=_without_power(ARRAY, core.operational_array.figures))
+    own = _without_power(CORE, core.figures)
+    return replace(core, operational_array=array, memories=memories, figures=own, unseen_power_mw=())
 
 
-def system_leakage_mw(accelerator: MultiCoreAccelerator) -> float:
+def _without_power(owner: Owner, figures: Figures) -> Figures:
+    powers = {one.field for one in attributes(owner) if one.term}
+    return tuple((field, value) for field, value in figures if field not in powers)
+
+
+def system_power_mw(accelerator: MultiCoreAccelerator, term: str | None = None) -> float:
     """Static power of all cores, the off-chip one included. A memory that cores share counts once."""
-    power = sum(leakage_mw(core) for core in accelerator.cores)
+    power = sum(static_power_mw(core, term) for core in accelerator.cores)
     for instance in accelerator.memory_instances:
         for core_id, name in list(zip(instance.core_ids, instance.names, strict=True))[1:]:
             core = accelerator.core_of[core_id]
             index = next(place for place, memory in enumerate(core.memories) if memory.name == name)
-            power -= memory_leakage_mw(core, index)
+            power -= memory_power_mw(core, index, term)
     return power
 
 
@@ -66,9 +91,11 @@ def system_clock_period_ns(accelerator: MultiCoreAccelerator) -> float | None:
     return NS_A_CYCLE_AT_1_MHZ / frequency if frequency else None
 
 
-def system_leakage_pj_a_cycle(accelerator: MultiCoreAccelerator) -> float:
-    """What all cores together leak in a cycle, used or not."""
-    return system_leakage_mw(accelerator) * (system_clock_period_ns(accelerator) or 0.0)
+def system_rates_pj_a_cycle(accelerator: MultiCoreAccelerator) -> dict[str, float]:
+    """Term of the energy -> what all cores together draw in a cycle, used or not; terms without any are left out."""
+    period_ns = system_clock_period_ns(accelerator) or 0.0
+    rates = {term: system_power_mw(accelerator, term) * period_ns for term in power_terms()}
+    return {term: rate for term, rate in rates.items() if rate > 0}
 
 
 def missing_clock(named: str) -> str:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.errors import WRITTEN, InputError, KeyPath, Problem, Problems, TilewrightError, nearest_name
-from tilewright.hardware.core import Core
+from tilewright.hardware.attributes import LEAKAGE, Figures
+from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.core_paths import (
     CoreIds,
     contained_cores,
@@ -27,7 +28,7 @@ from tilewright.hardware.core_paths import (
     find_core_file,
 )
 from tilewright.hardware.core_reader import clock_notes, core_entry, core_of, only_stores
-from tilewright.hardware.static_power import CLOCK_KEY, NS_A_CYCLE_AT_1_MHZ, missing_clock
+from tilewright.hardware.static_power import CLOCK_KEY, NS_A_CYCLE_AT_1_MHZ, missing_clock, static_power_mw
 from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
 from tilewright.hardware.system_checks import (
     check_energy_keys,
@@ -179,10 +180,17 @@ def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Co
 
 def _leaks_by_its_file(core: Core) -> bool:
     """Whether the file itself gives static power, not only the library of costs."""
-    return bool(core.operational_array.unit_leakage_mw) or any(
-        memory.leakage_mw and (memory.cost_source is None or memory.leakage_mw != memory.cost_source.leakage_mw)
-        for memory in core.memories
-    )
+    own = tuple(replace(memory, figures=_of_the_file(memory)) for memory in core.memories)
+    return static_power_mw(replace(core, memories=own)) > 0
+
+
+def _of_the_file(memory: Memory) -> Figures:
+    """The figures of a memory without that which the library of costs gives."""
+    source = memory.cost_source
+    given = dict(memory.figures)
+    if source is not None and given.get(LEAKAGE.field) == source.leakage_mw:
+        given.pop(LEAKAGE.field, None)
+    return tuple(given.items())
 
 
 def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Core]) -> None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from tilewright.errors import WRITTEN, Problems, nearest_name
+from tilewright.hardware.attributes import Owner, attributes
 from tilewright.hardware.core import DIGITAL, DIRECTIONS, IN_MEMORY, MEMORY_OPERANDS
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.memory_costs import check_library_cost, is_from_library
@@ -20,7 +21,7 @@ from tilewright.hardware.static_power import CLOCK_KEY, missing_clock
 from tilewright.hardware.system import CELLS
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
 from tilewright.operator_groups import ALL, MAC
-from tilewright.validation import each, names_of, whole
+from tilewright.validation import Entry, each, names_of, whole
 from tilewright.yamlfile import YamlDocument
 
 IN_MEMORY_KEYS = ("imc_type", "adc_resolution", "bit_serial_precision")
@@ -294,11 +295,17 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
 
 def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry]) -> None:
     """Record static power that no clock makes energy."""
-    leaking = [name for name, memory in memories.items() if memory.leakage]
+    leaking = [name for name, memory in memories.items() if _draws("memory", memory)]
     array = entry.operational_array
-    leaking += ["the array"] if array is not None and array.unit_leakage else []
+    leaking += ["the array"] if array is not None and _draws("array", array) else []
+    leaking += ["the core"] if _draws("core", entry) else []
     if leaking and not (array is not None and array.is_imc):  # whose model has a clock
         problems.at((CLOCK_KEY,), missing_clock(", ".join(leaking)), allowed="200 MHz, 1.2 GHz")
+
+
+def _draws(owner: Owner, entry: Entry) -> bool:
+    """Whether a table gives static power."""
+    return any(getattr(entry, one.key, None) for one in attributes(owner) if one.term)
 
 
 def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:

@@ -1,11 +1,13 @@
 """The hardware file: its tables and fields, in the single-core dialect of zigzag-dse 3.9.1 plus units in values."""
 
 import re
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, create_model
 
 from tilewright.errors import nearest_name
+from tilewright.hardware.attributes import Attribute, Owner, Quantity, attributes
 from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
 from tilewright.operator_groups import GROUPS, KNOWN_TYPES, MAC
 from tilewright.units import FieldError
@@ -91,6 +93,7 @@ DramType = Literal[
     "ddr3", "ddr4", "ddr5", "lpddr4", "lpddr4x", "lpddr5", "lpddr5x", "gddr5", "gddr6", "hbm2", "hbm2e", "hbm3"
 ]
 ElementType = Literal["int4", "int8", "uint8", "int16", "int24", "bf16", "fp16", "int32", "fp32"]
+Model = TypeVar("Model", bound=Entry)
 DataflowEntry = dict[ArrayDimension, list[Unrolling]]
 _Dataflows = Annotated[
     Annotated[DataflowEntry, Tag(TABLE_MARK)]
@@ -146,8 +149,6 @@ class MemoryEntry(Entry):
     """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required, or `cost`."""
     area: AreaAsWritten | None = None
     """Area of one instance, as `0.25 mm2` or `1200 um2`; `area_unit` says what a plain number means."""
-    leakage: PowerMw | None = None
-    """Static power of one instance, in mW (or `20 uW`): what it draws in each cycle, used or not."""
     latency: Count = 1
     """Access latency in cycles; read and kept, the model does not use it."""
     mem_type: Literal["sram", "dram", "rf"] = "sram"
@@ -178,8 +179,6 @@ class ArrayEntry(Entry):
     circuits."""
     unit_area: AreaAsWritten | None = None
     """Area of one unit, as `318 um2`; `area_unit` says what a plain number means."""
-    unit_leakage: PowerMw | None = None
-    """Static power of one unit, in mW (or `3 nW`)."""
     systolic_dimensions: list[ArrayDimension] = Field(default=[])
     """Array dimensions along which data moves from unit to unit, which adds cycles to drain the array."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
@@ -247,6 +246,47 @@ class HardwareFile(Entry):
     """Banks of the core's memory (Stream 2.1). Not modelled."""
 
 
+_QUANTITIES: dict[Quantity, Any] = {
+    "power_mw": PowerMw,
+    "energy_pj": EnergyPj,
+    "count": Count,
+    "number": Annotated[float, Field(ge=0, allow_inf_nan=False)],
+}
+
+
+def hardware_file() -> type[HardwareFile]:
+    """The tables of a hardware file, with the keys of all attributes (`hardware.attributes`)."""
+    return _hardware_file(attributes())
+
+
+@cache
+def _hardware_file(known: tuple[Attribute, ...]) -> type[HardwareFile]:
+    memory: Any = _with_attributes(MemoryEntry, "memory", known)
+    tables: dict[str, Any] = {
+        "memories": (Annotated[dict[Name, memory], Field(min_length=1)], ...),
+        "operational_array": (_with_attributes(ArrayEntry, "array", known), ...),
+    }
+    return _with_attributes(HardwareFile, "core", known, **tables)
+
+
+def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, ...], **fields: Any) -> type[Model]:
+    """A table of the file with a key for each attribute of its owner."""
+    own = {
+        one.key: (_QUANTITIES[one.quantity] | None, Field(default=None, description=one.sentence))
+        for one in known
+        if one.of == owner
+    }
+    made: Any = create_model(
+        table.__name__,
+        __base__=table,
+        __module__=__name__,
+        __doc__=table.__doc__,
+        **fields,
+        **own,  # type: ignore[call-overload]
+    )
+    return made  # type: ignore[no-any-return]
+
+
 def hardware_schema() -> dict[str, Any]:
     """The JSON Schema of a hardware file."""
-    return json_schema(HardwareFile, "tilewright hardware", "One core: operational array and memory hierarchy.")
+    return json_schema(hardware_file(), "tilewright hardware", "One core: operational array and memory hierarchy.")

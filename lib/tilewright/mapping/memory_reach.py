@@ -4,8 +4,9 @@ data locality)."""
 from dataclasses import dataclass, replace
 
 from tilewright.errors import MappingError
+from tilewright.hardware.attributes import power_terms
 from tilewright.hardware.core import Core, Memory
-from tilewright.hardware.static_power import memory_leakage_mw
+from tilewright.hardware.static_power import memory_power_mw
 from tilewright.mapping.constraints import GivenReach, MappingConstraints
 from tilewright.workload.layer import OUTPUT, Layer, activation_operand, weight_operand
 
@@ -53,7 +54,7 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
     """The core as a layer sees it: each operand up to its reach, and what other tensors occupy taken off.
 
     Operands in a memory are ordered activation, weight, output, as in the reference; memories and ports that serve
-    nothing any more are gone; they go on leaking. The name stays: it is the same core.
+    nothing any more are gone; they go on drawing static power. The name stays: it is the same core.
     """
     reserved, left = dict(reach.reserved_bits), operands_left(core, layer, links, reach)
     memories = (
@@ -61,8 +62,11 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
         for k, (memory, operands) in enumerate(zip(core.memories, left, strict=True))
         if operands
     )
-    unseen = sum(memory_leakage_mw(core, k) for k, operands in enumerate(left) if not operands)
-    return replace(core, memories=tuple(memories), unseen_leakage_mw=core.unseen_leakage_mw + unseen)
+    gone = [k for k, operands in enumerate(left) if not operands]
+    before = dict(core.unseen_power_mw)
+    unseen = {term: before.get(term, 0.0) + sum(memory_power_mw(core, k, term) for k in gone) for term in power_terms()}
+    power = tuple((term, power_mw) for term, power_mw in unseen.items() if power_mw)
+    return replace(core, memories=tuple(memories), unseen_power_mw=power)
 
 
 def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:

@@ -1,4 +1,5 @@
-"""The terms of the energy of a schedule: that on cores, that of data that moves, by cause, and those that are entered.
+"""The terms of the energy of a schedule: that on cores, that of data that moves, by cause, that of static power, and
+those that are entered.
 
 The ledger of a schedule, as `cost.ledger` has that of a layer: ordered, named terms that sum to the total. What adds
 up, checks, tabulates or draws the energy of schedules iterates over them; only who makes a term names it. A further
@@ -7,6 +8,7 @@ cost tables has.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tilewright.cost.ledger import term_words
@@ -58,9 +60,26 @@ SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__)
 """Terms by name, in the order in which they add up after all others."""
 
 
-def entered_terms(problem: "SchedulingProblem") -> dict[str, ScheduleTerm]:
-    """The entered terms that the schedules of a problem have."""
-    return {name: term for name in SCHEDULE_TERMS.names if (term := SCHEDULE_TERMS[name]).concerns(problem)}
+@dataclass(frozen=True)
+class PowerOfCores:
+    """Static power of all cores from the start to the end of a schedule; the costs of CNs do not have it."""
+
+    name: str
+
+    def concerns(self, problem: "SchedulingProblem") -> bool:
+        """Whether cores draw any."""
+        return self.name in dict(problem.system.rates_pj_a_cycle)
+
+    def energy_pj(self, problem: "SchedulingProblem", schedule: "Schedule") -> float:
+        """What all cores draw in a cycle, whether they run or wait, times the latency."""
+        return dict(problem.system.rates_pj_a_cycle)[self.name] * schedule.latency_cycles
+
+
+def further_schedule_terms(problem: "SchedulingProblem") -> dict[str, ScheduleTerm]:
+    """The terms of static power and the entered terms that the schedules of a problem have."""
+    known: dict[str, ScheduleTerm] = {name: PowerOfCores(name) for name, _ in problem.system.rates_pj_a_cycle}
+    known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}
+    return {name: term for name, term in known.items() if term.concerns(problem)}
 
 
 def energy_terms_of(problem: "SchedulingProblem", schedule: "Schedule") -> EnergyTerms:
@@ -73,7 +92,7 @@ def energy_terms_of(problem: "SchedulingProblem", schedule: "Schedule") -> Energ
         (read_pj + schedule.words_written @ system.memory_write_energy_pj).tolist(),
         strict=True,
     )
-    entered = {name: term.energy_pj(problem, schedule) for name, term in entered_terms(problem).items()}
+    entered = {name: term.energy_pj(problem, schedule) for name, term in further_schedule_terms(problem).items()}
     return {ON_CORE: float(on_core.sum()), **dict(zip(CAUSES, map(CauseEnergy._make, moved), strict=True)), **entered}
 
 

@@ -101,8 +101,8 @@ class CoreSystem:
     """[cores * cores + 1] into path_link"""
     path_link: Integers
     """[hop] link"""
-    leakage_pj_a_cycle: float = 0.0
-    """Of all cores together, whatever they do"""
+    rates_pj_a_cycle: tuple[tuple[str, float], ...] = ()
+    """(term of the energy, energy of a cycle) of all cores together, whatever they do; in the order of adding up"""
 
     @property
     def core_count(self) -> int:

@@ -155,7 +155,9 @@ class _Description:
     on_core_energy_pj: float
     causes: tuple[tuple[str, CauseEnergy], ...]
     terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
+    rates_pj_a_cycle: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
+    """The rate of the term leakage in files of before, which had no other."""
     operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
 
 
@@ -253,7 +255,7 @@ def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
         on_core_energy_pj=term_pj(terms[ON_CORE]),
         causes=tuple((name, energy) for name, energy in terms.items() if isinstance(energy, CauseEnergy)),
         terms_pj=further_terms(terms),
-        leakage_pj_a_cycle=problem.system.leakage_pj_a_cycle,
+        rates_pj_a_cycle=problem.system.rates_pj_a_cycle,
         operands_to_prefetch=artifact.operands_to_prefetch,
     )
     text = canonical_text(encode(description)).encode()
@@ -275,7 +277,9 @@ def read_schedule(path: Path | str) -> ScheduleArtifact:
             message = f"{SCHEMA} version {data['version']} was written by another tilewright; {REMEDY}"
             raise ArtifactError([Problem(message, str(path))])
         description = decode(_Description, data)
-        numbers = {name: getattr(description, name) for name in ("off_chip_core", "leakage_pj_a_cycle")}
+        before = (("leakage", description.leakage_pj_a_cycle),) if description.leakage_pj_a_cycle else ()
+        rates = description.rates_pj_a_cycle or before
+        numbers = {"off_chip_core": description.off_chip_core, "rates_pj_a_cycle": rates}
         system = _part(CoreSystem, arrays, "system", **numbers)
         graph, costs = _part(NodeGraph, arrays, "graph"), _part(CostTable, arrays, "costs")
         return ScheduleArtifact(

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Memory
 from tilewright.hardware.memory_columns import memory_columns
-from tilewright.hardware.static_power import system_leakage_pj_a_cycle
+from tilewright.hardware.static_power import system_rates_pj_a_cycle
 from tilewright.hardware.system import MemoryInstance, MultiCoreAccelerator
 from tilewright.hardware.system_links import offchip_ports, path_table
 from tilewright.scheduling.problem import CoreSystem, Integers
@@ -72,7 +72,7 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
         path_exists=path_exists,
         path_start=path_start,
         path_link=path_link,
-        leakage_pj_a_cycle=system_leakage_pj_a_cycle(accelerator),
+        rates_pj_a_cycle=tuple(system_rates_pj_a_cycle(accelerator).items()),
     )
     names = tuple(f"{'+'.join(map(str, instance.core_ids))}: {instance.memory.name}" for instance in instances)
     return AssembledSystem(system, names)

@@ -10,7 +10,7 @@ from tilewright.cost.ledger import energy_columns
 from tilewright.cost.rates import rates, summary_figures
 from tilewright.cost.record import LayerRecord, number, times
 from tilewright.hardware.core import Core
-from tilewright.hardware.static_power import clock_period_ns, leakage_mw
+from tilewright.hardware.static_power import clock_period_ns, static_power_mw
 from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
 from tilewright.profile import profile_by_name
 from tilewright.search.cost_ranges import cost_ranges
@@ -71,7 +71,7 @@ def summarize(
             "mac_count": mac_count,
             "operation_count": sum(record.layer.operation_count for record in in_order),
             **figures,
-            **rates(clock_period_ns(core), latency, energy, mac_count, leakage_mw(core), figures["area_mm2"]),
+            **rates(clock_period_ns(core), latency, energy, mac_count, static_power_mw(core), figures["area_mm2"]),
             "latency_breakdown_cycles": {
                 part: number(sum(record.latency_breakdown_cycles[part] for record in in_order)) for part in parts
             },

@@ -1,7 +1,7 @@
 """Dataclasses to JSON and back."""
 
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,10 @@ CONFIG = Path(__file__).resolve().parents[3] / "config"
 def test_every_value_comes_back(kind: Any, data: st.DataObject) -> None:
     """Encoding, writing as JSON, reading and decoding gives an equal value, whatever the value."""
     value = data.draw(st.from_type(kind).map(without_odd_floats))
+    for field in fields(kind) if is_dataclass(kind) else ():
+        if "spread" in field.metadata:
+            values = st.dictionaries(st.sampled_from(field.metadata["spread"]()), st.floats(0, 1e9))
+            value = replace(value, **{field.name: tuple(sorted(data.draw(values).items()))})
     assert decode(kind, json.loads(json.dumps(encode(value)))) == value
 
 
@@ -70,3 +74,15 @@ def test_wrong_shape_is_told(data: Any) -> None:
     """Data that does not fit the type is a ValueError, never half an object."""
     with pytest.raises(ValueError, match="expected"):
         decode(Mapping, data)
+
+
+def test_figures_are_keys_of_their_owner() -> None:
+    """An attribute stands beside the fields of a memory, where it is not the default; others are refused there."""
+    memory = parse_accelerator(CONFIG / "hardware" / "tpu_like.yaml").cores[0].memories[0]
+    assert "leakage_mw" not in encode(memory)
+    data = encode(replace(memory, figures=(("leakage_mw", 0.5),)))
+    assert data == encode(memory) | {"leakage_mw": 0.5}
+    assert decode(Memory, data).figures == (("leakage_mw", 0.5),)
+    for wrong in ({"unit_leakage_mw": 0.5}, {"leakage_mw": "much"}):
+        with pytest.raises(ValueError, match="expected"):
+            decode(Memory, encode(memory) | wrong)

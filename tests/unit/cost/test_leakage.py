@@ -15,7 +15,7 @@ from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.source import parse_accelerator
-from tilewright.hardware.static_power import leakage_mw
+from tilewright.hardware.static_power import static_power_mw
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.objectives import OBJECTIVES
 from tilewright.report.checks import check_run, failure_message
@@ -35,8 +35,8 @@ LINES = ("--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]')
 
 def leaky(core: Core, power_mw: float = 0.2, clock_mhz: float = 100.0) -> Core:
     """The core with memories that each draw as much, and units that draw a tenth."""
-    memories = tuple(replace(memory, leakage_mw=power_mw) for memory in core.memories)
-    array = replace(core.operational_array, unit_leakage_mw=power_mw / 10)
+    memories = tuple(replace(memory, figures=(("leakage_mw", power_mw),)) for memory in core.memories)
+    array = replace(core.operational_array, figures=(("unit_leakage_mw", power_mw / 10),))
     return replace(core, memories=memories, operational_array=array, clock_frequency_mhz=clock_mhz)
 
 
@@ -46,13 +46,13 @@ def test_one_core() -> None:
     mapped = map_workload(network([LAYER]), core, Mapping((MappingConstraints("default"),)), SearchOptions())
     (record,) = mapped.records
     assert list(record.energy_terms_pj) == ["mac", "memory", "leakage"]
-    assert record.energy_terms_pj["leakage"] == pytest.approx(leakage_mw(core) * 10.0 * record.latency_cycles)
+    assert record.energy_terms_pj["leakage"] == pytest.approx(static_power_mw(core) * 10.0 * record.latency_cycles)
     assert record.energy_pj == pytest.approx(sum(record.energy_terms_pj.values()), rel=1e-15)
     assert failure_message(check_run(mapped.records, mapped.summary, core)) == ""
     row = summary_row("run", mapped.summary)
     assert row["latency_s"] == pytest.approx(record.latency_cycles * 10e-9)
     assert row["power_w"] == pytest.approx(record.energy_pj * 1e-12 / row["latency_s"])
-    assert row["static_power_w"] == pytest.approx(leakage_mw(core) / 1e3)
+    assert row["static_power_w"] == pytest.approx(static_power_mw(core) / 1e3)
     assert row["tops"] == pytest.approx(2 * LAYER.mac_count / row["latency_s"] / 1e12)
     assert row["tops_per_w"] == pytest.approx(row["tops"] / row["power_w"])
     assert "at 100 MHz" in next(iter(power_lines(mapped.summary)))
@@ -126,7 +126,7 @@ def test_a_memory_that_a_layer_does_not_see_goes_on_leaking() -> None:
     mapping = Mapping((MappingConstraints("default"),))
     for kept in (False, True):
         found = map_workload(network(layers), core, mapping, SearchOptions(exploit_data_locality=kept)).summary
-        assert found["leakage_energy_pj"] == pytest.approx(leakage_mw(core) * 10.0 * found["latency_cycles"])
+        assert found["leakage_energy_pj"] == pytest.approx(static_power_mw(core) * 10.0 * found["latency_cycles"])
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

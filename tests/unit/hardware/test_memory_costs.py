@@ -54,13 +54,13 @@ def test_leakage_and_access_time_meet_the_clock() -> None:
     notices: list[str] = []
     data = of_sram(cost={"from": "sram", "node_nm": 22, "cells": "lstp"}) | {"clock_frequency": "2 GHz"}
     cost = sram_cost(65536, 64, 22, "lstp")
-    assert read(data, notices).leakage_mw == cost.leakage_mw
+    assert dict(read(data, notices).figures)["leakage_mw"] == cost.leakage_mw
     assert "an access takes 0.6073 ns, a cycle of the clock 0.5 ns" in " ".join(notices)
     slow: list[str] = []
     read(data | {"clock_frequency": "1 GHz"}, slow)
     assert "an access takes" not in " ".join(slow)
     data["memories"]["sram"]["leakage"] = "3 mW"
-    assert read(data).leakage_mw == 3.0
+    assert dict(read(data).figures)["leakage_mw"] == 3.0
 
 
 def test_unitless_areas_beside_the_library_stay_unitless() -> None:

@@ -10,11 +10,11 @@ from tilewright.errors import InputError
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.static_power import (
     clock_period_ns,
-    leakage_mw,
-    leakage_pj_a_cycle,
-    system_leakage_mw,
-    system_leakage_pj_a_cycle,
-    without_leakage,
+    rate_pj_a_cycle,
+    static_power_mw,
+    system_power_mw,
+    system_rates_pj_a_cycle,
+    without_static_power,
 )
 from tilewright.units import FieldError, parse_frequency_mhz, parse_power_mw
 
@@ -32,18 +32,18 @@ def test_a_core_leaks_through_all_units_and_all_instances() -> None:
     """Power by hand; energy of a cycle is power times its length."""
     (found,) = parse_accelerator(leaky(clock_frequency="200 MHz")).cores
     units = found.operational_array.unit_count
-    assert leakage_mw(found) == pytest.approx(3e-3 + units * 2e-6)
+    assert static_power_mw(found) == pytest.approx(3e-3 + units * 2e-6)
     assert clock_period_ns(found) == 5.0
-    assert leakage_pj_a_cycle(found) == pytest.approx(5.0 * leakage_mw(found))
-    assert leakage_mw(without_leakage(found)) == 0
+    assert rate_pj_a_cycle(found, "leakage") == pytest.approx(5.0 * static_power_mw(found))
+    assert static_power_mw(without_static_power(found)) == 0
 
 
 def test_a_core_without_these_keys_is_as_it_was() -> None:
     """No clock, nothing leaks."""
     (found,) = parse_accelerator(core("small", sram=memory())).cores
     assert clock_period_ns(found) is None
-    assert leakage_mw(found) == leakage_pj_a_cycle(found) == 0
-    assert without_leakage(found) is found
+    assert static_power_mw(found) == rate_pj_a_cycle(found, "leakage") == 0
+    assert without_static_power(found) is found
 
 
 def test_static_power_without_a_clock_is_refused() -> None:
@@ -96,9 +96,9 @@ def test_cores_of_a_system_add_up_and_a_shared_memory_leaks_once(tmp_path: Path)
     alone = connected(2, ["0, 1"], clock_frequency="100 MHz")
     one, two = (read(tmp_path, data, small=leaky(), dram=dram) for data in (shared, alone))
     units = 2 * one.cores[0].operational_array.unit_count * 2e-6
-    assert system_leakage_mw(one) == pytest.approx(40 + 3e-3 + units)
-    assert system_leakage_mw(two) == pytest.approx(40 + 6e-3 + units)
-    assert system_leakage_pj_a_cycle(two) == pytest.approx(10 * system_leakage_mw(two))
+    assert system_power_mw(one) == pytest.approx(40 + 3e-3 + units)
+    assert system_power_mw(two) == pytest.approx(40 + 6e-3 + units)
+    assert sum(system_rates_pj_a_cycle(two).values()) == pytest.approx(10 * system_power_mw(two))
 
 
 def test_cores_of_a_system_have_one_clock(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_energy_of_a_cycle_does_not_depend_on_how_power_is_written(power_mw: flo
     """In watts or in milliwatts, in GHz or in MHz."""
     texts = (power_mw, f"{clock_mhz!r} MHz"), (f"{power_mw!r} mW", clock_mhz)
     found = [parse_accelerator(leaky(leakage=power, clock_frequency=clock)).cores[0] for power, clock in texts]
-    assert leakage_pj_a_cycle(found[0]) == leakage_pj_a_cycle(found[1]) > 0
+    assert rate_pj_a_cycle(found[0], "leakage") == rate_pj_a_cycle(found[1], "leakage") > 0
 
 
 def test_a_clock_that_is_too_fast_is_told() -> None:
@@ -135,7 +135,7 @@ def test_a_clock_that_is_too_fast_is_told() -> None:
     (found,) = parse_accelerator(data | {"clock_frequency": "20 GHz"}, notices=notices).cores
     assert any("longer than a cycle of 0.05 ns" in one for one in notices)
     assert found.memories[0].cost_source is not None
-    assert leakage_mw(found) == found.memories[0].cost_source.leakage_mw > 0
+    assert static_power_mw(found) == found.memories[0].cost_source.leakage_mw > 0
 
 
 def test_the_clock_of_a_system_is_that_of_its_library(tmp_path: Path) -> None:
@@ -146,12 +146,12 @@ def test_the_clock_of_a_system_is_that_of_its_library(tmp_path: Path) -> None:
     notices: list[str] = []
     clockless = read(tmp_path, connected(2, ["0, 1"]), notices=notices, small=sourced, dram=offchip())
     assert [one for one in notices if "is left out: there is no clock" in one and "small" in one] == [notices[-1]]
-    assert system_leakage_pj_a_cycle(clockless) == 0
+    assert sum(system_rates_pj_a_cycle(clockless).values()) == 0
     notices.clear()
     clocked = read(
         tmp_path, connected(2, ["0, 1"], clock_frequency="100 MHz"), notices=notices, small=sourced, dram=offchip()
     )
     assert not any("no clock" in one for one in notices)
-    assert system_leakage_pj_a_cycle(clocked) > 0
+    assert sum(system_rates_pj_a_cycle(clocked).values()) > 0
     read(tmp_path, connected(2, ["0, 1"], clock_frequency="5 GHz"), notices=notices, small=sourced, dram=offchip())
     assert sum("small, sram: an access takes" in one for one in notices) == 1

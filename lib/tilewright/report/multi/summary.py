@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.artifacts.codec import encode
 from tilewright.cost.rates import rates
-from tilewright.hardware.static_power import system_clock_period_ns, system_leakage_mw
+from tilewright.hardware.static_power import system_clock_period_ns, system_power_mw
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.objectives import OBJECTIVES
 from tilewright.proof import gap_to
@@ -182,8 +182,8 @@ def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
 
 def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_pj: float, mac_count: int) -> Summary:
     """Seconds, watts and operations a second as fields of a summary; {} where the clock is not known."""
-    clock_ns, leakage_mw = system_clock_period_ns(accelerator), system_leakage_mw(accelerator)
-    return rates(clock_ns, latency_cycles, energy_pj, mac_count, leakage_mw, system_area(accelerator).mm2)
+    clock_ns, power_mw = system_clock_period_ns(accelerator), system_power_mw(accelerator)
+    return rates(clock_ns, latency_cycles, energy_pj, mac_count, power_mw, system_area(accelerator).mm2)
 
 
 def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:

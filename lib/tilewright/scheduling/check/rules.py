@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.cost.ledger import agree
 from tilewright.scheduling.check.movement import data_faults, memory_faults, transfer_faults
-from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, energy_terms_of, entered_terms, term_parts
+from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, energy_terms_of, further_schedule_terms, term_parts
 from tilewright.scheduling.problem import Integers, SchedulingProblem
 from tilewright.scheduling.result import Records, Schedule, link_use, own_hops
 from tilewright.scheduling.state_record import NONE, OFF_CHIP_STREAM
@@ -33,7 +33,7 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     ]  # fmt: skip
     if np.any((schedule.allocation < 0) | (schedule.allocation >= cores)):
         faults.append("a CN is on a core that there is not")
-    if schedule.energy_terms_pj.keys() != {ON_CORE, *CAUSES, *entered_terms(problem)}:
+    if schedule.energy_terms_pj.keys() != {ON_CORE, *CAUSES, *further_schedule_terms(problem)}:
         faults.append(f"there is energy for {', '.join(sorted(schedule.energy_terms_pj.keys() - {ON_CORE}))}")
     ranges = {"piece": pieces, "cause": causes, "source_memory": memories, "target_memory": memories}
     ranges |= {"source_core": cores, "target_core": cores}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tilewright.errors import InputError, MappingError, NothingFitsError, Problem, TimeBudgetError, nearest_name
 from tilewright.fusion.graph import CnGraph
 from tilewright.hardware.core import Core
-from tilewright.hardware.static_power import without_leakage
+from tilewright.hardware.static_power import without_static_power
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.dataflows import constraints_on_core, refusal
@@ -189,11 +189,11 @@ def _system(accelerator: MultiCoreAccelerator, core_file_name: str) -> _System:
     off_chip_id = accelerator.offchip_core_id
     return _System(
         accelerator,
-        without_leakage(cores[core_file_name]),  # which is the schedule's
+        without_static_power(cores[core_file_name]),  # which is the schedule's
         frozenset(
             place.core_id for place in accelerator.places if place.file_name == core_file_name and place.role != OFFCHIP
         ),
-        None if off_chip_id is None else without_leakage(accelerator.core_of[off_chip_id]),
+        None if off_chip_id is None else without_static_power(accelerator.core_of[off_chip_id]),
     )
 
 

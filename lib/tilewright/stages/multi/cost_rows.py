@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.artifacts.codec import encode
-from tilewright.cost.energy_terms import entered_terms
+from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import MappingError
 from tilewright.fusion.graph import CnGraph, once_a_graph
@@ -140,7 +140,8 @@ def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ..
     """(entered term of the energy, pJ), without what the off-chip memory has of it."""
     own = len(mapped.core.memories) - _added_count(mapped)
     core, unrolling = replace(mapped.core, memories=mapped.core.memories[:own]), mapped.record.spatial_mapping
-    costs = {name: term.cost(mapped.layer, core, as_unrolling(unrolling)) for name, term in entered_terms(core).items()}
+    terms = further_energy_terms(core)
+    costs = {name: term.cost(mapped.layer, core, as_unrolling(unrolling)) for name, term in terms.items()}
     return tuple((name, cost.fixed_pj + cost.pj_a_cycle * cycles) for name, cost in costs.items())
 
 

@@ -1,0 +1,100 @@
+"""Attributes: further numbers of memories, arrays and cores, each declared once.
+
+An attribute is a key of hardware files, a figure of the memory, array or core in artifacts, and, where it is a power, a
+part of a term of the energy that time drives: all of these follow from its declaration. Those of others are entered in
+`ENTERED` under a name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from tilewright.registry import Registry
+
+Owner = Literal["memory", "array", "core"]
+Quantity = Literal["power_mw", "energy_pj", "count", "number"]
+Figures = tuple[tuple[str, float], ...]
+"""(field of an attribute, value) of the attributes that do not have their default, by name."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A number of each memory, of the array, or of the core."""
+
+    key: str
+    """Key of hardware files."""
+    of: Owner
+    field: str
+    """Name of the figure, with its unit: the key in artifacts."""
+    quantity: Quantity
+    """Values that the file may give: a power or energy with its unit, a whole number, any number from 0 on."""
+    sentence: str
+    """What the number is, for documentation and schema."""
+    default: float = 0.0
+    term: str = ""
+    """Term of the energy that the number, a power, is drawn in: as long as the core runs or waits; '' for none."""
+    instance: str = ""
+    """What has the number, where its owner has several, in words: an instance, a unit."""
+
+
+LEAKAGE = Attribute(
+    "leakage",
+    "memory",
+    "leakage_mw",
+    "power_mw",
+    "Static power of one instance, in mW (or `20 uW`): what it draws in each cycle, used or not.",
+    term="leakage",
+)
+UNIT_LEAKAGE = Attribute(
+    "unit_leakage",
+    "array",
+    "unit_leakage_mw",
+    "power_mw",
+    "Static power of one unit, in mW (or `3 nW`).",
+    term="leakage",
+)
+BUILT_IN = (LEAKAGE, UNIT_LEAKAGE)
+ENTERED: Registry[Attribute] = Registry(__name__)
+"""Attributes of others."""
+
+
+def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
+    """The attributes of memories, of arrays or of cores; None: all. Those that are built in come first."""
+    known = (*BUILT_IN, *(ENTERED[name] for name in ENTERED.names))
+    return tuple(one for one in known if owner in (None, one.of))
+
+
+def power_terms() -> tuple[str, ...]:
+    """Terms of the energy that attributes make, in the order in which they add up."""
+    return tuple(dict.fromkeys(one.term for one in attributes() if one.term))
+
+
+def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
+    """The figures of an owner from the values that its file gives, by key; None is the default."""
+    found = {
+        one.field: given[one.key]
+        for one in attributes(owner)
+        if given.get(one.key) is not None and given[one.key] != one.default
+    }
+    return tuple(sorted(found.items()))
+
+
+def figure(owner: Owner, figures: Figures, field: str) -> float:
+    """The value of a figure, its default where it is not given. Raises KeyError for an unknown one."""
+    defaults = {one.field: one.default for one in attributes(owner)}
+    return dict(figures).get(field, defaults[field])
+
+
+def with_figure(figures: Figures, field: str, value: float) -> Figures:
+    """The figures with another value of one of them."""
+    return tuple(sorted({**dict(figures), field: value}.items()))
+
+
+def _fields(owner: Owner) -> tuple[str, ...]:
+    return tuple(one.field for one in attributes(owner))
+
+
+def spread(owner: Owner) -> dict[str, Any]:
+    """Metadata of a field of figures: in artifacts each of them is a key of the record itself."""
+    return {"spread": partial(_fields, owner)}
