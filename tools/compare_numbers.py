@@ -21,8 +21,11 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
-RENAMED: Mapping[str, str] = {}
-"""Key at the other commit -> key now; emptied with a release."""
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "tilewright/single-summary": {"core": "hardware"},
+    "tilewright/multi-summary": {"model": "schedule_model", "cost_model": "model"},
+}
+"""Schema -> key at the other commit -> key now; emptied with a release."""
 CONFIG, TINY = "config/hardware", "tests/workflow/tiny"
 ONE_CORE = f"--hardware {TINY}/hardware/narrow.yaml --workload {TINY}/workload/two_layers.yaml"
 VECTOR = f"--hardware {CONFIG}/tpu_like_vector.yaml --mapping config/mapping/tpu_like_vector.yaml"
@@ -58,8 +61,8 @@ axes:
 options: {{objective: energy, lpf_limit: 3}}
 shard_designs: 2
 """
-LEFT_OUT = {"provenance", "file_digest", "digest", "code", "made_by", "head", "reproduce"}
-"""Keys of artifacts that say how something was made."""
+LEFT_OUT = {"provenance", "file_digest", "digest", "code", "made_by", "head", "reproduce", "version"}
+"""Keys of artifacts that say how something was made, and how it is laid out."""
 MOST_KEYS = 5
 
 
@@ -170,11 +173,12 @@ def plain(value: Any) -> Any:
 
 
 def renamed(value: Any) -> Any:
-    """The older side with the keys of now."""
+    """The older side with the keys of now: those of an artifact of a schema in RENAMED."""
+    if isinstance(value, dict) and value.get("schema") in RENAMED and isinstance(value.get("payload"), dict):
+        keys = RENAMED[value["schema"]]
+        return value | {"payload": {keys.get(key, key): one for key, one in value["payload"].items()}}
     if isinstance(value, dict):
-        return {RENAMED.get(key, key): renamed(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [renamed(one) for one in value]
+        return {key: renamed(one) for key, one in value.items()}
     return value
 
 

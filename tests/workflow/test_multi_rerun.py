@@ -80,7 +80,7 @@ def test_the_first_run_makes_everything(built_multi: Project) -> None:
     assert {"hardware/duo/core/left.json", "hardware/duo/core/right.json", "hardware/duo/system.svg"} <= made
     (row,) = csv.DictReader((results / "summary.csv").read_text().splitlines())
     summary = json.loads((results / "multi" / RUN / "summary.json").read_text())["payload"]
-    assert (row["run"], row["flow"], row["core"]) == (RUN, "multi", "duo")
+    assert (row["run"], row["flow"], row["hardware"]) == (RUN, "multi", "duo")
     assert int(row["latency_cycles"]) == summary["latency_cycles"]
     other = json.loads((results / "multi" / COMPANION / "summary.json").read_text())["payload"]
     assert int(row["layer_by_layer_latency_cycles"]) == other["latency_cycles"]

@@ -38,13 +38,18 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/schedule": 1,
     "tilewright/allocation": 1,
     "tilewright/fusion": 1,
-    "tilewright/multi-summary": 2,
+    "tilewright/multi-summary": 3,
     "tilewright/core-costs": 1,
     "tilewright/layers": 2,
-    "tilewright/single-summary": 3,
+    "tilewright/single-summary": 4,
     "tilewright/checks": 1,
 }
-"""Every artifact schema with the version that this code writes, which is the only one it reads."""
+"""Every artifact schema with the version that this code writes."""
+_RENAMED: dict[tuple[str, int], dict[str, str]] = {
+    ("tilewright/single-summary", 3): {"core": "hardware"},
+    ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
+}
+"""(schema, version before) -> keys of its object, each with the key of the version that this code reads instead."""
 
 
 class Artifact(NamedTuple):
@@ -97,7 +102,10 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
     if schema and artifact.schema != schema:
         raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=schema)])
     expected = SCHEMA_VERSIONS.get(artifact.schema)
-    if version != expected:
+    renamed = _RENAMED.get((artifact.schema, version))
+    if renamed is not None:
+        artifact = artifact._replace(payload={renamed.get(key, key): value for key, value in artifact.payload.items()})
+    elif version != expected:
         message = f"{artifact.schema} version {version} was written by another tilewright, this one reads {expected}"
         raise ArtifactError([Problem(f"{message}; {REMEDY}", str(path))])
     check_seal(path, is_sealed_line(content) if _is_table(path) else is_sealed_document(content))

@@ -48,7 +48,7 @@ class DescribedRun:
     @classmethod
     def of(cls, folder: Path, made_by: Mapping[str, Any], summary: Mapping[str, Any] | None = None) -> "DescribedRun":
         """The run in a folder by the provenance of its records and by its summary, if it is on one core."""
-        names = ("core", "workload", "model")
+        names = ("hardware", "workload", "model")
         return cls(folder, made_by.get("inputs", {}), *((summary or {}).get(name, "") for name in names))
 
     def artifact(self, kind: str) -> Path | None:

@@ -237,10 +237,11 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         return
     summary = mapped.summary
     echo(
-        f"{summary['workload']} on {summary['core']}: {energy_text(summary['energy_pj'])},"
+        f"{summary['workload']} on {summary['hardware']}: {energy_text(summary['energy_pj'])},"
         f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )
+    from tilewright.report.proof_text import proof_lines
     from tilewright.report.run_text import (
         alternative_lines,
         coverage_lines,
@@ -248,7 +249,6 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         power_lines,
         range_lines,
     )
-    from tilewright.report.tables import proof_lines
 
     told = (alternative_lines, proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
     for line in (line for lines in told for line in lines(summary)):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
 """Schema of a summary -> flow."""
-UNFINISHED_KEYS = ("run", "flow", "state", "workload", "core")
+UNFINISHED_KEYS = ("run", "flow", "state", "workload", "hardware")
 """What is said of a run without a result that is up to date."""
 
 RESULTS = Path("results")

@@ -189,9 +189,8 @@ class Scheduled:
 
         document = self.allocation.document
         search = None if document is None else {**document["search"], "front_size": len(document["front"])}
-        cost_model = self.result.problem.inputs.cost_model
         told = (self.objective, search, self.notices, self.unused)
-        summary = self.result.summary_of(*told, cost_model=cost_model)
+        summary = self.result.summary_of(*told)
         singles = (self.baseline["lbl_allocation"] or {}).get("single_core", [])
         planned = (self.baseline["plan"] or {}).get("layer_by_layer")
         summary["baselines"] = baseline_rows(summary, self.baseline["lbl_summary"], singles, planned)
@@ -311,7 +310,7 @@ def _of_others(
     place = str((baseline or Path()) / SUMMARY)
     if compared is not None and compared["settings"] != settings.stated():
         problems.append(Problem("was scheduled by other settings, so that it compares with nothing", place))
-    if compared is not None and (found := compared.get("cost_model", "")) != cost_model:
+    if compared is not None and (found := compared.get("model", "")) != cost_model:
         message = "has cost tables of another cost model, so that it compares with nothing"
         problems.append(Problem(message, place, value=found, allowed=cost_model))
     return problems

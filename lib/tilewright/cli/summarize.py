@@ -97,12 +97,13 @@ def _table(
 
 
 def _text(summaries: Summaries, rows: Rows) -> str:
-    from tilewright.report.run_tables import ROW_OF, multi_text
+    from tilewright.report.run_columns import run_row
+    from tilewright.report.run_tables import multi_text
     from tilewright.report.run_text import unfinished_lines
     from tilewright.report.tables import runs_legend, summary_text
 
     texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
-    rows_of = {flow: [make(run, one) for run, one in summaries[flow].items()] for flow, make in ROW_OF.items()}
+    rows_of = {flow: [run_row(run, one) for run, one in summaries[flow].items()] for flow in (SINGLE, MULTI)}
     texts += [runs_legend(rows_of[SINGLE], rows_of[MULTI])] if texts else []
     texts += [terminal_lines(unfinished_lines(rows))] if rows else []
     return "\n".join(texts)

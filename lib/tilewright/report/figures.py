@@ -243,7 +243,7 @@ def _lines(texts: Iterable[str]) -> list[Line2D]:
 def _context(summary: Summary | None) -> str:
     if summary is None:
         return ""
-    return f"{summary['workload']} on {summary['core']}, best {summary['objective']}, model {summary['model']}"
+    return f"{summary['workload']} on {summary['hardware']}, best {summary['objective']}, model {summary['model']}"
 
 
 def _highest(record: LayerRecord) -> float:

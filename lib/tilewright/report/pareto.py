@@ -44,7 +44,7 @@ SCHEDULED = "as scheduled"
 COSTED = "costed"
 """Among the options: how much of the work the figures contain."""
 COLUMNS = (
-    *("workload", "group", "run", "core", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
+    *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
     *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
 )
 
@@ -183,7 +183,7 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candida
         run=run,
         workload=summary["workload"],
         workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
-        core=summary["core"],
+        core=summary["hardware"],
         objective=summary["objective"],
         model=summary["model"],
         options=(*_options(options, setting_of(summary)), *_work_costed(summary)),
@@ -209,7 +209,7 @@ def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> C
         workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
         core=summary["hardware"],
         objective=summary["objective"],
-        model=summary["cost_model"],
+        model=summary["model"],
         options=(*settings.items(), *_work_costed(summary)),
         energy_pj=summary["energy_pj"],
         latency_cycles=summary["latency_cycles"],
@@ -285,7 +285,7 @@ def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
                     "workload": point.workload,
                     "group": group.difference,
                     "run": point.run,
-                    "core": point.core,
+                    "hardware": point.core,
                     "objective": point.objective,
                     "model": point.model,
                     "energy_pj": point.energy_pj,

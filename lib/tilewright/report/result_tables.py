@@ -86,7 +86,7 @@ class OneCoreTables:
 
         said = self.summary
         counts = f"{said['layers']} layers, {said['distinct_layers']} distinct"
-        return terminal(f"<{said['workload']} on {said['core']}: {counts}; {totals_text(said)} ({said['model']})>")
+        return terminal(f"<{said['workload']} on {said['hardware']}: {counts}; {totals_text(said)} ({said['model']})>")
 
     def _repr_html_(self) -> str:
         from tilewright.report.shown import shown_html

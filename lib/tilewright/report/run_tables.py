@@ -1,25 +1,18 @@
 """Tables across runs of both flows: one row per run for programs, and for the terminal runs of several cores with
 what they are compared with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilewright.cost.ledger import energy_columns
-from tilewright.cost.rates import rates_of
 from tilewright.harmless import ended_lines
 from tilewright.report.records import Summary
-from tilewright.report.run_text import DONE, range_columns
-from tilewright.report.tables import COSTED_HEADING, costed_text, summary_row
+from tilewright.report.run_columns import BASELINES, run_row
+from tilewright.report.tables import COSTED_HEADING, costed_text
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, text_table
 from tilewright.report.words import worse_words
-from tilewright.scheduling.energy_terms import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
-from tilewright.steps import MULTI, SINGLE
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
     import pandas
-
-BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
-"""Baseline -> in words."""
 
 
 def runs_table(
@@ -29,8 +22,7 @@ def runs_table(
     a row with its `run`, `flow`, `state`, `workload` and `core`, has nothing else."""
     import pandas
 
-    rows = [{"run": run, "flow": SINGLE, "state": DONE, **summary_row(run, summary)} for run, summary in single.items()]
-    rows += [multi_row(run, summary) for run, summary in multi.items()]
+    rows = [run_row(run, summary) for run, summary in (*single.items(), *multi.items())]
     rows += [dict(row) for row in unfinished]
     table = pandas.DataFrame(rows)
     for column in table.columns:
@@ -39,49 +31,6 @@ def runs_table(
         if len(values) < len(table) and len(values) and all(type(row.get(column, 0)) is int for row in rows):
             table[column] = table[column].astype("Int64")
     return table
-
-
-def multi_row(run: str, summary: Summary) -> dict[str, Any]:
-    """The totals of one run of several cores as one flat row. Its `core` is the accelerator."""
-    coverage, bound, energy = summary["coverage"], summary["lower_bound"] or {}, terms_of_summary(summary["energy"])
-    row = {
-        "run": run,
-        "flow": MULTI,
-        "state": DONE,
-        "workload": summary["workload"],
-        "core": summary["hardware"],
-        "objective": summary["objective"],
-        "model": summary["cost_model"],
-        "schedule_model": summary["model"],
-        "layers": summary["layers"],
-        "mac_count": coverage["mac_count"],
-        "operation_count": coverage["operation_count"],
-        "energy_pj": summary["energy_pj"],
-        "latency_cycles": summary["latency_cycles"],
-        "edp_pj_cycles": summary["edp_pj_cycles"],
-        "on_core_energy_pj": term_pj(energy[ON_CORE]),
-        "moved_data_energy_pj": moved_pj(energy),
-        **energy_columns(further_terms(energy)),
-        "area_mm2": summary["area_mm2"],
-        "area_note": summary["area_note"],
-        **rates_of(summary),
-        **range_columns(summary),
-        "costed_mac_share": coverage["mac_share"],
-        "costed_operation_share": coverage["operation_share"],
-        "cn_count": summary["cn_count"],
-        "lower_bound_latency_cycles": bound.get("latency_cycles"),
-        "lower_bound_energy_pj": bound.get("energy_pj"),
-        "gap_latency": summary["gap_latency"],
-        "gap_energy": summary["gap_energy"],
-    }
-    for baseline in summary["baselines"]:
-        if baseline["name"] in BASELINES:
-            row |= {f"{baseline['name']}_{key}": baseline[key] for key in ("energy_pj", "latency_cycles")}
-    return row
-
-
-ROW_OF: dict[str, Callable[[str, Summary], dict[str, Any]]] = {SINGLE: summary_row, MULTI: multi_row}
-"""Flow -> what makes the row of a run."""
 
 
 def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
@@ -99,7 +48,7 @@ def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) ->
     table = text_table("", ("run",), (*heads, COSTED_HEADING))
     worse: list[str] = []
     for run, summary in summaries.items():
-        row = multi_row(run, summary)
+        row = run_row(run, summary)
         table.add_row(run, f"{row['cn_count']:,}", *_figures(row), _gap(row["gap_latency"]), "", costed_text(row))
         for name in BASELINES:
             baseline = next((found for found in summary["baselines"] if found["name"] == name), None)

@@ -1,68 +1,24 @@
 """Tables of a run: CSV and Parquet for programs, text for the terminal with lines that explain its columns. Units stand
 in the names.
-
-What the proofs of the exact search are about, in words and as columns of tables (docs/exact.md).
 """
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms, term_words
-from tilewright.cost.rates import rates_of
+from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
 from tilewright.cost.record import LayerRecord
-from tilewright.errors import count_of, some_of
 from tilewright.harmless import ended_lines
-from tilewright.proof import ALLOWED_ALLOCATIONS, covered_text
+from tilewright.proof import ALLOWED_ALLOCATIONS
+from tilewright.report.proof_text import layer_proof
 from tilewright.report.records import PlacedLayer, Summary, layers_in_order
-from tilewright.report.run_text import assumption, range_columns, setting_of, share_text
+from tilewright.report.run_columns import run_row
+from tilewright.report.run_text import assumption, share_text
 from tilewright.report.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
 from tilewright.report.words import short_layer_name
 
 if TYPE_CHECKING:
     import pandas
-
-
-def layer_proof(search: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns on the proof of a layer, from the `search` of its record; {} where the search proves nothing."""
-    if "proven" not in search:
-        return {}
-    covered = covered_text(search.get("covers", ""), search.get("allocation"))
-    return {"proven": search["proven"], "gap": search["gap"], "proof_covers": covered}
-
-
-def run_proof(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns on the proofs of a run, from its `summary.json`; {} where the search proves nothing."""
-    if "certificate" not in summary:
-        return {}
-    proof = summary["certificate"]
-    return {
-        "proven_problems": proof["proven"],
-        "largest_gap": proof["largest_gap"],
-        "proof_covers": "; ".join(covered_texts(proof)),
-    }
-
-
-def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
-    """What the proofs of a run cover, each text once: of most runs it is one."""
-    allocations = certificate.get("allocations") or [None]
-    return [covered_text(covers, one) for covers in certificate.get("covers", ()) for one in allocations]
-
-
-def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on a run: how many optima are proven, and over what; why others are not."""
-    for reason, layers in summary.get("without_proof", {}).items():
-        yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"
-    if "certificate" not in summary:
-        return
-    proof = summary["certificate"]
-    counts = f"{proof['proven']} of {proof['of']} distinct layers"
-    covers = covered_texts(proof)
-    scope = "over orders of the spatial mappings that were tried" if not covers else f"over {covers[0]}"
-    scope = "each over what it covers" if len(covers) > 1 else scope
-    yield f"optimum proven for {counts}, largest gap {proof['largest_gap']:.2%}, {scope}"
-    for what in covers if len(covers) > 1 else ():
-        yield f"a proof covers {what}"
 
 
 WORK = (
@@ -117,53 +73,13 @@ def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) 
     return pandas.DataFrame([_layer_row(layer, is_folded) for layer in placed])
 
 
-def summary_row(run: str, summary: Summary) -> dict[str, Any]:
-    """The totals of one run as one flat row."""
-    energy_pj, latency_cycles = summary["energy_pj"], summary["latency_cycles"]
-    corrected = summary["corrected"]
-    row = {
-        "run": run,
-        "workload": summary["workload"],
-        "core": summary["core"],
-        "objective": summary["objective"],
-        "model": summary["model"],
-        "layers": summary["layers"],
-        "distinct_layers": summary["distinct_layers"],
-        "mac_count": summary["mac_count"],
-        "operation_count": summary["operation_count"],
-        "energy_pj": energy_pj,
-        "latency_cycles": latency_cycles,
-        "edp_pj_cycles": summary["edp_pj_cycles"],
-        **energy_columns(energy_terms(summary)),
-    }
-    # A network without layers has no parts.
-    parts = dict.fromkeys(LATENCY_TERMS, 0) | summary["latency_breakdown_cycles"]
-    row |= {f"{part}_cycles": cycles for part, cycles in parts.items()}
-    return row | {
-        "mac_utilization": _ratio(row["ideal_cycles"], latency_cycles),
-        "area_mm2": summary["area_mm2"],
-        "area_note": summary["area_note"],
-        **rates_of(summary),
-        **range_columns(summary),
-        "corrected_energy_pj": corrected["energy_pj"],
-        "corrected_latency_cycles": corrected["latency_cycles"],
-        "costed_mac_share": summary.get("coverage", {}).get("mac_share"),
-        "costed_operation_share": summary.get("coverage", {}).get("operation_share"),
-        "layers_differing_over_5_percent": len(summary["layers_differing_over_5_percent"]),
-        "evaluations": summary["evaluations"],
-        "between_layers": setting_of(summary),
-        "layers_below_top": summary.get("data_locality", {}).get("layers_below_top"),
-        **run_proof(summary),
-    }
-
-
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
     """The runs as a text table for the terminal: totals, what the corrected model changes, and the shares of
     multiply-accumulates and of other operations that are costed."""
     headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
     table = text_table("", ("run",), headings)
     for run, summary in summaries.items():
-        row = summary_row(run, summary)
+        row = run_row(run, summary)
         table.add_row(
             run,
             str(row["layers"]),
@@ -177,7 +93,7 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
 
 def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:
     """The layers of a run as a text table for the terminal; the last columns are shares of the layer's latency."""
-    title = f"{summary['workload']} on {summary['core']}" if summary else ""
+    title = f"{summary['workload']} on {summary['hardware']}" if summary else ""
     terms = dict.fromkeys(part for record in records for part in record.latency_breakdown_cycles)
     parts = [(part, term_words(part)) for part in (terms or LATENCY_TERMS) if part != "ideal"]
     table = text_table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))

@@ -54,7 +54,7 @@ def summarize(
         | _alternatives(records)
         | {
             "workload": workload.name,
-            "core": core.name,
+            "hardware": core.name,
             "objective": objective,
             "model": model,
             "layers": sum(count for _, count in counted),

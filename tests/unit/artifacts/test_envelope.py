@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.envelope import read_artifact, write_document, write_rows
+from tilewright.artifacts.envelope import SCHEMA_VERSIONS, read_artifact, write_document, write_rows
 from tilewright.errors import ArtifactError
 
 ROWS = [{"a": 1}, {"a": 2.5}, {"a": "ü"}]
@@ -96,3 +96,31 @@ def test_schema_that_is_no_text(schema: str, document: Path) -> None:
     assert document.read_text() != text
     with pytest.raises(ArtifactError, match="damaged"):
         read_artifact(document)
+
+
+@pytest.mark.parametrize(
+    ("schema", "version", "before", "now"),
+    [
+        ("tilewright/single-summary", 3, {"core": "a", "model": "m"}, {"hardware": "a", "model": "m"}),
+        (
+            "tilewright/multi-summary",
+            2,
+            {"hardware": "a", "model": "causal", "cost_model": "m"},
+            {"hardware": "a", "schedule_model": "causal", "model": "m"},
+        ),
+    ],
+)
+def test_renamed_keys_of_the_version_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: str, version: int, before: object, now: object
+) -> None:
+    """A summary of the version before is read under the names of now; one of an older version is refused."""
+    path = tmp_path / "summary.json"
+    for written, is_read in ((version, True), (version - 1, False)):
+        monkeypatch.setitem(SCHEMA_VERSIONS, schema, written)
+        write_document(path, schema, before, {})
+        monkeypatch.undo()
+        if is_read:
+            assert read_artifact(path, schema).payload == now
+        else:
+            with pytest.raises(ArtifactError, match=f"version {written} was written by another tilewright"):
+                read_artifact(path, schema)

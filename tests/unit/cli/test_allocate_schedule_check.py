@@ -139,7 +139,7 @@ def test_the_summary_is_the_schedule_and_compares_it(run: Path) -> None:
         )
         assert total == pytest.approx(row["energy_pj"])
     assert summary["coverage"]["complete"] is True
-    assert summary["cost_model"] == "corrected"
+    assert summary["model"] == "corrected"
 
 
 def test_results_missing_or_of_another_run_are_told_together(
@@ -217,7 +217,7 @@ def test_artifacts_of_something_else_are_refused(
     assert said.count("was made of another network") == 2
     shutil.copy(apart / "allocation.json", foreign)
     found = read_artifact(apart / "summary.json")
-    costs = {**found.payload, "cost_model": "zigzag-3.9.1"}
+    costs = {**found.payload, "model": "zigzag-3.9.1"}
     write_document(foreign / "summary.json", found.schema, costs, found.provenance)
     said = refused([*own[:-1], str(foreign)], capsys)
     assert "summary.json has cost tables of another cost model, so that it compares with nothing" in said
@@ -283,7 +283,7 @@ def test_the_list_scheduler_of_the_reference_has_no_bound(run: Path, network: Pa
     arguments = ["--allocation", str(run / "allocation.json"), "--schedule-model", "stream-2023", "-o", str(tmp_path)]
     assert main(["schedule", *inputs(network, run), *arguments]) == 0
     summary = payload(tmp_path / "summary.json")
-    assert (summary["model"], summary["lower_bound"], summary["gap_latency"]) == ("stream-2023", None, None)
+    assert (summary["schedule_model"], summary["lower_bound"], summary["gap_latency"]) == ("stream-2023", None, None)
     assert main(["check", str(tmp_path)]) == 0
 
 

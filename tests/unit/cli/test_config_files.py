@@ -118,7 +118,7 @@ def test_unfinished_runs(due: tuple[str, ...], has_summary: bool, state: str | N
         Path("results/single/a").mkdir(parents=True)
         Path("results/single/a/summary.json").write_text("{}")
     states = {name: "another code" if name in due else UP_TO_DATE for name in MADE}
-    row = {"run": "a", "flow": "single", "state": state, "workload": "net", "core": "core"}
+    row = {"run": "a", "flow": "single", "state": state, "workload": "net", "hardware": "core"}
     assert unfinished_runs(plan, states) == ([row] if state else [])
 
 
@@ -126,7 +126,7 @@ def test_a_configuration_that_never_ran_is_unfinished() -> None:
     """All of its runs, told by the verb and written for other verbs; asking makes no file of results."""
     place("config/config.yaml")
     assert main(["results", "config/config.yaml", "-o", "out.json"]) == 0
-    row = {"run": "a", "flow": "single", "state": "failed", "workload": "net", "core": "core"}
+    row = {"run": "a", "flow": "single", "state": "failed", "workload": "net", "hardware": "core"}
     assert read_unfinished(Path("out.json")) == [row]
     assert not Path("results").exists()
 

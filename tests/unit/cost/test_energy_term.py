@@ -15,7 +15,8 @@ from tilewright.report.checks import check_run, failure_message
 from tilewright.report.figures import energy_figure
 from tilewright.report.multi.energy_figure import on_core_parts
 from tilewright.report.multi.use_tables import core_use_rows
-from tilewright.report.tables import layer_table, summary_row
+from tilewright.report.run_columns import run_row
+from tilewright.report.tables import layer_table
 from tilewright.scheduling.core_costs import read_core_costs
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload
@@ -75,7 +76,7 @@ def test_one_core() -> None:
     assert record_of_row(record_row(record)) == record
     assert failure_message(check_run(mapped.records, mapped.summary, CORE)) == ""
     assert layer_table(mapped.records, mapped.summary)["refresh_energy_pj"][0] == expected
-    assert summary_row("run", mapped.summary)["refresh_energy_pj"] == expected
+    assert run_row("run", mapped.summary)["refresh_energy_pj"] == expected
     texts = {text.get_text() for legend in energy_figure(mapped.records).legends for text in legend.get_texts()}
     assert {"MAC", "refresh"} <= texts
 

@@ -19,8 +19,8 @@ from tilewright.hardware.static_power import static_power_mw
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.objectives import OBJECTIVES
 from tilewright.report.checks import check_run, failure_message
+from tilewright.report.run_columns import run_row
 from tilewright.report.run_text import power_lines
-from tilewright.report.tables import summary_row
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer, map_workload
@@ -49,7 +49,7 @@ def test_one_core() -> None:
     assert record.energy_terms_pj["leakage"] == pytest.approx(static_power_mw(core) * 10.0 * record.latency_cycles)
     assert record.energy_pj == pytest.approx(sum(record.energy_terms_pj.values()), rel=1e-15)
     assert failure_message(check_run(mapped.records, mapped.summary, core)) == ""
-    row = summary_row("run", mapped.summary)
+    row = run_row("run", mapped.summary)
     assert row["latency_s"] == pytest.approx(record.latency_cycles * 10e-9)
     assert row["power_w"] == pytest.approx(record.energy_pj * 1e-12 / row["latency_s"])
     assert row["static_power_w"] == pytest.approx(static_power_mw(core) / 1e3)

@@ -18,7 +18,8 @@ from tilewright.objectives import OBJECTIVES
 from tilewright.registry import enter, withdraw
 from tilewright.report.checks import check_run, failure_message
 from tilewright.report.figures import energy_figure
-from tilewright.report.tables import layer_table, summary_row
+from tilewright.report.run_columns import run_row
+from tilewright.report.tables import layer_table
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_layer, map_workload
@@ -111,7 +112,7 @@ def test_energy_cycles_and_area_are_those_of_the_model() -> None:
     assert failure_message(check_run(mapped.records, mapped.summary, CORE)) == ""
     row = layer_table(mapped.records, mapped.summary)
     assert {"cells_energy_pj", "converters_energy_pj", "memory_energy_pj"} <= set(row)
-    assert summary_row("run", mapped.summary)["cells_energy_pj"] == record.energy_terms_pj["cells"]
+    assert run_row("run", mapped.summary)["cells_energy_pj"] == record.energy_terms_pj["cells"]
     texts = {text.get_text() for legend in energy_figure(mapped.records).legends for text in legend.get_texts()}
     assert {"cells", "converters"} <= texts
     without_memories = replace(CORE, memories=tuple(replace(memory, area_mm2=0.25) for memory in CORE.memories))

@@ -16,7 +16,8 @@ from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.registry import enter, withdraw
 from tilewright.report.checks import check_run, failure_message
 from tilewright.report.multi.summary_text import summary_text
-from tilewright.report.tables import layer_table, summary_row
+from tilewright.report.run_columns import run_row
+from tilewright.report.tables import layer_table
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload
 from tilewright.validate_files import schema_text
@@ -119,7 +120,7 @@ def test_one_core(entered: None, tmp_path: Path) -> None:
     )
     assert failure_message(check_run(mapped.records, mapped.summary, mapped_on)) == ""
     assert layer_table(mapped.records, mapped.summary)["refresh_energy_pj"][0] == record.energy_terms_pj["refresh"]
-    assert summary_row("run", mapped.summary)["static_power_w"] == pytest.approx(static_power_mw(mapped_on) / 1e3)
+    assert run_row("run", mapped.summary)["static_power_w"] == pytest.approx(static_power_mw(mapped_on) / 1e3)
 
 
 def test_several_cores(entered: None, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class Recount:
             path.stem: [json.loads(line) for line in path.read_text().splitlines()[1:]]
             for path in (self.folder / "cost").glob("*.jsonl")
         }
-        self.is_causal = self.summary["model"] == "causal"
+        self.is_causal = self.summary["schedule_model"] == "causal"
         self.start = self.columns["schedule.start_cycles"].tolist()
         self.end = self.columns["schedule.end_cycles"].tolist()
         self.core = [self.ids[column] for column in self.columns["schedule.allocation"].tolist()]

@@ -143,7 +143,7 @@ def summarize(records: list[Record], index: list[list[Any]]) -> Summary:
     energy, latency = (sum(record[key] for record in placed) for key in ("energy_pj", "latency_cycles"))
     return {
         "workload": "small_network",
-        "core": "tpu_like",
+        "hardware": "tpu_like",
         "objective": "latency",
         "model": "zigzag-3.9.1",
         "layers": len(index),

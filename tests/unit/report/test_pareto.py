@@ -24,7 +24,7 @@ def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float | No
     """A run of a network `net` on the core `name`."""
     summary = {
         "workload": changes.pop("workload", "net"),
-        "core": name,
+        "hardware": name,
         "objective": changes.pop("objective", "latency"),
         "model": "zigzag-3.9.1",
         "energy_pj": energy_pj,
@@ -213,7 +213,7 @@ def test_figures_of_networks_and_groups(tmp_path: Path) -> None:
 
 def write_summary(folder: Path, hardware: str, area_mm2: float, change: Callable[[dict[str, Any]], None]) -> None:
     """A run's folder with nothing but its summary."""
-    summary = copy.deepcopy(network(2)[1]) | {"core": hardware, "area_mm2": area_mm2, "area_note": ""}
+    summary = copy.deepcopy(network(2)[1]) | {"hardware": hardware, "area_mm2": area_mm2, "area_note": ""}
     change(summary)
     made_by = {"options": {"objective": "latency"}, "inputs": {"workload": "w", "hardware": hardware}}
     write_document(folder / "summary.json", "tilewright/single-summary", summary, made_by)

@@ -14,7 +14,7 @@ def point(run: str, latency: int, energy: float, area: float | None = None, **ch
         "workload": "net",
         "hardware": f"hw_{run}",
         "objective": "latency",
-        "cost_model": "corrected",
+        "model": "corrected",
         "latency_cycles": latency,
         "energy_pj": energy,
         "settings": settings | changes,

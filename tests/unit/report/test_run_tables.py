@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas
 import pytest
-from tilewright.report.run_tables import multi_row, multi_text, runs_table
+from tilewright.report.run_columns import run_row
+from tilewright.report.run_tables import multi_text, runs_table
 from tilewright.report.run_text import unfinished_lines
-from tilewright.report.tables import runs_legend, summary_row, summary_text
+from tilewright.report.tables import runs_legend, summary_text
 from tilewright.report.text_tables import write_csv, write_parquet
 
 CAUSES = {"off_chip_fetch": {"link_pj": 1.0, "memory_pj": 2.0}, "core_to_core": {"link_pj": 4.0, "memory_pj": 8.0}}
@@ -21,8 +22,8 @@ def multi_summary(**changes: Any) -> dict[str, Any]:
         "workload": "net",
         "hardware": "duo",
         "objective": "latency",
-        "cost_model": "corrected",
-        "model": "causal",
+        "model": "corrected",
+        "schedule_model": "causal",
         "layers": 3,
         "cn_count": 18,
         "energy_pj": 2e6,
@@ -47,7 +48,7 @@ def multi_summary(**changes: Any) -> dict[str, Any]:
 def single_summary() -> dict[str, Any]:
     """A summary of a run on one core with the fields that tables show."""
     return {
-        **{"workload": "net", "core": "wide", "objective": "energy", "model": "zigzag-3.9.1", "layers": 2},
+        **{"workload": "net", "hardware": "wide", "objective": "energy", "model": "zigzag-3.9.1", "layers": 2},
         **{"distinct_layers": 1, "mac_count": 7, "energy_pj": 5.5, "latency_cycles": 20.0, "edp_pj_cycles": 110.0},
         **{"mac_energy_pj": 1.0, "memory_energy_pj": 4.5, "latency_breakdown_cycles": {"ideal": 10}},
         **{"operation_count": 3, "area_mm2": 2.5, "area_note": ""},
@@ -58,8 +59,8 @@ def single_summary() -> dict[str, Any]:
 
 def test_a_row_of_several_cores() -> None:
     """Energy is split into cores and moved data; baselines have columns of their own."""
-    row = multi_row("a", multi_summary())
-    assert (row["run"], row["flow"], row["core"], row["model"], row["schedule_model"]) == (
+    row = run_row("a", multi_summary())
+    assert (row["run"], row["flow"], row["hardware"], row["model"], row["schedule_model"]) == (
         *("a", "multi", "duo", "corrected", "causal"),
     )
     assert row["on_core_energy_pj"] == 1.5e6
@@ -72,7 +73,7 @@ def test_a_row_of_several_cores() -> None:
 def test_without_bound_and_baselines() -> None:
     """What is not there is empty, not wrong."""
     summary = multi_summary(lower_bound=None, gap_latency=None, gap_energy=None, baselines=[])
-    row = multi_row("a", summary)
+    row = run_row("a", summary)
     assert row["lower_bound_latency_cycles"] is None
     assert "layer_by_layer_energy_pj" not in row
     assert "layer by layer" not in multi_text({"a": summary})
@@ -125,7 +126,7 @@ def test_both_flows_tell_areas_and_states() -> None:
 
 def test_unfinished_runs_have_a_row_without_figures(tmp_path: Path) -> None:
     """A run that failed is named, and nothing that looks like a result of it is there; counts stay whole numbers."""
-    lost = {"run": "x", "flow": "single", "state": "stale", "workload": "net", "core": "wide"}
+    lost = {"run": "x", "flow": "single", "state": "stale", "workload": "net", "hardware": "wide"}
     table = runs_table({"s": single_summary()}, {}, [lost])
     assert list(table["run"]) == ["s", "x"]
     assert list(table["state"]) == ["done", "stale"]
@@ -138,7 +139,7 @@ def test_unfinished_runs_have_a_row_without_figures(tmp_path: Path) -> None:
 
 def test_the_legend_explains_what_is_there() -> None:
     """Every heading that is no plain word is explained, and `?` only where it is shown."""
-    single, multi = summary_row("s", single_summary()), multi_row("m", multi_summary())
+    single, multi = run_row("s", single_summary()), run_row("m", multi_summary())
     known = single | {"costed_mac_share": 1.0, "costed_operation_share": 1.0}
     text = runs_legend([known], [])
     assert [line.split(":")[0].strip() for line in text.splitlines() if line[:3].strip()] == [
@@ -175,10 +176,10 @@ def test_text() -> None:
 def test_ends_of_energy_and_area_are_columns_where_costs_have_ranges() -> None:
     """Of both flows; without an area, and without ranges, there are none."""
     ranges = {"energy_pj": [4.0, 7.0], "area_mm2": [2.0, 3.0], "parts": []}
-    single = summary_row("s", single_summary() | {"cost_ranges": ranges})
+    single = run_row("s", single_summary() | {"cost_ranges": ranges})
     assert (single["energy_low_pj"], single["energy_high_pj"]) == (4.0, 7.0)
     assert (single["area_low_mm2"], single["area_high_mm2"]) == (2.0, 3.0)
-    multi = multi_row("m", multi_summary(cost_ranges=ranges | {"area_mm2": None}))
+    multi = run_row("m", multi_summary(cost_ranges=ranges | {"area_mm2": None}))
     assert multi["energy_high_pj"] == 7.0
     assert "area_low_mm2" not in multi
-    assert "energy_low_pj" not in summary_row("s", single_summary())
+    assert "energy_low_pj" not in run_row("s", single_summary())

@@ -12,15 +12,13 @@ import pandas
 import pytest
 import tilewright
 from tilewright.cost.record import Figures, record_of_row
+from tilewright.proof import covered_text
+from tilewright.report.proof_text import layer_proof, proof_lines, run_proof
+from tilewright.report.run_columns import run_row
 from tilewright.report.run_tables import runs_table
 from tilewright.report.tables import (
-    covered_text,
-    layer_proof,
     layer_table,
     layers_text,
-    proof_lines,
-    run_proof,
-    summary_row,
     summary_text,
 )
 from tilewright.report.text_tables import write_csv, write_parquet
@@ -59,7 +57,7 @@ def test_csv_reads_back_to_the_same_numbers(make_network, tmp_path):
 def test_summary_table_across_runs(make_network, tmp_path):
     """One row a run, in the order given, to CSV and Parquet alike."""
     summaries = {name: make_network(count)[1] for name, count in (("b", 2), ("a", 7))}
-    table = pandas.DataFrame([summary_row(run, summary) for run, summary in summaries.items()])
+    table = pandas.DataFrame([run_row(run, summary) for run, summary in summaries.items()])
     assert list(table["run"]) == ["b", "a"]
     assert table["mac_utilization"].between(0, 1).all()
     write_parquet(table, tmp_path / "summary.parquet")

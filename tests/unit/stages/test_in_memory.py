@@ -9,7 +9,8 @@ from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.report.checks import check_run, failure_message
 from tilewright.report.figures import energy_figure
-from tilewright.report.tables import layer_table, summary_row
+from tilewright.report.run_columns import run_row
+from tilewright.report.tables import layer_table
 from tilewright.search.options import SearchOptions
 from tilewright.stages.items import MappedWorkload
 from tilewright.stages.run import map_workload
@@ -84,7 +85,7 @@ def test_every_engine_and_every_output_knows_the_parts(engine: str) -> None:
     assert list(record.energy_terms_pj) == terms
     assert record.energy_pj == pytest.approx(sum(record.energy_terms_pj.values()))
     assert {f"{term}_energy_pj" for term in terms} <= set(layer_table(found.records, found.summary))
-    assert summary_row("run", found.summary)["adcs_energy_pj"] == record.energy_terms_pj["adcs"]
+    assert run_row("run", found.summary)["adcs_energy_pj"] == record.energy_terms_pj["adcs"]
     texts = {text.get_text() for legend in energy_figure(found.records).legends for text in legend.get_texts()}
     assert {"ADCs", "multipliers", "place-value adders"} <= texts
     best = mapped("analog_24x40", temporal_mapping_search_engine="exact", objective="energy").records[0]

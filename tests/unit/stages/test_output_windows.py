@@ -3,7 +3,7 @@
 import pytest
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.report.checks import check_run, failure_message
-from tilewright.report.tables import proof_lines
+from tilewright.report.proof_text import proof_lines
 from tilewright.search.options import SearchOptions
 from tilewright.stages.run import map_workload
 from tilewright.workload.graph import Workload, WorkloadNode

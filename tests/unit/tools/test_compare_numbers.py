@@ -45,10 +45,10 @@ def test_how_something_was_made_is_no_number(tool: ModuleType, tmp_path: Path) -
 
 def test_differences_name_the_key_and_both_values(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first few of an artifact, artifacts of one side alone, and keys that were renamed."""
-    before = {"a.json": {"payload": {"energy": 1, "rows": [1, 2]}}, "b.csv": "x\n", "only": 1}
-    now = {"a.json": {"payload": {"energy_pj": 1, "rows": [1, 3]}}, "b.csv": "x\n", "new": 1}
+    before = {"a.json": {"schema": "s", "payload": {"energy": 1, "rows": [1, 2]}}, "b.csv": "x\n", "only": 1}
+    now = {"a.json": {"schema": "s", "payload": {"energy_pj": 1, "rows": [1, 3]}}, "b.csv": "x\n", "new": 1}
     lines = list(tool.differences(before, now))
     assert [line.split(":")[0] for line in lines] == ["a.json", "new", "only"]
     assert "payload.rows[1] '2' -> '3'" in lines[0]
-    monkeypatch.setattr(tool, "RENAMED", {"energy": "energy_pj"})
+    monkeypatch.setattr(tool, "RENAMED", {"s": {"energy": "energy_pj"}})
     assert "energy" not in next(tool.differences(tool.renamed(before), now))

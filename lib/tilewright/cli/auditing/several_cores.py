@@ -150,7 +150,7 @@ class SeveralCoresRun(Findings):
         """Names that files of people may have."""
         file = self.folder / SUMMARY
         summary = read_artifact(file).payload if file.is_file() else {}
-        return {"workload": summary.get("workload", ""), "core": summary.get("hardware", "")}
+        return {"workload": summary.get("workload", ""), "hardware": summary.get("hardware", "")}
 
     @cached_property
     def _graph_artifact(self) -> Artifact:

@@ -147,7 +147,7 @@ def multi_summary(
     return {
         "workload": names.network,
         "hardware": names.accelerator,
-        "model": artifact.schedule_model,
+        "schedule_model": artifact.schedule_model,
         "objective": objective,
         "latency_cycles": latency,
         "energy_pj": energy,

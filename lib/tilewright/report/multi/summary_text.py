@@ -51,7 +51,7 @@ def _bound_lines(summary: Summary) -> list[str]:
     """The bounds with the gaps to them, and the terms of which that of the latency is the largest."""
     bound = summary["lower_bound"]
     if bound is None:
-        return [f"no lower bound: the schedule model {summary['model']} is not causal"]
+        return [f"no lower bound: the schedule model {summary['schedule_model']} is not causal"]
     terms = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in bound["latency_terms"].items())
     return [
         f"lower bounds over {covered_by(bound)}: {bound['latency_cycles']:,} cycles, {_micro(bound['energy_pj'])} µJ;"

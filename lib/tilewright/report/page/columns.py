@@ -6,9 +6,10 @@ Which ports limit, in words, from what `bottlenecks.json` says.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tilewright.hardware.system import lacks_unit
+from tilewright.report.run_columns import ABSENT, Column, run_columns
 from tilewright.report.text_tables import share_text
 from tilewright.report.verdict import Verdict as CauseVerdict
 
@@ -18,57 +19,28 @@ FLOWS = {"single": "one core", "multi": "several cores"}
 """Flow -> in words."""
 
 
-class Column(NamedTuple):
-    """A column of the table of runs."""
-
-    key: str
-    """In the row of a run."""
-    words: str
-    unit: str = ""
-    """'' of a text or a plain number, `%` of a share."""
-    scale: float = 1.0
-    """What numbers of the row are divided by to be in the unit."""
-    is_number: bool = True
-    is_cost: bool = False
-    """Less is better: the column can be an axis of a Pareto front."""
-
-
-def _text(key: str, words: str) -> Column:
-    return Column(key, words, is_number=False)
-
-
-COLUMNS = (
-    _text("run", "run"),
-    _text("workload", "network"),
-    _text("core", "hardware"),
-    _text("flow", "flow"),
-    _text("state", "state"),
-    Column("energy_pj", "energy", "µJ", 1e6, is_cost=True),
-    Column("latency_cycles", "latency", "cycles", is_cost=True),
-    Column("edp_pj_cycles", "EDP", "J cycles", 1e12, is_cost=True),
-    Column("mac_utilization", "array use", "%", 0.01),
-    Column("area_mm2", "area", "mm²", is_cost=True),
-    _text("limited_by", "limited by"),
-    Column("latency_s", "time", "s", is_cost=True),
-    Column("power_w", "power", "W", is_cost=True),
-    Column("tops_per_w", "TOP/s/W"),
-    Column("gap_latency", "latency above the bound of its tiles", "%", 0.01),
-    Column("gap_energy", "energy above the bound of its tiles", "%", 0.01),
-    Column("corrected_energy_pj", "corrected energy", "µJ", 1e6, is_cost=True),
-    Column("corrected_latency_cycles", "corrected latency", "cycles", is_cost=True),
-    Column("costed_mac_share", "costed MACs", "%", 0.01),
-    Column("costed_operation_share", "costed other operations", "%", 0.01),
-    Column("layers", "layers"),
-    _text("objective", "objective"),
-    _text("model", "model"),
+LIMITED_BY = Column("limited_by", "What limits the run, in words.", lambda _: ABSENT, "limited by", is_number=False)
+"""The page adds it to a row: it is in `bottlenecks.json`, not in the summary."""
+NAME = Column("run", "Name of the run.", lambda _: ABSENT, "run", is_number=False)
+FIRST = (
+    *("run", "workload", "hardware", "flow", "state", "energy_pj", "latency_cycles", "edp_pj_cycles"),
+    *("mac_utilization", "area_mm2", "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
+    *("corrected_energy_pj", "corrected_latency_cycles", "costed_mac_share", "costed_operation_share", "layers"),
 )
-ALWAYS = ("run", "workload", "core", "energy_pj", "latency_cycles", "edp_pj_cycles")
+"""Columns that a reader looks for first, in their order; further ones follow in the order of tables."""
+ALWAYS = ("run", "workload", "hardware", "energy_pj", "latency_cycles", "edp_pj_cycles")
 """Columns that are there whatever the runs; others only where some run has a value."""
 
 
 def shown_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
     """The columns that some row has a value of; texts that are the same everywhere stay, they say what was run."""
-    return tuple(one for one in COLUMNS if one.key in ALWAYS or any(_has(row, one) for row in rows))
+    return tuple(one for one in page_columns() if one.key in ALWAYS or any(_has(row, one) for row in rows))
+
+
+def page_columns() -> tuple[Column, ...]:
+    """The columns that have words, in the order of the page."""
+    known = {one.key: one for one in (NAME, LIMITED_BY, *run_columns()) if isinstance(one, Column) and one.words}
+    return tuple(known[key] for key in dict.fromkeys((*FIRST, *known)))
 
 
 def _has(row: Mapping[str, Any], column: Column) -> bool:

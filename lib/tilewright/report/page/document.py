@@ -13,11 +13,10 @@ from typing import Any
 from tilewright.artifacts.digests import canonical_text
 from tilewright.harmless import html, html_data
 from tilewright.report.multi.page import schedule_frame
-from tilewright.report.page.columns import area_words, cause_text, cell, shown_columns
+from tilewright.report.page.columns import LIMITED_BY, area_words, cause_text, cell, shown_columns
 from tilewright.report.pareto import Candidate, compare
 from tilewright.report.records import Summary
-from tilewright.report.run_tables import ROW_OF
-from tilewright.report.run_text import DONE
+from tilewright.report.run_columns import run_row
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
@@ -88,9 +87,7 @@ def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] =
 
 
 def _row(run: PageRun) -> dict[str, Any]:
-    row = ROW_OF[run.flow](run.name, run.summary)
-    limited_by = run.limited_by or cause_text(run.verdict)
-    return {"flow": run.flow, "state": DONE, **row, "limited_by": limited_by}
+    return run_row(run.name, run.summary) | {LIMITED_BY.key: run.limited_by or cause_text(run.verdict)}
 
 
 def _title(runs: Sequence[PageRun]) -> str:

@@ -4,7 +4,7 @@
 const chosen = { text: "", filters: {}, order: null, pareto: {}, compare: {} };
 
 function runsView() {
-  const filters = ["workload", "core", "flow", "objective", "model", "state"].map((key) => DATA.columns[PLACE.get(key)])
+  const filters = ["workload", "hardware", "flow", "objective", "model", "state"].map((key) => DATA.columns[PLACE.get(key)])
     .filter((column) => column && new Set(DATA.rows.map((row) => row[PLACE.get(column.key)])).size > 1);
   const told = element("p", { class: "faint", role: "status", id: "count" });
   const columns = DATA.columns.map((column, place) => ({

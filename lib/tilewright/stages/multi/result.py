@@ -106,6 +106,7 @@ class MultiCoreResult(SeveralCoresTables):
         macs, _ = work_of(given.workload.nodes)
         area = area_fields(given.accelerator)
         others = {
+            "model": inputs.cost_model,
             **first,
             "settings": self.problem.settings.stated(),
             "allocation": allocation,

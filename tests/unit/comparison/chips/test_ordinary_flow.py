@@ -48,7 +48,7 @@ def latency_of(case: Path, cores: list[str], hint_loops: str, selection: str, ou
     assert main(["schedule", *given, *done, *allocation, *settings, "-o", str(out)]) == 0
     assert main(["check", str(out), *given]) == 0
     summary = json.loads((out / "summary.json").read_text())["payload"]
-    assert summary["model"] == "stream-2023"
+    assert summary["schedule_model"] == "stream-2023"
     return int(summary["latency_cycles"])
 
 

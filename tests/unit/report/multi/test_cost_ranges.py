@@ -102,7 +102,7 @@ def test_summary_text_front_and_space_say_it() -> None:
     assert low < found.energy_pj < high
     assert ranges["area_mm2"][0] < found.summary["area_mm2"] < ranges["area_mm2"][1]
     assert "within the ranges of costs: energy" in summary_text(found.summary | {"baselines": []})
-    summary = found.summary | {"cost_model": "corrected"}
+    summary = found.summary | {"model": "corrected"}
     made_by = {"inputs": {"workload": "digest"}}
     dearer = summary | {"energy_pj": summary["energy_pj"] * 1.05}
     (group,) = compare([multi_candidate("a", summary, made_by), multi_candidate("b", dearer, made_by)])

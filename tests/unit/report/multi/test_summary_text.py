@@ -9,7 +9,7 @@ CORE |= {"array_utilisation": 0.25, "energy_pj": 3e6, "operational_energy_pj": 1
 FIGURES = {"latency_cycles": 4000, "energy_pj": 8e6, "gap": 0.75, "speedup": 4.0, "energy_ratio": 1.6}
 EQUAL = {"speedup": 1.0, "energy_ratio": 1.0}
 SUMMARY: dict[str, Any] = {
-    **{"workload": "net", "hardware": "duo", "model": "causal", "cn_count": 1234, "edge_count": 5678},
+    **{"workload": "net", "hardware": "duo", "schedule_model": "causal", "cn_count": 1234, "edge_count": 5678},
     **{"latency_cycles": 1000, "energy_pj": 5e6, "edp_pj_cycles": 5e9, "gap_latency": 0.2, "gap_energy": 0.4},
     "lower_bound": {
         "latency_cycles": 800,
@@ -96,7 +96,7 @@ def test_the_short_text_has_no_tables_of_memories_links_and_energy() -> None:
 def test_a_model_without_bounds_says_so() -> None:
     """No number stands for a bound that does not hold."""
     text = summary_text(
-        {**SUMMARY, "lower_bound": None, "gap_latency": None, "gap_energy": None, "model": "stream-2023"}
+        {**SUMMARY, "lower_bound": None, "gap_latency": None, "gap_energy": None, "schedule_model": "stream-2023"}
     )
     assert "no lower bound: the schedule model stream-2023 is not causal" in text
     assert "largest of" not in text

@@ -226,7 +226,7 @@ def test_results_say_what_the_pipeline_says(network: Path, tmp_path: Path) -> No
     ]
     found = verbs(network, tmp_path / "run", pipeline)
     assert found["allocation"]["objective"] == found["summary"]["objective"] == "EDP"
-    assert found["summary"]["cost_model"] == OTHER
+    assert found["summary"]["model"] == OTHER
     assert found["summary"]["settings"]["scheduler_candidate_selection"] == "memory"
 
 
