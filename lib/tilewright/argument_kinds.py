@@ -1,6 +1,4 @@
-"""What the functions of the Python interface are given: arguments of another kind than they take are refused.
-
-By its name and with what it takes, before anything is done.
+"""Kinds of arguments of the Python interface: an argument of another kind is refused by name before anything is done.
 
 The kinds are those of annotations. Options are checked where they are read (`parameters.py`).
 """

@@ -1,4 +1,4 @@
-"""How kernels are compiled: once per version of their sources and per processor, into the project's own cache folder.
+"""Compiles kernels, once per version of their sources and per processor, into the project's own cache folder.
 
 A kernel is a plain function in Numba's language. Numba is imported only to compile: importing it and filling its type
 registries takes longer than mapping a small network, so the machine code of an entry point is kept as an object file,

@@ -1,4 +1,4 @@
-"""What stands in which registry: steps as in other tools, and kinds of arrays that are built in.
+"""Entries of the registries: steps as in other tools, and kinds of arrays that are built in.
 
 Light: `import tilewright` reads it.
 """

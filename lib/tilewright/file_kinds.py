@@ -1,4 +1,4 @@
-"""What kind of file a YAML document seems to be, by the keys it holds: for messages where one is given for another."""
+"""Kinds of YAML documents, told by the keys that they hold, for messages where one is given for another."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What searches go by: every objective is declared here, and nowhere else, and the seed of all their random numbers.
+"""Objectives of searches, declared here and nowhere else, and the seed of all their random numbers.
 
 An objective is a product of powers of energy and latency, so that it never falls where one of them grows: from a lower
 bound of each follows one of the objective, which is what certificates of the exact search rest on.

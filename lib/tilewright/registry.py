@@ -1,4 +1,4 @@
-"""Where a step of ours can be exchanged for another one by name: entries are written down as text, imported when used.
+"""Registries of entries that can be exchanged by name: written down as text, imported when used.
 
 A module with such a step has a `Registry`; what is entered in it lies above that module, so that nothing there imports
 or knows it. `tilewright.entries` lists what is entered when the package is imported.

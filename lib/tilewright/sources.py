@@ -1,4 +1,4 @@
-"""Where descriptions come from: paths, dicts, lists, models in memory, artifacts, or the parsed objects themselves."""
+"""Sources of descriptions: paths, dicts, lists, models in memory, artifacts, or the parsed objects themselves."""
 
 from tilewright.artifacts.files import FilePath, existing_file
 from tilewright.hardware.core import single_core

@@ -1,4 +1,4 @@
-"""What a person wrote and nothing used: named once with file, line and key, kept in the results, refused by `--strict`.
+"""Unused parts of what a person wrote: told once with file, line and key, kept in results, refused by `--strict`.
 
 Whoever passes a key, an entry or an option over says so where it is known: `Problems.unused(path, why)` for a place in
 a file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`) that goes the way of all notices.

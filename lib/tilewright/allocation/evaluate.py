@@ -1,5 +1,4 @@
-"""Evaluating allocations: each once, several at a time, until there is no time left or someone stops it; and telling of
-the progress of that on stderr.
+"""Evaluates allocations, each once and several at a time, until time is over or someone stops it, and reports progress.
 
 Progress is a bar on a terminal, a line now and then in a log, nothing for searches that are over in a moment.
 """

@@ -1,4 +1,4 @@
-"""What the search over allocations looks for, and how long."""
+"""Options of the search over allocations: goal, effort and time."""
 
 import os
 from dataclasses import dataclass

@@ -1,10 +1,9 @@
-"""What a search over allocations found: as objects, as plain tables, and as `allocation.json`, which is read back here.
+"""Results of a search over allocations as objects, tables and `allocation.json`: evaluations, Pareto front, and the
+choice.
 
 Cores are named by their ids in the accelerator file, layers by their numbers in the CN graph.
 
-Evaluated allocations, their Pareto front, and the rule by which one of them is chosen.
-
-What is proven of the best allocation that a search found.
+A proof of the best allocation stands beside it.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the parts of plans cost: layers of tiles by the single-layer search, copies as in depth-first schedules."""
+"""Costs of the parts of plans: layers of tiles by the single-layer search, copies as in depth-first schedules."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -1,11 +1,8 @@
-"""What a plan runs: the layers of each kind of tile with where their tensors lie, and the copies between memories.
-
-How often tiles of each size run, and how often their tensors change: counted over the order of loops.
+"""Program of a plan: layers of each kind of tile, where their tensors lie, copies between memories, and how often each
+runs.
 
 Tiles are whole ones from the first query and key on; the last of an axis is what is left. A tile runs where one of its
 queries sees one of its keys, and then as a whole.
-
-One module, since counts mean something only beside the layers and copies that they multiply.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What was found of attentions as tables and JSON values: plans, what fusion saves or costs by tensor and memory."""
+"""Results of attentions as tables and JSON values: plans, and what fusion saves or costs by tensor and memory."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
-"""An attention: how many queries, keys, heads and channels, which keys a query sees, and the layers of a tile of it.
-
-Where attention is looked at: contexts of its queries, and sizes of a memory, in place of those of the files.
-"""
+"""Shape of an attention: queries, keys, heads, channels, the mask, the layers of a tile, and the points where it is
+studied."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

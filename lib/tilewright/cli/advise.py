@@ -1,9 +1,5 @@
-"""`tilewright advise`: what would help a run, and what could be taken away for nothing.
-
-What `tilewright advise` reads of a run on several cores: all that it was made of, and its changes.
-
-Runs on one core and on several are one verb: they share options, changes and what is written.
-"""
+"""`tilewright advise`: changes that would help a run, and hardware that could be taken away, on one core and on
+several."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,10 +1,8 @@
-"""What config/config.yaml asks for: the runs, with the files and options of each, or everything that is wrong with it.
+"""Reads config/config.yaml: the runs, with the files and options of each, or everything that is wrong with it.
 
 The Snakefile imports this at every parse: nothing heavier than YAML here.
 
-Which runs on several cores have a plan searched for: those that say so, and those that say nothing.
-
-Most of it is one reader: what a run may say depends on what was read before, and its methods share that.
+The runs are one reader: what a run may say depends on what was read before, and its methods share that.
 """
 
 import itertools

@@ -1,9 +1,5 @@
-"""The files behind a configuration: those that a run names (where they are looked for, what they are called, which
-of them a glob stands for), what it says about ONNX files that they leave open, the parts of an accelerator's files
-on which each step of the multi-core flow depends, a design space as the rules of the workflow see it, and where the
-results lie.
-
-One module, since the configuration and the Snakefile ask all of this at every parse, and nothing else does.
+"""Files behind a configuration: their names and globs, the digests that each step depends on, and the folders of
+results.
 """
 
 import glob

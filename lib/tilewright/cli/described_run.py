@@ -1,5 +1,5 @@
-"""What a run was made of, found again: descriptions that are given, that lie beside the run as the pipeline leaves
-them, or that a person wrote into `config` below the working folder, into that folder, or beside the folder of the run.
+"""Finds the descriptions that a run was made of: given ones, those beside the run, and those of `config` folders
+nearby.
 
 A description is that of the run if its digest stands in the provenance of the run.
 """

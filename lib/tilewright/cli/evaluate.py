@@ -1,9 +1,5 @@
 """`tilewright evaluate`: the cost of given mappings, of options or of a points file with one mapping, a JSON object, a
 line.
-
-Points: mappings that are given one by one, each a table that names its layer; in a file one JSON object a line.
-
-Points stand with the verb that alone reads them, and tells what is wrong with each by its line.
 """
 
 import json

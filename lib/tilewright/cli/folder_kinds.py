@@ -1,4 +1,4 @@
-"""What a folder holds that a verb was given in place of a run, and which verbs are for that."""
+"""Kinds of folders that a verb is given in place of a run, and the verbs that read them."""
 
 from pathlib import Path
 from typing import NamedTuple

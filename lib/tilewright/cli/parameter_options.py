@@ -1,11 +1,9 @@
-"""Options of verbs, made from classes of parameters: name, type, limits, default and help stand in the class alone.
+"""Options of verbs and keywords of functions, made from classes of parameters, which alone have type, limits and help.
 
 Commands get functions that make the parameters: what is wrong with them is told together with what is wrong with files.
 
-Keywords of the functions that are verbs: parameters by name, files or objects.
-
-They are what `parameter_options` are to commands: name, type and default stand in the class of a
-parameter alone, and both the signature of the function and the check of names follow from it.
+Keywords are to functions what options are to commands: name, type and default stand in the class of a parameter alone,
+and both the signature of the function and the check of names follow from it.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""`tilewright parse`: descriptions to artifacts. Each kind has a module, so that each has its own code digest."""
+"""`tilewright parse`: turns descriptions into artifacts.
+
+Each kind has a module of its own, so that each has a code digest of its own.
+"""
 
 import inspect
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What `tilewright report` writes for a run of the multi-core flow."""
+"""`tilewright report` of a run of the multi-core flow: the files that it writes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,4 @@
-"""What verbs of the multi-core flow read: descriptions, the CN graph and the cost tables of a run.
-
---pipeline of the verbs of the multi-core flow: each runs its slice of a pipeline of the user's, on a network whose
-file may leave sizes open.
-"""
+"""Inputs of the verbs of the multi-core flow: descriptions, CN graph, cost tables, and the slice of a pipeline."""
 
 import os
 from collections.abc import Callable, Mapping

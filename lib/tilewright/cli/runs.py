@@ -1,7 +1,4 @@
-"""The folder of a run: which flow it is of, and what the steps wrote there, read back.
-
-The file that says where energy and cycles of a run go: of which run it is, and what is in it.
-"""
+"""The folder of a run: its flow, what the steps wrote there, and the ledger of where energy and cycles go."""
 
 import json
 from pathlib import Path

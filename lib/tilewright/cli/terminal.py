@@ -1,4 +1,4 @@
-"""What the command line says: every line and text goes through here, and so through `tilewright.harmless`."""
+"""Output of the command line: every line and text goes through here, and so through `tilewright.harmless`."""
 
 import click
 

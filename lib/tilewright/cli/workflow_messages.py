@@ -1,5 +1,4 @@
-"""What the Snakefile says: of jobs that end, and of a run at its end, where the results are, how long it took, what
-was reused, or which jobs failed, with what their logs say.
+"""Messages of the Snakefile: jobs that end, and at the end of a run its results, its time, what was reused or failed.
 
 The Snakefile imports this at every parse: standard library only.
 """

@@ -1,4 +1,6 @@
-"""What our numbers are compared with: those of the reference tool, and chips. Uses the model; nothing of it uses this.
+"""Comparisons of our numbers with those of the reference tool and of chips.
+
+They use the model; nothing of the model uses them.
 
 The verbs `conformance` and `validation` are here too.
 """

@@ -1,1 +1,1 @@
-"""What a configuration may say: its keys, which are parameters of steps, and its schema."""
+"""Keys of a configuration, which are parameters of steps, and its schema."""

@@ -1,4 +1,7 @@
-"""Parameters as words of a command line. The Snakefile imports this at every parse: nothing heavy here."""
+"""Parameters as words of a command line.
+
+The Snakefile imports this at every parse: nothing heavy stands here.
+"""
 
 import json
 from collections.abc import Mapping

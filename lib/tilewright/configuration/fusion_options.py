@@ -1,4 +1,4 @@
-"""What the search of a whole plan looks for, how long, and what of it a run fixes."""
+"""Options of the search of a whole plan: goal, effort, and what a run fixes."""
 
 import os
 from dataclasses import dataclass

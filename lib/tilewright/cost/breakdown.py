@@ -1,7 +1,4 @@
-"""The full breakdown of one evaluated mapping as a record.
-
-What must hold for every reported result; a violation is a fault of tilewright, never a result.
-"""
+"""Full breakdown of one evaluated mapping as a record, with the invariants that every result must hold."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The cost model: one loop order to energy and latency (compiled). Batches, searches and breakdowns all call this.
+"""Compiled cost model: energy and latency of one loop order, which batches, searches and breakdowns all call.
 
 Energy: word accesses of each link and their cost (zigzag-dse 3.9.1, energy); then the terms that are entered.
 """

@@ -1,12 +1,10 @@
-"""Latency: transfer windows and stalls per port (compiled; zigzag-dse 3.9.1, latency).
+"""Compiled latency model: transfer windows, double buffers and stalls of each port (zigzag-dse 3.9.1, latency).
 
 The union of transfer windows on a port is computed from the nesting of their periods (every period is a product of the
 inner loops of one order, so each divides the next), not on a time line: the cost does not grow with cycle counts.
 
-Which tiles can be fetched while the one before is in use: utilisation of memories and double buffers (compiled).
-
-zigzag-dse 3.9.1 gives the room that is left to the operands in order; `best_double_buffers` to those for which the
-array would wait longest. Which those are is for the latency model to say; here are the choices.
+Of double buffers, zigzag-dse 3.9.1 gives the room that is left to the operands in order; `best_double_buffers` to those
+for which the array would wait longest. Which those are is for the latency model to say; here are the choices.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What of a problem follows from the sizes, energies and widths of a core; all else designs of one frame share."""
+"""Figures of a problem: what follows from sizes, energies and widths of a core; all else designs of one frame share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
-"""From cycles and joules to seconds, watts and operations: what follows from energy and latency with a clock.
+"""Rates that follow from energy, latency and a clock, and the area and clock period of a core.
 
 An operation is half a multiply-accumulate, as everywhere in the field: TOP/s counts two for each, and nothing else.
-
-What a core is, whatever runs on it: its area and its clock period, as records and summaries tell them.
 """
 
 from collections.abc import Mapping

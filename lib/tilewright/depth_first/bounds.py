@@ -2,10 +2,7 @@
 
 Tiles are bounded many at a time: a few operations on vectors for each layer and each pair of kinds of tiles.
 
-Quick lower bounds of stacks in tiles of all widths and heights: products of a number of each width and one of each
-height (docs/depth-first.md, "The optimum").
-
-Kinds of tiles along an axis, for many sizes of tiles at once.
+Quick bounds are products of a number of each width and one of each height of tiles.
 """
 
 from collections.abc import Callable, Iterator

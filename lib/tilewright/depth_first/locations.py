@@ -1,8 +1,6 @@
-"""Where data lie: tensors between layers, weights, and what is kept for other tiles (DeFiNES, section IV).
+"""Locations of tensors, weights and kept data of a stack, and the kinds of its tiles that cost the same (DeFiNES, IV).
 
 The lowest memory counts that has room, of those that exist once: what one part of the array computes another one reads.
-
-Kinds of tiles of a stack: those that make, read and keep the same, in the same memories, cost the same.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,4 @@
-"""What a depth-first schedule is asked for: how the layers of its tiles are costed, and by whose rules.
-
-Two readings of the depth-first model: the default one, and that of DeFiNES with what it does in another way.
-"""
+"""Options of a depth-first schedule: how the layers of its tiles are costed, and by which reading of the model."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

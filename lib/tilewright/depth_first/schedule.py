@@ -1,7 +1,4 @@
-"""Depth-first schedules: a network, cut into stacks, in tiles of a size and a mode; what each of them costs.
-
-What the best mapping of a layer of a tile costs: the single-layer search, on the memories that its data reach.
-"""
+"""Depth-first schedules: a network cut into stacks, in tiles of a size and a mode, with the cost of each."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,11 +1,5 @@
-"""What a stack of layers costs that runs depth-first: tiles of each kind, layer by layer, with the copies between
-(DeFiNES, section IV).
-
-What depth-first schedules cost, by cause: energy by memory and by what moves, latency by part.
-
-Copies of data between memories: which way they go, what they cost, and how long several of them take together
-(DeFiNES, section IV; its data copy actions).
-"""
+"""Cost of a stack that runs depth-first: its tiles layer by layer, and the copies between memories (DeFiNES, section
+IV)."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

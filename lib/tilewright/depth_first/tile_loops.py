@@ -1,6 +1,4 @@
-"""What bounds of a layer of a tile are made of: its loops, lanes and tensors, for many sizes at once
-(docs/depth-first.md, "The optimum").
-"""
+"""Loops, lanes and tensors of a layer of a tile, for many sizes at once (docs/depth-first.md, "The optimum")."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,12 +1,8 @@
-"""What would help a run: each change of one number of its hardware file with its exact gain, at the same mappings and
-after a new search; each change of one spatial mapping of its mapping file, after a new search; and what could be taken
-away for nothing (docs/explain.md).
+"""Gains of single changes of a run on one core: exact at the same mappings, and after a new search (docs/explain.md).
 
 A change is a design: the hardware file with another number. Its new search is that of a design of a space
 (`evaluate.py`), its mappings those of the run, as `tilewright evaluate` costs them. With another mapping file the
 search is the same, on the hardware of the run.
-
-What is searched and ranked are the same few values, so they stand together.
 """
 
 import math

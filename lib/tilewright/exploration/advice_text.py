@@ -1,4 +1,4 @@
-"""What would help a run, as text for the terminal: the changes that help, and what could be taken away for nothing."""
+"""Text of an advice for the terminal: the changes that help, and what could be taken away for nothing."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a space of designs answers: fronts, the best designs, the effect of each axis, why designs fail."""
+"""Answer of a space of designs: fronts, the best designs, the effect of each axis, why designs fail."""
 
 import re
 from collections.abc import Iterator

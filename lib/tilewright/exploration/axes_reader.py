@@ -1,9 +1,4 @@
-"""Reads the axes of a space: from lists, ranges and choices, or from the columns of a design sheet.
-
-The values of a range: from 32 to 2048 by a factor of 2, from 64 to 512 in steps of 64.
-
-Design sheets: tables with one design a row, as people keep them in spreadsheets.
-"""
+"""Reads the axes of a space: lists, ranges, choices, or the columns of a design sheet with one design a row."""
 
 import csv
 import io

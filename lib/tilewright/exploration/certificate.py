@@ -1,7 +1,4 @@
-"""The certificate of complete fronts: for every design its costs, and who dominates it.
-
-The Pareto fronts of a space of which the costs of all designs are known, and who dominates whom.
-"""
+"""Certificate of complete Pareto fronts: the costs of every design, and which design dominates it."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,8 +1,4 @@
-"""Changes of one number of a hardware file: a port, a memory, an array side, an energy, a link (docs/explain.md).
-
-Changes of one entry of a mapping file: its spatial mapping left out, as a whole or on one side of the array, or one
-other loop along a side (docs/explain.md).
-"""
+"""Changes of one number of a hardware file, or of one spatial mapping of a mapping file (docs/explain.md)."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

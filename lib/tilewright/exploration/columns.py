@@ -1,4 +1,4 @@
-"""Columns of the tables of designs: which names they have, so that no axis and no law is called like one of them.
+"""Names of the columns of tables of designs, which no axis and no law may have.
 
 Standard library only: spaces are read when the Snakefile is parsed.
 """

@@ -1,7 +1,4 @@
-"""What a design costs for a network, or why it costs nothing, whatever kind of accelerator it is.
-
-What designs of several cores have in common: counts of what was made, and of what was asked for.
-"""
+"""Cost of a design for a network, or the reason why it has none, on one core or several, with counts of the work."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What designs cost for a network: the numbers of `tilewright map` of each, without its records.
+"""Evaluates designs of one core for a network: the numbers of `tilewright map` of each, without its records.
 
 Everything that does not depend on the design is done once: the network is read, its equal layers are found, the stages
 of the search are made. What is left of a design is the search of its distinct layers, by those same stages, and one

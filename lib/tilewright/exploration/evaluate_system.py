@@ -1,4 +1,4 @@
-"""What designs of several cores cost for a network: the numbers of a whole run of each.
+"""Evaluates designs of several cores for a network: the numbers of a whole run of each.
 
 The stages are those of a run, one after the other, and so are the results. What several designs have in common is done
 once: the network is read, it is cut for each tiling that designs give it, and computation nodes are mapped for each

@@ -1,10 +1,5 @@
-"""Exploring a space: the shards that are missing or out of date are made, in one process or in several, and the answer
-is drawn from all there are.
-
-What a comparison of designs takes for granted, in sentences.
-
-Work on a space in several processes: results come in the order of the work, and do not depend on their number.
-"""
+"""Explores a space: makes the shards that are missing or out of date, in one or several processes, and draws the
+answer."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence

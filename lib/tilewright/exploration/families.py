@@ -1,5 +1,6 @@
-"""Families: designs that differ in figures alone (unit energies, areas, widths of words), for which every mapping
-moves the same data (docs/fronts.md). Families that differ in sizes of memories alone follow one another.
+"""Families: designs that differ in figures alone, for which every mapping moves the same data (docs/fronts.md).
+
+Families that differ in sizes of memories alone follow one another.
 """
 
 import itertools

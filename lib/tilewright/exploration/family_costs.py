@@ -1,4 +1,4 @@
-"""What each design of a space costs, as a table, a family after the other (docs/fronts.md)."""
+"""Costs of each design of a space as a table, a family after the other (docs/fronts.md)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The Pareto fronts of a space: for each network, and for all networks together where there are several.
-
-Which designs are drawn where there are too many for a picture: the front, and a sample of the others.
-"""
+"""Pareto fronts of a space, for each network and for all together, and the designs that a figure of them shows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

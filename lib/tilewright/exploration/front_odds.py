@@ -1,4 +1,4 @@
-"""How sure a front is, where costs of memories have ranges: intervals, and with which probability a design stays on it.
+"""Odds of a front where costs of memories have ranges: intervals, and the probability that a design stays on it.
 
 A design has of each law, the costs of which have a range, an energy and an area (columns of its row); designs that use
 the same law have the same factor of it. Mappings are those that were found at the figures themselves.

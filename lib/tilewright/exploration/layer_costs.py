@@ -1,4 +1,4 @@
-"""What the best mapping of a layer costs, on one core after the other that differ in little.
+"""Costs of the best mapping of a layer on one core after the other, where cores differ in little.
 
 What follows from the arrangement of memories and array alone is kept: spatial mappings, orders of loops, problems
 without figures. So is what a layer costs on a core as it sees it: without the memories that its data do not reach, and

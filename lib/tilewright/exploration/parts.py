@@ -1,6 +1,4 @@
-"""Parts of a space, each with a file of its own, and their provenance: shards, and the parts in which designs are
-costed by families; of what each is made, without loading what makes them, for the plan of a workflow.
-"""
+"""Parts of a space, each with a file and provenance of its own, listed without loading what makes them."""
 
 import hashlib
 import json

@@ -1,10 +1,4 @@
-"""What the designs of families cost: each loop order is costed once for all that it means the same for
-(docs/fronts.md).
-
-The cores of a family from their figures: one hardware file is read, and of the others only what is different.
-
-Figures are read into members of a family only to be priced here.
-"""
+"""Prices the designs of families: each loop order costs once for all designs that move alike (docs/fronts.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,4 @@
-"""The results of a space of designs: one row for each design and network, and what the columns are.
-
-Tables in Parquet files that say in their metadata what they are and what they were made of.
-"""
+"""Results of a space of designs: rows, columns, and Parquet files that say what they were made of."""
 
 import io
 import json

@@ -1,7 +1,4 @@
-"""A design space: a base accelerator, what is varied in it, what follows from that, and what designs must meet.
-
-Options of a space: those of the search on one core, or of the whole flow of several cores.
-"""
+"""A design space: a base accelerator, its axes, laws and constraints, and the options of its searches."""
 
 import itertools
 import math

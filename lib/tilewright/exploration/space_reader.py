@@ -1,9 +1,4 @@
-"""Reads the file of a design space, and finds everything that is wrong with it before anything is evaluated.
-
-The base of a space of systems: the file of an accelerator of several cores and its core files as one table.
-
-Most of it is one reader: a check of one key needs what was read of the others.
-"""
+"""Reads the file of a design space and its base, and tells everything that is wrong before anything is evaluated."""
 
 import math
 import os

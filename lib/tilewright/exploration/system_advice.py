@@ -1,6 +1,8 @@
-"""What would help a run on several cores: each change of one number of its accelerator, or of one of its cores, with
-its exact gain at the same tiles and the same allocation, and after a whole new search (docs/explain.md). What the
-allocation of that search costs on the accelerator as it is tells what the search brings from what the change does.
+"""Gains of single changes of a run on several cores: exact at the same allocation, and after a new search
+(docs/explain.md).
+
+The allocation of the new search is also costed on the accelerator as it is, which tells the gain of the search from
+that of the change.
 
 At the same allocation the cost tables of what has changed are searched anew, and the schedule is played with them: what
 `tilewright cost` and `tilewright schedule` say of the changed files, with the `mapping.yaml` that holds the allocation.

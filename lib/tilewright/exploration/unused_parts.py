@@ -1,4 +1,4 @@
-"""What the networks of a space have no use for: of their own files, and of the mapping file."""
+"""Parts of the networks and the mapping file of a space that its designs have no use for."""
 
 from tilewright.errors import Problems
 from tilewright.exploration.space import Space

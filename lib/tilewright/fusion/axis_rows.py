@@ -1,4 +1,4 @@
-"""Which tiles of a producer hold what tiles of a consumer need, axis by axis, and all axes together.
+"""Tiles of a producer that hold what tiles of a consumer need, axis by axis and over all axes.
 
 A tensor's axes are cut independently of one another, so what a consumer needs and what a producer makes are both
 products over the axes, a row of tiles along each: a join along each axis is small, and the pairs of CNs are the product

@@ -1,5 +1,4 @@
-"""Edges of the CN graph along the links between layers: pairs of CNs, how many elements each passes on, and what layers
-hand to the outside.
+"""Edges of the CN graph along the links between layers, with the elements that pass, and what leaves the network.
 
 Networks have many small links: what flows along several is worked out in one go, over arrays of all of them.
 

@@ -1,12 +1,7 @@
-"""Builds the graph of computation nodes (CNs) of a network from its tiling.
+"""Builds the graph of computation nodes (CNs) from a tiling: CNs, what they read from outside, and classes of equal
+cost.
 
-What computation nodes (CNs) read that no layer makes: weights and inputs of the network, each content once.
-
-Classes of computation nodes (CNs) that cost the same.
-
-These are CNs that have equal loop sizes, windows, relations and precisions, whatever their names.
-
-One module, since columns that are read and classes of shapes are parts of the same graph, built over the same arrays.
+CNs of a class have equal loop sizes, windows, relations and precisions, whatever their names.
 """
 
 from collections import Counter

@@ -1,5 +1,4 @@
-"""The graph of computation nodes: columns over CNs, edges and what is read from outside, no object per CN; and its two
-files.
+"""Graph of computation nodes as columns over CNs, edges and outside data, with its two files.
 
 `cn_graph.npz` has the columns, `cn_graph.json` layers, stacks and shapes.
 """

@@ -1,14 +1,10 @@
-"""What the tiles of a layer need of tensors and how they make its own: what follows from its outer loops.
+"""Needs of the tiles of a layer: what each reads of every tensor and makes of its own, by the outer loops.
 
 Tensors are made by layers, come from outside, or are constant. Nodes that only move data are passed through: what is
 needed of their outputs is turned into what is needed of their inputs, box by box.
 
-Layers cut by their outer loops: what their tiles need and make, once for all layers that are alike.
-
-What cuts of one network have in common, remembered from one way to cut it to the next: layers cut as before, what
-their tiles need, and the pieces of tensors whose producer and readers are cut as before.
-
-One module, since what is needed, what is made and what is remembered of both are the same boxes.
+Cuts of one network remember what they have in common: layers cut as before, what their tiles need, and the pieces of
+tensors whose producer and readers are cut as before.
 """
 
 import math

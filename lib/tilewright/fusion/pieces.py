@@ -1,5 +1,6 @@
-"""Data cut into pieces that move and are stored as a whole: no two share an element. A tensor is one grid of segments,
-or several where parts of it are needed in different ways.
+"""Pieces of data that move and are stored as a whole: no two share an element.
+
+A tensor is one grid of segments, or several where parts of it are needed in different ways.
 
 A tensor is cut along each axis wherever a tile of its producer ends or what some CN needs begins or ends. Halos are
 then pieces of their own that several CNs need, and what an edge of the CN graph carries is the sum of its pieces. Where

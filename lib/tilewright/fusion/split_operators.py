@@ -1,4 +1,4 @@
-"""How ONNX operators are split over output channels: which inputs are cut along which axes, and what joins parts.
+"""Splits of ONNX operators over output channels: the inputs that are cut, their axes, and what joins parts.
 
 Constants are cut without reading weights that are in other files or were left out.
 """

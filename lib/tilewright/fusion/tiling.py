@@ -1,9 +1,7 @@
-"""The outer loops that cut the layers of a network into computation nodes: layer stacks, and the tiling by
-`cn_define_mode` and `hint_loops`.
+"""Outer loops that cut layers into computation nodes: layer stacks, `cn_define_mode` with hint loops, and mapping
+files.
 
 Stacks, which say what is fused with what, are the dialect of Stream of 2025, hint loops that of Stream until 2024.
-
-Tiling by the mapping file: `intra_core_tiling`, `inter_core_tiling` and layer stacks, the dialect of 2025.
 
 Both dialects are here, since they end in the same tilings and are told off for the same loops.
 """

@@ -1,4 +1,4 @@
-"""How a run cuts its network into computation nodes: the options, and the tiling that they make.
+"""Options by which a run cuts its network into computation nodes, and the tiling that they make.
 
 Both dialects of Stream: `cn_define_mode` with `hint_loops` (until 2024), or, without it, the tilings of the mapping
 file and layer stacks (2025). Nothing heavy is imported here: the configuration is checked with this class.

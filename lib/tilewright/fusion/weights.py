@@ -1,7 +1,4 @@
-"""The weights of a layer, and how a layer is split whose weights are larger than a memory.
-
-How many bits of weights the memories of an accelerator take: of the cores that may run a layer, and in all.
-"""
+"""Weights of a layer in bits, the memories that hold them, and the split of layers whose weights are too large."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which layers' results go by way of the off-chip memory: steps from one choice to another."""
+"""Detours of results by way of the off-chip memory, layer by layer: steps from one choice to another."""
 
 import random
 from collections.abc import Sequence

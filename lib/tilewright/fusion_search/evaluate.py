@@ -1,5 +1,7 @@
-"""What a plan costs, by the functions and the scheduler of a run. What plans have in common is done once, above all
-the mappings of computation nodes, which are remembered by class of equal cost over all plans."""
+"""Evaluates plans by the functions and the scheduler of a run, with what plans have in common done once.
+
+Mappings of computation nodes are remembered by class of equal cost over all plans.
+"""
 
 import itertools
 import random

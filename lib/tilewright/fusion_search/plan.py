@@ -1,6 +1,7 @@
-"""A plan: how a network is cut into stacks and tiles, between cores and within them, and how it is scheduled.
+"""A plan: stacks and tiles of a network, its cut between cores and within them, and the options of its schedule.
 
-That is everything that a mapping file and the options of a run say, but for the cores themselves."""
+That is everything that a mapping file and the options of a run say, but for the cores themselves.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

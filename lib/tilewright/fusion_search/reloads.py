@@ -1,4 +1,4 @@
-"""Which layers' data moves more than once in a schedule: where steps to a better plan may begin."""
+"""Reloads: layers whose data moves more than once in a schedule, where steps to a better plan may begin."""
 
 import numpy as np
 

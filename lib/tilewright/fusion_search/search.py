@@ -1,5 +1,4 @@
-"""The search of whole plans: layer by layer first, then plans that are cut alike everywhere, then parts of the network
-by themselves, put together by a dynamic program over the cuts, then step by step from the best plans.
+"""Searches whole plans: uniform ones, parts by dynamic programming over cuts, then steps from the best plans.
 
 Every plan is costed and scheduled as a run would do it, so that the best is a result and no estimate. Work goes out in
 batches of a fixed size: where the search ends by count, the number of processes decides nothing.

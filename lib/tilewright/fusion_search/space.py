@@ -1,5 +1,4 @@
-"""What may be planned: for each layer the tiles that it can have, the ends of stacks that there can be, and what the
-mapping file and the run fix."""
+"""Space of plans: tiles of each layer, ends of stacks, and what the mapping file and the run fix."""
 
 import itertools
 import math

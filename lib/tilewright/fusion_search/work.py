@@ -1,5 +1,4 @@
-"""What one process does of a search: it evaluates plans of the whole network and of its segments, and remembers what
-computation nodes cost over all of them."""
+"""Work of one process of a search: it evaluates plans and segments, and remembers costs of computation nodes."""
 
 import time
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""What an array costs: energy, cycles, clock period and area of operations, by the kind of the array.
+"""Models of arrays: energy, cycles, clock period and area of operations, by the kind of the array.
 
 A kind is one object with the attributes of `ArrayModel`, entered in `ARRAY_MODELS` under its name; nothing else names
 it. The compiled cost model gets the numbers.

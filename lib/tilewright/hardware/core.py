@@ -1,4 +1,4 @@
-"""A core: an operational array and a hierarchy of memories. Sizes in bits, energy in pJ (zigzag-dse 3.9.1)."""
+"""A core: an operational array and a hierarchy of memories, sizes in bits and energies in pJ (zigzag-dse 3.9.1)."""
 
 import math
 from dataclasses import dataclass, field, replace

@@ -1,6 +1,4 @@
-"""Reads the hardware YAML of one core (zigzag-dse 3.9.1: hardware description).
-
-Core files of other versions of the tools, brought into the form that the reader knows (zigzag-dse 3.9.1).
+"""Reads the hardware YAML of one core, also in forms of other versions (zigzag-dse 3.9.1: hardware description).
 
 Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and for each operand a table of direction to
 port. Core files of Stream 2.1 say the `type` of a core; those of a core that only stores give its array no units.

@@ -1,7 +1,5 @@
-"""Values inside a hardware file by dotted paths: memories.sram.ports.r_port_1.bandwidth_max.
-
-The text of a hardware or mapping file with values in other places: comments, order and units stay as written.
-"""
+"""Values inside hardware and mapping files by dotted paths, as memories.sram.ports.r_port_1.bandwidth_max, read and
+rewritten."""
 
 import contextlib
 import copy

@@ -1,4 +1,4 @@
-"""What compiled code knows of memories: one table from attributes of `Memory` to columns, for one core and several."""
+"""Columns of memories for compiled code: one table from attributes of `Memory`, for one core and several."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,9 +1,6 @@
-"""Checks across the fields of an accelerator file; fields that are broken, which is told, are holes in it.
+"""Checks across the fields of an accelerator file of several cores, and reads which memories its cores share.
 
 Keys of Stream 2.1 that have no part in the model are checked too, and told once a file.
-
-Which memories cores share, as `core_memory_sharing` of an accelerator file says: groups of cores, which share all
-top memories of equal name, and groups of single memories.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

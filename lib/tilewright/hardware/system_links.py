@@ -1,7 +1,4 @@
-"""The links of an accelerator, as its file gives them (Stream: regular graph, connectivity list, off-chip ports).
-
-Over which links data go from core to core, and whether they get from every core to every other, over links or by way
-of the off-chip memory.
+"""Links of an accelerator (Stream: regular graph, connectivity list, off-chip ports), and the paths between its cores.
 
 The path of a pair is the one of least transfer time. A transfer occupies all links of its path at once, at the width of
 the narrowest, so that is the path whose narrowest link is widest. Ties go to fewer links, then to the smaller core ids.

@@ -1,12 +1,6 @@
-"""Reads the file of an accelerator of several cores and the core files that it names.
+"""Reads the file of an accelerator of several cores: core files, connectivity list, and the clock that all cores have.
 
-Reads the connectivity list of an accelerator file (Stream, 2025), with defaults filled in and checked.
-
-The clock of an accelerator of several cores: its schedules count cycles of one clock, whoever names it.
-
-Finds and reads the core files that the file of an accelerator names.
-
-One module, since it is one file, whose problems are told together.
+Schedules count cycles of one clock, whichever file names it.
 """
 
 import itertools

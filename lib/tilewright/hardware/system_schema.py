@@ -1,4 +1,4 @@
-"""The file of an accelerator of several cores: its cores and a regular graph (2024) or a list of connections (2025).
+"""Tables and keys of the file of an accelerator of several cores: a regular graph (2024) or connections (2025).
 
 Keys of Stream 2.1 that change no number are read and checked too (`unmodelled`).
 

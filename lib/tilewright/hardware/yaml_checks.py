@@ -1,11 +1,10 @@
-"""Checks across the fields of a core file: array and dataflows, memories, and whether their ports carry every direction
-in which data of its layers move. Fields that are broken, which is told, are holes in it.
+"""Checks across the fields of a core file: array, dataflows, memories, ports, and arrays that compute in memory.
+
+Fields that are broken, which is told, are holes in the file.
 
 At each of its memories an input is read out to the level below (tl), and unless it is the top one, refilled from the
 level above (fh). An output is written by the level below (fl), and unless it is the top one, written to the level above
 (th); partial sums are read back, tl and fh, only where a loop order leaves them unfinished.
-
-Checks of a core file whose array computes in memory, and of keys that only such arrays have.
 """
 
 import math

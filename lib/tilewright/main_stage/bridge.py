@@ -1,4 +1,4 @@
-"""What a script is in the words of tilewright: a command, a pipeline with options, an entry of a configuration."""
+"""Bridge from a script to tilewright: a command, a pipeline with options, an entry of a configuration."""
 
 import json
 import re

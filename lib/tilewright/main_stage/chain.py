@@ -1,6 +1,4 @@
-"""Stages of tilewright that stand one after another in a script, run as they are in a pipeline: in batches, layers that
-are alike once. Where a stage of a user's comes, what goes down is opened into keywords, and what comes up into CMEs.
-"""
+"""Chains of stages of tilewright in a script, run as a pipeline; around stages of a user's, keywords and CMEs pass."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

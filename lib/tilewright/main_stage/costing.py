@@ -1,4 +1,4 @@
-"""What a temporal mapping costs that keywords say."""
+"""Costs of a temporal mapping that keywords give."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""What goes down a pipeline as keywords of stages of a user's, and back: networks, layers, mappings, hardware."""
+"""Views of what goes down a pipeline as keywords of stages of a user's: networks, layers, mappings, hardware."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

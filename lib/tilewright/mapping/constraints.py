@@ -1,4 +1,4 @@
-"""What the mapping file says for a layer: spatial mapping, hints, operand links, temporal ordering."""
+"""Constraints of a mapping file on a layer: spatial mapping, hints, operand links, temporal ordering."""
 
 import fnmatch
 import re

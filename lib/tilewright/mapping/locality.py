@@ -1,4 +1,4 @@
-"""Keeping data in lower memories between layers instead of sending them through the top memory.
+"""Keeps data in lower memories between layers instead of sending them through the top memory.
 
 Two steps: `find_memory_reach` decides for a whole network how far each operand of each layer goes up;
 `remove_unused_memories` gives the smaller core on which a layer is then mapped.

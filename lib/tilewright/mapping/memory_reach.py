@@ -1,5 +1,4 @@
-"""How far each operand of a layer reaches up the memories of a core, and the core that is left then (zigzag-dse 3.9.1:
-data locality)."""
+"""Reach of each operand up the memories of a core, and the core that is left then (zigzag-dse 3.9.1: data locality)."""
 
 from dataclasses import dataclass, replace
 

@@ -1,8 +1,4 @@
-"""What is told of a mapping file beside its faults, on a core and a network: sides of
-the array of which some units never work, layers whose numbers are wider than an in-memory array is built for (it
-costs what its own width costs), and memories that cannot hold a single element of what layers keep there: no mapping
-of those fits.
-"""
+"""Notices on a mapping file for a core and a network: idle units, wide numbers, and memories that are too small."""
 
 import math
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,4 @@
-"""Which cores may run a layer, by what the files say, and why the others may not; of a single core, what of a network
-it can run, and the work that is left, which costs no energy and no time in any figure.
+"""Cores that may run a layer by what the files say, why others may not, and the work that is left uncosted.
 
 What a core can run is said by the accelerator or its core file (`operator_types`). Where nothing is said, the mapping
 file decides: a core that it names runs the layer. Where it names none, the role decides: a compute core runs anything,

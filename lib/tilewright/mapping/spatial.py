@@ -1,5 +1,4 @@
-"""From a user-level spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1: spatial
-mapping conversion).
+"""Converts a spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1).
 
 Two representations are made: *fractional* factors, which spread a non-dividing unrolling evenly and drive loop sizes,
 capacity and energy, and *integer* factors, which drive latency.

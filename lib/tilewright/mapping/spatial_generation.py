@@ -1,10 +1,4 @@
-"""Spatial mapping candidates of a layer on a core: the user's mapping, cleaned, and generated unrollings where it
-leaves array dimensions open (zigzag-dse 3.9.1, spatial mapping generator).
-
-Lanes that a mapping file asks for and layers do not get.
-
-That a layer is smaller than the lanes is what a mapping for many layers always means, and is not told.
-"""
+"""Spatial mapping candidates of a layer on a core: the user's, cleaned, and generated ones (zigzag-dse 3.9.1)."""
 
 import copy
 import itertools

@@ -1,5 +1,4 @@
-"""What a mapping file says and a network on its cores does not use: entries that select no layer, loop dimensions that
-no layer of an entry has, sides of the array that no core has, and what another key of the entry overrules.
+"""Parts of a mapping file that a network on its cores does not use: entries, loop dimensions, sides, overruled keys.
 
 Entries for a kind of layers or an operator are for any network: that this one has no such layer is not told.
 """

@@ -1,4 +1,7 @@
-"""Words of mapping files that options have, too. Light: options are checked with it."""
+"""Words of mapping files that options have, too.
+
+Nothing heavy stands here: options are checked with it.
+"""
 
 from typing import Literal
 

@@ -1,8 +1,4 @@
-"""Reads the mapping YAML (zigzag-dse 3.9.1: mapping file).
-
-Checks across the fields of a mapping file, and of a mapping against the core and the network it is used
-with.
-"""
+"""Reads the mapping YAML (zigzag-dse 3.9.1: mapping file) and checks it against the core and the network."""
 
 from pathlib import Path
 from typing import Any

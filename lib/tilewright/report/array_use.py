@@ -1,4 +1,4 @@
-"""How full the sides of the array are in each layer, and what leaves units idle: the mapping file, or sizes.
+"""Use of the sides of the array in each layer, and what leaves units idle: the mapping file, or sizes.
 
 The spatial stall of a layer is in two parts. What a generated spatial mapping would not have, one of those that the
 search of the run tries where nothing is fixed, is there since the mapping file fixes another one. The rest is there

@@ -1,6 +1,4 @@
-"""What the figures of a run share: rows of panels, axis labels, legends, colours of operands and layers, names as XML
-can hold them, and files with stable bytes.
-"""
+"""Layout that figures of a run share: panels, axis labels, legends, colours, names for XML, files with stable bytes."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""Which hardware variants are worth their cost: the non-dominated set of runs in energy, latency and area.
+"""Pareto fronts of runs in energy, latency and area: the hardware variants that are worth their cost.
 
 Only runs that say the same are compared: the same network, and the same options but for what was minimised. Runs of
 several cores are compared with each other however they cut, allocate and order the network, but costed and scheduled by

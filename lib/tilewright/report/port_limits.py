@@ -1,4 +1,4 @@
-"""What limits a layer: which port of a memory, and what the array and the ports of memories allow (docs/explain.md).
+"""Limits of a layer: the port of a memory, and what array and ports allow (docs/explain.md).
 
 Of a port: what the mapping of a layer takes with it twice as wide, for one port after the other, and for the smallest
 set of ports where none helps alone. Each number is that of the cost model with the changed core, not an estimate, so

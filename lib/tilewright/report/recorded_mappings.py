@@ -1,7 +1,4 @@
-"""The mappings of a run, costed again on the core of the run or on one with other figures.
-
-The mappings of a run as a mapping file that reads back to the same numbers (the ZigZag mapping dialect).
-"""
+"""Mappings of a run: costed again on its core or another one, and as a mapping file of the ZigZag dialect."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

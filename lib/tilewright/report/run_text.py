@@ -1,5 +1,4 @@
-"""What the terminal says of a run beside its figures: what of the network they contain, where data stay between layers,
-and, in tables of many, which runs have none."""
+"""Text of a run beside its figures: what they contain, where data is between layers, and runs without a result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""What the figure of a schedule shows. Nothing heavy is imported here: the configuration is checked with this."""
+"""Options of the figure of a schedule, which the configuration is checked with.
+
+Nothing heavy is imported here.
+"""
 
 from dataclasses import dataclass
 

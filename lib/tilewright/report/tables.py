@@ -1,6 +1,4 @@
-"""Tables of a run: CSV and Parquet for programs, text for the terminal with lines that explain its columns. Units stand
-in the names.
-"""
+"""Tables of a run: CSV and Parquet with units in names, and text for the terminal with a legend."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence

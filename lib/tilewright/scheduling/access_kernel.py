@@ -1,4 +1,4 @@
-"""Where things are (compiled): records of the scheduler by their numbers, as `at.copy(s, copy)`.
+"""Compiled access to records of the scheduler by their numbers, as `at.copy(s, copy)`.
 
 `q` is the problem (`INPUTS`), `s` the state (`STATE`). Only here are addresses and places in tables reckoned. What
 returns a record, or a CELL, returns the place itself: its fields can be written. In the other kernels `c` is a copy,

@@ -1,4 +1,4 @@
-"""Which CN a core prepares next (compiled), and the queue of events."""
+"""Compiled choice of the CN that a core prepares next, and the queue of events."""
 
 from tilewright.compiled import kernel
 from tilewright.scheduling import access_kernel as at

@@ -1,4 +1,4 @@
-"""How a schedule is made: by which model, which candidate goes first, what is fetched ahead, how links are shared.
+"""Options of a schedule: its model, which candidate goes first, what is fetched ahead, how links are shared.
 
 For the scheduler, and in the words of a configuration: nothing heavy is imported here.
 """

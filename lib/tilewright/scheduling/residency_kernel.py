@@ -1,4 +1,4 @@
-"""What is in which memory (compiled): claims of space, pins, eviction.
+"""Compiled residency of data in memories: claims of space, pins, eviction.
 
 Space has two counts: `claimed` is what a memory holds plus what was promised, without what is on its way out; `stored`
 is what it physically holds. Claims decide who may have space, stored bits decide when it can be used.

@@ -1,5 +1,4 @@
-"""A schedule: when each CN runs, what moves when over which links, what is in the memories, energy by cause; and
-`schedule.npz`, a schedule with the problem that it solves and the names of everything, readable on its own.
+"""A schedule, and `schedule.npz`: times of CNs, transfers, memories, energy by cause, with the problem that it solves.
 
 Columns are named after the fields of `NodeGraph` (`graph.layer`), `CostTable` (`costs.`), `CoreSystem` (`system.`) and
 `Schedule` (`schedule.`); records are one column for each field (`schedule.transfers.piece`). `description` is JSON text

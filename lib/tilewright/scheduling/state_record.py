@@ -1,4 +1,4 @@
-"""What the compiled scheduler reads and writes: records, and the numbers that stand for states.
+"""Records that the compiled scheduler reads and writes, and the numbers that stand for states.
 
 Fields that are named after something in the plural hold the address of an array of records.
 """

@@ -8,8 +8,6 @@ model itself.
 
 Rows depend on the capacities of memories but not on energies and widths of ports, accesses of states on widths but not
 on capacities and energies: designs share them.
-
-One module, since its functions fill and read the same tables, in the order of this text.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Between what the energy and the area of a run lie, by the ranges of the costs of its memories.
+"""Ranges of the energy and the area of a run, by the ranges of the costs of its memories.
 
 A mapping fixes how often each memory is read and written, so both are linear in the costs: what a memory contributes,
 times a factor between the ends of its range.

@@ -1,6 +1,4 @@
-"""What the loop orders of a problem cost on one core under many unit energies and word widths (compiled;
-docs/fronts.md).
-"""
+"""Compiled costs of the loop orders of a problem under many unit energies and word widths (docs/fronts.md)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a search looks for, in which space, and how: the parameters of the stages that map a layer.
+"""Options of a search: its goal, space and effort, as parameters of the stages that map a layer.
 
 Each class holds the parameters of a stage; the defaults are those of zigzag-dse 3.9.1.
 """

@@ -1,6 +1,4 @@
-"""What the best loop order of a layer costs on many variants of many cores that differ in figures and sizes alone: an
-order is costed once for all cores that allocate it alike (docs/fronts.md).
-"""
+"""Priced loop orders of a layer for cores that differ in figures and sizes: each is costed once (docs/fronts.md)."""
 
 import threading
 from dataclasses import dataclass, field

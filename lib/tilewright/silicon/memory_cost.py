@@ -1,14 +1,9 @@
-"""What a memory of a hardware file costs by the library, with the steps of the computation.
+"""Costs of a memory by the library, step by step: SRAMs of CACTI, the law between them, and from node to node.
 
-What an SRAM costs: memories of CACTI as they are, others by the law between them, step by step.
-
-From one node to another, where there are no figures: the law of Stillmaker and Baas (Integration 58, 2017).
-
-It fits inverters in simulations with predictive technology models from 180 to 7 nm. Between the nodes that it has,
-factors are interpolated by logarithms. It is of logic: figures of SRAM that were measured improve much less below 22 nm
+From node to node, where there are no figures, the law of Stillmaker and Baas holds (Integration 58, 2017). It fits
+inverters in simulations with predictive technology models from 180 to 7 nm. Between the nodes that it has, factors are
+interpolated by logarithms. It is of logic: figures of SRAM that were measured improve much less below 22 nm
 (docs/costs.md), which is why whoever asks is told that it was used.
-
-One module, since a figure goes these steps in turn, and each names where the one before had it from.
 """
 
 import math

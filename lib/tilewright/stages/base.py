@@ -1,4 +1,4 @@
-"""What a stage is, and how stages run: each inside the one before it.
+"""Stages: what one is, and how stages run, each inside the one before it.
 
 A pipeline is a list of stages, outermost first. A stage is given an item (a network, a layer, a batch of loop orders)
 and `rest`, the stages after it. It calls `rest` with items of its own and yields results: those that come back, or what

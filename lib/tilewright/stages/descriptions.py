@@ -1,4 +1,4 @@
-"""What the parser stages work on: descriptions that people wrote, and the network problem that they make together."""
+"""Descriptions that parser stages work on, and the network problem that they make together."""
 
 from dataclasses import dataclass
 from functools import cached_property

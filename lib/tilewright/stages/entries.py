@@ -1,7 +1,4 @@
-"""The value of `pipeline:` as entries: a full list of stages, or edits of the default one.
-
-What the pipelines of a flow are made of: their stages, their default, what goes in and what ends them.
-"""
+"""Entries of `pipeline:`, a full list of stages or edits of the default one, and the parts of each flow's pipeline."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

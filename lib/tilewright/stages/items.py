@@ -1,5 +1,4 @@
-"""What flows through a pipeline below the parsers: down go networks, layers, spatial mappings and batches of loop
-orders, up come evaluations, then records of layers, then the mapped network.
+"""Items that flow through a pipeline below the parsers: networks to loop orders down, evaluations to results up.
 
 With them goes the tally of a search: for each spatial mapping of a layer what was tried and what came of it.
 """

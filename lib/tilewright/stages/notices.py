@@ -1,5 +1,4 @@
-"""What a run on one core says of its files: what is unusual in those behind the artifacts, which lanes the mapping
-file asks for that layers do not get, and which units of the array it never uses."""
+"""Notices of a run on one core on its files: unusual values, lanes that layers do not get, units that never work."""
 
 from collections.abc import Sequence
 from pathlib import Path

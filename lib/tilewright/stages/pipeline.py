@@ -1,5 +1,4 @@
-"""A pipeline: stages in an order that fits, checked when it is built, before anything runs; and the default one of the
-single-core flow.
+"""A pipeline: stages in an order that fits, checked when it is built; and the default one of the single-core flow.
 
 Whether stages fit is decided by what they take, give, collect and return.
 

@@ -1,4 +1,4 @@
-"""Where in a configuration the problems of a pipeline stand, which are told by their place inside `pipeline:`."""
+"""Places of the problems of a pipeline in a configuration, which are told by their place inside `pipeline:`."""
 
 import re
 from collections.abc import Container, Iterable

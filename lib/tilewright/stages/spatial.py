@@ -1,8 +1,6 @@
-"""Stages that choose spatial mappings: what each side of the array does at the same time.
+"""Stages that choose spatial mappings: one, all one after the other, or all together where optima are proven.
 
 `CustomSpatialMappingGenerator` is the generator that Stream uses for its computation nodes.
-
-All spatial mappings of a layer: one after the other, or together where the temporal mapper proves optima.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What has no effect of options that are given beside stages."""
+"""Options beside stages that have no effect."""
 
 from collections.abc import Iterable, Sequence
 

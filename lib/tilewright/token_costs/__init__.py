@@ -1,1 +1,1 @@
-"""What tokens of a language model cost: of the first one and of each further one, over contexts and batches."""
+"""Costs of tokens of a language model: the first one and each further one, over contexts and batches."""

@@ -1,5 +1,4 @@
-"""What bounds a step: the part of which twice the width saves most, the fewest parts that do so together, or the kind
-of cycles that takes most."""
+"""Bound of a step: the part of which twice the width saves most, the fewest parts together, or the kind of cycles."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

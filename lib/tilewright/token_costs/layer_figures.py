@@ -1,4 +1,4 @@
-"""What each distinct layer of many steps of a language model costs, each searched once; steps are sums over them."""
+"""Figures of each distinct layer of many steps of a language model; steps are sums over them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,4 @@
-"""What a layer costs on several cores: each way to cut it is cut, costed and scheduled by the functions of a run of the
-multi-core flow, and the best schedule counts.
+"""Costs of a layer on several cores: each way to cut it is costed and scheduled as a run would, and the best counts.
 
 A layer begins and ends in the off-chip memory, and the next one waits for its end: steps are sums of such schedules,
 each of which runs, so that they are upper bounds of what layers that overlap would take.

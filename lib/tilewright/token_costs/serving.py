@@ -1,6 +1,4 @@
-"""Profiles for simulators of serving: the operator times of a language model on a core, as files that they read.
-
-What each operator of a language model costs on a core, by the numbers of tokens and keys that decide it.
+"""Profiles for simulators of serving: the operator times of a language model on a core by tokens and keys.
 
 Every layer of a block belongs to one operator, so that the operators of a step add up to what `map` says of it.
 Attention is that of requests of one kind: those of several kinds in a step run one after the other.

@@ -1,10 +1,8 @@
-"""The table of a language model on several cores: each point tensor, data and pipeline parallel, the best of them.
+"""Table of a language model on several cores: each point by the best of tensor, data and pipeline parallelism.
 
-Figures of steps on several cores, for each way to share the work: sums over layers that are scheduled once.
-
-An array [way, section of the model, figure]. A way is tensor parallel, data parallel, or all on one core, for each core
-that can hold a stage of a pipeline. Sections are what is before the blocks, each kind of block (all blocks of it), and
-what is behind them: of these a pipeline is put together.
+Figures of a point are an array [way, section of the model, figure]. A way is tensor parallel, data parallel, or all on
+one core, for each core that can hold a stage of a pipeline. Sections are what is before the blocks, each kind of block
+(all blocks of it), and what is behind them: of these a pipeline is put together.
 
 Blocks divided between the stages of a pipeline, in their order, so that the slowest stage takes the least time.
 """

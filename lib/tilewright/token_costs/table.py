@@ -1,6 +1,4 @@
-"""The table of a language model: a row for each batch and context, with units in the names of its columns.
-
-The cost of steps of a language model over contexts and batches: sums of layers that are searched once.
+"""Table of a language model: a row for each batch and context, as sums of layers that are searched once.
 
 Attention takes keys in blocks, and a prompt comes in chunks. So the layers of all contexts are the same, but for how
 often they repeat: the cost of one more token is linear in the blocks of its context, and the cost of a chunk is affine

@@ -1,4 +1,4 @@
-"""Which elements of a tensor those of another depend on, computed from access relations: boxes."""
+"""Dependences between elements of tensors as boxes, from access relations."""
 
 from collections.abc import Mapping
 

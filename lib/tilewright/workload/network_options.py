@@ -1,4 +1,4 @@
-"""What a person says about an ONNX model that the file leaves open."""
+"""Options of an ONNX model that its file leaves open."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Which loops matter to which operand, and how large a tile of it is (zigzag-dse 3.9.1: relevancy, sliding windows)."""
+"""Relevancy of loops to operands, and the sizes of their tiles (zigzag-dse 3.9.1: relevancy, sliding windows)."""
 
 import math
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""Reads the workload YAML, a list of layers, or the same data as a list of dicts (zigzag-dse 3.9.1: workload file), and
-checks across its fields.
+"""Reads the workload YAML, a list of layers, and checks across its fields (zigzag-dse 3.9.1: workload file).
 
 Fields that are broken, which is told, are holes in it.
 """

@@ -1,4 +1,4 @@
-"""What must move for an allocation, and what that loads and costs at least: sums over links, and of energy.
+"""Movement that an allocation causes at least: loads of links, and energy.
 
 Each rule below is proven in docs/allocation.md. The pieces of equal maker, readers and use are one kind.
 

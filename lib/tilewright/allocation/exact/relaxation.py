@@ -1,5 +1,5 @@
-"""A relaxation of all schedules of a problem: numbers from which follow, for every allocation, a time before which no
-schedule ends and an energy below which none is (docs/allocation.md has the proofs).
+"""Relaxation of all schedules of a problem: least makespan and energy of every allocation (proofs in
+docs/allocation.md).
 
 Every schedule of an allocation gives times of CNs that meet all that is said here, so that what no such times meet is
 no schedule either.

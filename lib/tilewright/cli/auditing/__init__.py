@@ -1,1 +1,1 @@
-"""What `tilewright audit` makes again of the folders that verbs wrote, and how it compares."""
+"""Audits of folders that verbs wrote: results are made again and compared."""

@@ -1,4 +1,4 @@
-"""Which folders of results there are below a folder, what of each can be made again, and why the rest cannot."""
+"""Folders of results below a folder, with the parts that can be made again, and why others cannot."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""What a run was made of, found again: as it is named on the command line or in the manifest of the run, or else by the
-digests in its provenance (`cli/described_run.py`)."""
+"""Inputs of a run, found again by command line, manifest of the run, or digests in its provenance."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

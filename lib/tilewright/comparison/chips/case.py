@@ -1,5 +1,4 @@
-"""Published cases: the folders that they are in; accelerator, workload, mapping and how each is run; and what is known
-of the result, from the chip and from the reference tool.
+"""Published cases of chips: their folders, descriptions, how each is run, and the measured and reference results.
 
 docs/validation.md has the format of the files.
 """

@@ -1,5 +1,4 @@
-"""Runs of a case, with the spatial mapping of the 2023 model: by the named set of switches `stream-2023`, by the
-default model, and by steps between the two.
+"""Runs of a case of a chip by the switches `stream-2023`, by the default model, and by steps between the two.
 
 That mapping is the dataflow, as far as array and layer have room for it.
 """

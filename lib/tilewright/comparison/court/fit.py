@@ -1,8 +1,6 @@
-"""Fitting the constants of a device: coordinate by coordinate on a grid, so that anybody finds the same numbers.
+"""Fits the constants of a device by coordinate descent on a grid, and how far the verdict depends on the fitted rows.
 
 What is made small is the mean of |log(estimate / measured)| over the rows that the rule of the set chooses.
-
-How much the verdict hangs on which rows the constants are fitted to: the same fit to other draws of as many rows.
 """
 
 import hashlib

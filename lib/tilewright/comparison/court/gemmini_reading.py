@@ -1,4 +1,4 @@
-"""How Gemmini's driver and hardware run a mapping: which tiles there are, what each asks of array, commands and memory.
+"""Gemmini's driver and hardware as they run a mapping: its tiles, and what each asks of array, commands and memory.
 
 Read off the generator and the driver (gemmini-dosa 67ca2f9, gemmini-rocc-tests 959b23f: LoopConv.scala,
 ExecuteController.scala, DMA.scala, ReservationStation.scala), not fitted:

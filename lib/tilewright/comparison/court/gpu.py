@@ -1,10 +1,9 @@
-"""The set `gpu-gemm`: matrix products on A100 and H100 in three serving frameworks.
+"""The set `gpu-gemm`: matrix products on A100 and H100 in three serving frameworks, as tiles in waves over
+multiprocessors.
 
-A matrix product on a GPU: tiles in waves over the multiprocessors, with the best tile and split of the sum.
-
-out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles, one thread block each, one at a time on a
-multiprocessor; where there are few tiles it cuts the sum over k too, and adds the parts up at the end. Which it chooses
-is not published: the best of the tiles that NVIDIA's CUTLASS has is taken.
+A matrix product is out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles, one thread block each, one at a
+time on a multiprocessor; where there are few tiles it cuts the sum over k too, and adds the parts up at the end. Which
+it chooses is not published: the best of the tiles that NVIDIA's CUTLASS has is taken.
 """
 
 import statistics

@@ -1,6 +1,4 @@
-"""The set `timeloop-points`: mappings on Gemmini-like architectures as Timeloop and Accelergy cost them.
-
-What Timeloop and Accelergy count for a mapping on a Gemmini-like architecture: accesses, cycles, energy.
+"""The set `timeloop-points`: mappings on Gemmini-like architectures, costed as Timeloop and Accelergy count.
 
 Four memories (register of a weight in each multiplier, an accumulator for each column, scratchpad, DRAM), K over the
 columns and C over the rows. The rules are Timeloop's (Parashar et al., ISPASS 2019; its nest analysis and buffers):

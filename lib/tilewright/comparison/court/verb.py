@@ -1,7 +1,4 @@
-"""`tilewright court`: what we predict beside what others measured.
-
-The sets of the court, in the order in which they are told.
-"""
+"""`tilewright court`: our predictions beside measurements of others, set by set."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""What a set of cases says: errors by part, bounds that are broken, in figures and as a table."""
+"""Verdict on a set of cases: errors by part and broken bounds, in figures and as a table."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, fields

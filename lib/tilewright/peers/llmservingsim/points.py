@@ -1,4 +1,4 @@
-"""What a profile needs to know: operators of a block, the points at which they are timed, and who says the times."""
+"""Points of a profile: operators of a block, where they are timed, and who says the times."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

@@ -1,4 +1,4 @@
-"""Where data stay between layers by the rules of zigzag-dse 3.9.1 (search of inter-layer data locality).
+"""Data locality between layers by the rules of zigzag-dse 3.9.1 (search of inter-layer data locality).
 
 Its faults (B32) are kept: the output is counted at partial-sum precision; only the first producer is followed; whatever
 else is live at the same time is not counted; one layer that leaves room for all weights keeps those of all layers.

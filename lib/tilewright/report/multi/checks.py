@@ -1,7 +1,4 @@
-"""Invariants of a run of the multi-core flow, verified on its artifacts: what no correct result can break.
-
-What can be checked of the proof that an allocation is the best: its bounds, by their weights, and its blocks.
-"""
+"""Invariants of a run of the multi-core flow, verified on its artifacts, the proof of its allocation included."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What each core of a schedule does with every cycle of the latency: it computes, waits for something, or is idle.
+"""Cycles of each core of a schedule by cause: it computes, waits for something, or is idle.
 
 The cycles of a core add up to the latency. Those of its computation nodes (CNs) are parted by the cost table, those
 before a CN by what the CN, at that time, still waits for (docs/explain.md):

@@ -1,5 +1,4 @@
-"""What limits a run on several cores, as data and as text for the terminal: what each core does with the latency,
-how full links are, and the cores, link or memory of which twice as much would save most, at the same allocation.
+"""Limits of a run on several cores: cycles of each core, use of links, and the part of which twice as much saves most.
 
 For the latter the schedule is played again with that one part doubled, its cost tables and all else as they are.
 What the logs say waits for what is no verdict: something else may be almost as slow. Cores of one file are one part,

@@ -1,4 +1,4 @@
-"""Where the energy of a schedule goes: in cores, and for data that moves, by cause; beside that of the baselines."""
+"""Figure of the energy of a schedule: on cores, and of data that moves, by cause, beside that of the baselines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,9 +1,7 @@
-"""Why a plan is as it is: one HTML page of what `fusion.json` and `fusion.csv` say. It needs nothing else.
+"""HTML page of a plan, from `fusion.json` and `fusion.csv` alone: why it is as it is, and how its search went.
 
 Tables of the figures with their bounds, of what each cut saves, of what was tried and what made the plan better, of
 what was fixed, of what is loaded again, and of the layers; a figure of the search.
-
-How a search of plans went: what each plan costs, and the best so far, by the number of the plan.
 """
 
 import io

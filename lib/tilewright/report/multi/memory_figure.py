@@ -1,4 +1,4 @@
-"""What is in each memory over time, with its capacity and peak; how much of each link is in use over time."""
+"""Figure of memories and links over time: what each memory holds, its capacity and peak, and the use of each link."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""`summary.json` of a run of the multi-core flow: totals and their parts, bounds, use of cores, memories and links.
-
-Layers that a tile makes expensive: what of their data comes from the off-chip memory more than once, and why.
-"""
+"""`summary.json` of a run of the multi-core flow: totals, parts, bounds, reloads, use of cores, memories and links."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

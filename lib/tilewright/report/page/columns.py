@@ -1,8 +1,6 @@
-"""The columns of the table of runs on the page: what is shown of a run, in which unit, and what may be an axis.
+"""Columns of the table of runs on the page, their cells, and which ports limit a run, in words.
 
 Rows are those of `summary.csv`; numbers keep nine significant digits, which is more than a person reads.
-
-Which ports limit, in words, from what `bottlenecks.json` says.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the page says of a run on one core: totals, bottlenecks, roofline, and its layers with their mappings.
+"""Part of the page on a run on one core: totals, bottlenecks, roofline, and its layers with their mappings.
 
 Energies are in µJ, latencies in cycles. Equal layers share a record.
 """

@@ -1,5 +1,4 @@
-"""What the page says of a run on several cores: what limits it, its cores, links, memories and layers, what it is
-compared with, its schedule.
+"""Part of the page on a run on several cores: limits, cores, links, memories, layers, baselines and schedule.
 
 Energies are in µJ, latencies in cycles.
 """

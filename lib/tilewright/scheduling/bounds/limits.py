@@ -1,5 +1,4 @@
-"""What lower bounds are made of: the most that a system can move per cycle and the least that moving costs, the CNs
-that they treat alike, and the best of the bounds that weights on resources give (docs/bounds.md).
+"""Limits that lower bounds are made of: rates of a system, least costs of moving, classes of CNs, and weights.
 
 CNs are alike that have the same row of the cost table and the same allowed cores.
 """

@@ -1,4 +1,4 @@
-"""What no allocation can beat: lower bounds on latency and energy of the schedules of a problem (docs/bounds.md)."""
+"""Lower bounds on latency and energy of all schedules of a problem (docs/bounds.md)."""
 
 from dataclasses import dataclass, field
 

@@ -1,5 +1,4 @@
-"""What streams on some of the allowed cores of a CN and has to move on the others: one of both, whatever the allocation
-(docs/bounds.md)."""
+"""Data that streams on some allowed cores of a CN and moves on the others: one of both in any case (docs/bounds.md)."""
 
 import math
 from collections.abc import Sequence

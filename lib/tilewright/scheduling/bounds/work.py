@@ -1,6 +1,4 @@
-"""What resources must do at least (docs/bounds.md): cycles that cores and the off-chip memory are busy, and what links
-carry whatever core each CN is on, data that cannot stay where it is.
-"""
+"""Work of resources at least (docs/bounds.md): busy cycles of cores and off-chip memory, and the load of links."""
 
 import math
 from collections.abc import Sequence

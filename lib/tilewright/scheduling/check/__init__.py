@@ -1,1 +1,1 @@
-"""Whether a schedule keeps the rules, worked out again from the problem and the logs."""
+"""Checks of the rules of a schedule, worked out again from the problem and the logs."""

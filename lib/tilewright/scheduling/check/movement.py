@@ -1,4 +1,4 @@
-"""Whether data is where and while it is read, memories have room for it, and the system can make its transfers.
+"""Checks that data is where and while it is read, that memories have room, and that transfers are possible.
 
 A transfer has its ends, path, rate, length, cause and broadcast checked.
 """

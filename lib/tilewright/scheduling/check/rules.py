@@ -1,4 +1,4 @@
-"""Whether a schedule keeps the rules, worked out again from the problem and the logs without the compiled scheduler.
+"""Checks that a schedule keeps the rules, from the problem and the logs, without the compiled scheduler.
 
 Logs of other sizes than the problem, or that name what it has not, cannot be checked, which is told first.
 """

@@ -1,11 +1,10 @@
-"""What is known of memories and boundaries whatever the mapping (compiled; docs/exact.md, 4 to 6).
+"""Compiled rules of memories and boundaries that hold for every mapping, with a quick bound (docs/exact.md, 4 to 6).
 
 Which memories are shared or always have room, what the reference's allocator is bound to do with a level, and where a
 boundary may lie at all.
 
-A lower bound of the energy of all mappings from a few points of the lattice, without tables (compiled).
-
-Where tiles are whole numbers, one more loop below a boundary never adds to what crosses it (docs/exact.md, 3).
+The bound takes a few points of the lattice, without tables. Where tiles are whole numbers, one more loop below a
+boundary never adds to what crosses it (docs/exact.md, 3).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""InterCoreMapping: which core runs what. Its base class is for ways of one's own to choose."""
+"""InterCoreMapping, the stage that chooses which core runs what, and its base class for other ways to choose."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator

@@ -1,5 +1,4 @@
-"""Intra-core mapping: what the CNs of each class cost on one core (Stream's IntraCoreMappingStage), with the spatial
-mappings that they may get there.
+"""Intra-core mapping: the cost of each class of CNs on one core (Stream's IntraCoreMappingStage).
 
 Those are of the mapping file, of the core's own dataflows, or searched.
 """

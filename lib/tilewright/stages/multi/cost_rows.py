@@ -1,5 +1,4 @@
-"""From the record of a mapped CN to its row in the cost table: cycles, energy on the core, how much of each operand CNs
-keep while they run, and which operands stream.
+"""Rows of the cost table from records of mapped CNs: cycles, energy on the core, kept and streamed operands.
 
 Operands that do not fit the core stay in the off-chip memory and stream during the CN: Stream's IntraCoreMappingStage,
 the rule for operands that are too large; docs/cost-table.md says where this differs.

@@ -1,5 +1,4 @@
-"""What the verbs of the multi-core flow read: descriptions, the CN graph of a run, the cost tables of its cores; and
-whether these artifacts were made of what is given now.
+"""Inputs of the multi-core flow, and whether artifacts were made of the descriptions that are given now.
 
 Everything that is missing or wrong is told at once.
 

@@ -1,9 +1,4 @@
-"""What goes down a pipeline of the multi-core flow below the parsers: the network with its cores, its computation
-nodes, and what these cost.
-
-A network, an accelerator of several cores and a mapping file, read together: what the verbs of the multi-core flow
-start from.
-"""
+"""Items that go down a pipeline of the multi-core flow below the parsers: network with cores, CNs, and their costs."""
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass

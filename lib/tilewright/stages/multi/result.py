@@ -1,4 +1,4 @@
-"""What comes up a pipeline of the multi-core flow: the network scheduled on the cores."""
+"""Result of a pipeline of the multi-core flow: the network scheduled on the cores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

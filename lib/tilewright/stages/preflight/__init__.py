@@ -1,1 +1,1 @@
-"""What is wrong with a network on an accelerator of several cores, found before anything is computed."""
+"""Preflight of a network on an accelerator of several cores: faults found before anything is computed."""

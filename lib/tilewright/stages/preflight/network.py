@@ -1,10 +1,6 @@
-"""What is structurally wrong with a network on an accelerator of several cores, under a mapping file and the options
-that cut it: all of it at once, before anything is computed.
+"""Structural faults of a network on several cores with its mapping file, all told before anything is computed.
 
 That begins with memories of cores that cannot hold a single element of what layers keep in them.
-
-Preflight of files: where some of the descriptions of a run cannot be used, what is wrong with the others is told all
-the same.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What a language model is made of, of whatever family: blocks, each with a mixer of tokens and a feed-forward part.
+"""Architecture of a language model of any family: blocks, each with a mixer of tokens and a feed-forward part.
 
 Sizes are in elements. Facts only: what a step computes with them is in the modules beside this one.
 """

@@ -1,11 +1,9 @@
-"""Attention of one block: projections, positions, the cache of keys and values, and for each group of requests what
-`attended` makes of the pieces of queries and keys.
+"""Attention of one block: projections, positions, cache, and groups of requests, also latent (DeepSeek's MLA).
 
-Latent attention (DeepSeek's MLA): the cache has one latent vector and one turned key for each token.
-
-ABSORBED, the up-projections of keys and values go to the queries and the outputs: attention runs on the latent vectors,
-with one key head. EXPANDED, keys and values of all heads are made of the latent vectors of all tokens that are seen,
-those of the cache included. Both have the same result; which is less work depends on the numbers of tokens.
+In latent attention the cache has one latent vector and one turned key for each token. ABSORBED, the up-projections of
+keys and values go to the queries and the outputs: attention runs on the latent vectors, with one key head. EXPANDED,
+keys and values of all heads are made of the latent vectors of all tokens that are seen, those of the cache included.
+Both have the same result; which is less work depends on the numbers of tokens.
 """
 
 from collections.abc import Iterator

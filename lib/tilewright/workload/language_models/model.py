@@ -1,11 +1,10 @@
-"""The layers of one step of a language model: embedding, blocks, last norm, and the projection to the vocabulary.
+"""Layers of one step of a language model: embedding, blocks, last norm and the projection to the vocabulary.
 
 Blocks of one kind are there once, standing for all of them, in the order in which the kinds first come; written out,
 every block is there, in its place.
 
-The feed-forward part of a block: matrix products with an activation function, or a mixture of experts of them.
-
-A selective state space (Mamba): projections, a short causal convolution, and the recurrence of its state.
+A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and the
+recurrence of its state), and has a feed-forward part or a mixture of experts.
 
 The recurrence h = decay * h + input, y = C * h is computed token by token: each of its steps reads the state and writes
 it, and stands as often as a request has tokens. What does not depend on the state is computed for all tokens at once.

@@ -1,4 +1,4 @@
-"""What a language model is asked to do in one step: requests with their tokens and caches, and bits of numbers."""
+"""Requests of one step of a language model: tokens, caches, and bits of numbers."""
 
 from dataclasses import dataclass
 

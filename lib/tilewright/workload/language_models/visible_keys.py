@@ -1,4 +1,4 @@
-"""Which keys the queries of a request see, cut into pieces that are rectangles of queries times keys.
+"""Visible keys of the queries of a request, as rectangles of queries times keys.
 
 Query i of n new tokens behind c cached ones sees itself and all before it, or the last w of them. The pieces have as
 many pairs of query and key as that is, no more:

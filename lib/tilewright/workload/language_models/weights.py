@@ -1,7 +1,4 @@
-"""The weights of a language model, tensor by tensor, and how many parameters they are.
-
-What a model keeps of the tokens of a request from one step to the next.
-"""
+"""Weights of a language model, tensor by tensor, its number of parameters, and the cache that a token leaves."""
 
 import math
 from collections.abc import Iterator

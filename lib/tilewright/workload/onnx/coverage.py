@@ -1,4 +1,4 @@
-"""What of a network is costed and what is not: every operator type with its share of the work."""
+"""Coverage of a network: every operator type with its share of the work, costed or not."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

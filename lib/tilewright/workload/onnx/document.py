@@ -1,4 +1,4 @@
-"""The table of operators in docs/onnx.md. `python -m tilewright.workload.onnx.document` writes it."""
+"""Writes the table of operators in docs/onnx.md: `python -m tilewright.workload.onnx.document`."""
 
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Index maps of operators that move data: from per-axis indices as few affine pieces, from strides, and of reshapes.
 
-Arrays of indices as few affine pieces.
-
 A piece is a box of places on which the index is an affine function of the place.
 
 All three are here, since they end in the same pieces.

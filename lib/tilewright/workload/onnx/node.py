@@ -1,7 +1,4 @@
-"""One operator of an ONNX graph, with typed access to its attributes.
-
-Bits per element: from attributes that a person adds to an ONNX node, from quantisation, or from element types.
-"""
+"""One operator of an ONNX graph, with typed access to its attributes and the bits per element of its tensors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

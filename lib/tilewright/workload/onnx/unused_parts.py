@@ -1,5 +1,4 @@
-"""What of an ONNX model nobody knows: attributes for which neither the definition of an operator nor the reader has a
-use, and operator sets that stand where the one of the standard domain is missing.
+"""Unused parts of an ONNX model: attributes that nobody reads, and operator sets beside a missing standard domain.
 
 Tools add attributes of their own, and people misspell those that there are; either way a default stands in their place.
 An operator that is not known at all is told by the coverage, with all that it has.

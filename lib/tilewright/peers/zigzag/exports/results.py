@@ -1,11 +1,9 @@
-"""Results in the JSON layouts of zigzag-dse 3.9.1, for programs that read that tool's output. Written, never read back.
+"""Results in the JSON layouts of zigzag-dse 3.9.1, with what it writes of in-memory arrays; nothing reads them back.
 
 A *complete* object holds the outputs and inputs of one layer (or the sums over a network), a *simple* one energy and
 latency. Where the layouts differ from the tool's on purpose is listed in docs/exports.md.
 
-What zigzag-dse 3.9.1 writes of in-memory arrays besides: parts of the energy and of the time, clock and area.
-
-The area is that of the records, under `corrected` with all instances of the memories (B15).
+The area of in-memory arrays is that of the records, under `corrected` with all instances of the memories (B15).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Lowering of ONNX operators, one module per family. Importing this package registers all of them."""
+"""Lowering of ONNX operators, one module per family; importing the package registers all of them."""
 
 from importlib import import_module
 

@@ -1,7 +1,4 @@
-"""Operators that read or write at places which a tensor of indices says.
-
-Both directions are one module, since they share indices and pieces.
-"""
+"""Operators that read or write at places which a tensor of indices says."""
 
 import math
 from collections.abc import Sequence

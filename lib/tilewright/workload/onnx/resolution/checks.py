@@ -1,10 +1,9 @@
-"""What is checked of an operator before onnx's inference sees it: types and ranges of attributes, sizes that overflow.
+"""Checks of an operator before onnx's inference sees it: attributes, sizes that overflow, operands that must agree.
 
 The inference computes with 64-bit integers and does not look for overflow, so sizes that lead there are refused.
 
-Operands that have to agree (channels, gates, biases, indices), which the inference of onnx does not compare.
-
-A network in which they do not agree runs nowhere, and its shapes would still look right. Source: Operators.md of ONNX.
+A network in which operands (channels, gates, biases, indices) do not agree runs nowhere, and its shapes would still
+look right. Source: Operators.md of ONNX.
 
 A check is a few lines; all stand together, since they share how operands and sizes are named to the user.
 """

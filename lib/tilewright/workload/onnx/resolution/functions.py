@@ -1,7 +1,4 @@
-"""Bodies of model-local functions and of branches in place of their calls, with names that stay unique and stable.
-
-Order, names and producers of an ONNX graph.
-"""
+"""Inlines model-local functions and branches with unique names, and tells order, names and producers of a graph."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence

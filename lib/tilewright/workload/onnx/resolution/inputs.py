@@ -1,8 +1,4 @@
-"""The inputs of a network: which number each dynamic dimension stands for, and the sizes that people give, by symbol,
-by place, or by a pattern that stands for many of either.
-
-Shapes that a file stores of inner tensors; some of their sizes are symbols.
-"""
+"""Inputs of a network: numbers of dynamic dimensions, sizes that people give, and shapes that the file stores."""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
