@@ -46,7 +46,7 @@ from tilewright.scheduling.options import ScheduleOptions  # noqa: E402
 from tilewright.scheduling.simulate import Scheduler  # noqa: E402
 from tilewright.search.options import SearchOptions  # noqa: E402
 from tilewright.stages.multi.core_mapping import map_core  # noqa: E402
-from tilewright.stages.multi.cost_rows import class_needs  # noqa: E402
+from tilewright.stages.multi.kept_operands import class_needs  # noqa: E402
 from tilewright.workload.graph import Workload  # noqa: E402
 from tilewright.workload.source import parse_workload  # noqa: E402
 

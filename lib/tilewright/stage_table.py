@@ -43,7 +43,7 @@ STAGES = (
     Listed("RemoveUnusedMemory", "data_locality", _NETWORKS, _NETWORK, ("ExploitInterLayerDataLocality",)),
     Listed("SpatialMappingGenerator", "spatial", _SPATIAL, _LAYER),
     Listed("CustomSpatialMappingGenerator", "spatial", _SPATIAL, _LAYER),
-    Listed("SpatialMappingConversion", "spatial", _SPATIAL, _LAYER),
+    Listed("SpatialMappingConversion", "spatial_conversion", _SPATIAL, _LAYER),
     Listed("Loma", "temporal", _TEMPORAL, _LAYER, ("TemporalMappingGenerator",)),
     Listed("Salsa", "temporal", _TEMPORAL, _LAYER),
     Listed("Exact", "temporal", _TEMPORAL, _LAYER),

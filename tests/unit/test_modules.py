@@ -20,7 +20,16 @@ SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 PART_LINES = 40
 """Parts of a module that are smaller need no module of their own."""
 NOT_ONE = {
-    "cli/config_files.py": "names, digests and folders of a configuration, which one step of the Snakefile asks for",
+    "cost/reuse_kernel.py": "a kernel: tiles, then movement, as the model reads",
+    "scheduling/candidate_kernel.py": "a kernel: the queue of events and the choice that it feeds",
+    "search/exact/labels_kernel.py": "a kernel: labels by number, and what their keys hold",
+    "search/exact/open_kernel.py": "a kernel: the terms of one bound",
+    "search/loma_kernel.py": "a kernel: orders are made and costed block by block",
+    "depth_first/tile_bounds.py": "energy and latency of one bound",
+    "report/verdict.py": "a verdict, and the sets that it names",
+    "scheduling/check/movement.py": "data and transfers of one log",
+    "stages/descriptions.py": "descriptions, and the problem that they make",
+    "workload/onnx/resolution/outputs.py": "outputs, and the inner tensors that tell them",
 }
 """Modules of several parts that do not name each other, with the reason why they stand together."""
 

@@ -20,7 +20,7 @@ from snakemake.settings.types import (
     ResourceSettings,
     SchedulingSettings,
 )
-from tilewright.cli.config_files import MARK
+from tilewright.cli.config_folders import MARK
 from tilewright.steps import SINGLE, STEPS
 
 from benchmarks.forked_python import ForkedPython

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from tilewright.cli.config_files import claim
+from tilewright.cli.config_folders import claim
 
 from tests.workflow.conftest import Project
 from tests.workflow.multi_projects import RUN

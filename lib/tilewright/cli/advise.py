@@ -215,7 +215,7 @@ def _of_several_cores(
 def write_changed(found: "Advices", number: int, path: Path) -> None:
     """Write the file in which the number of a change stands with the change. Raises InputError where it cannot be
     written."""
-    from tilewright.hardware.dotted_paths import changed_text
+    from tilewright.hardware.text_edits import changed_text
 
     change = found.found[number - 1].change
     if not change.file:

@@ -14,9 +14,6 @@ from typing import Any
 
 from tilewright.cli.config_files import (
     DESCRIPTIONS,
-    KEY,
-    NETWORK_KEYS,
-    RESULTS,
     SPACE,
     Globs,
     expand_choices,
@@ -25,14 +22,13 @@ from tilewright.cli.config_files import (
     is_glob,
     is_system,
     known_files,
-    logs_folder,
     mapping_for,
     matching,
     name_of,
-    network_arguments,
-    results_folder,
     some_of,
 )
+from tilewright.cli.config_folders import KEY, RESULTS, logs_folder, results_folder
+from tilewright.cli.config_networks import NETWORK_KEYS, network_arguments
 from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.configuration.keys import (
     FLOWS,

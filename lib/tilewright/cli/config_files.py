@@ -4,7 +4,6 @@ results.
 
 import glob
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.artifacts.digests import input_digest, said_digest
-from tilewright.artifacts.files import write_atomically
-from tilewright.errors import InputError, nearest_name
+from tilewright.errors import InputError
 from tilewright.hardware.core_paths import (
     contained_cores,
     core_copies,
@@ -22,13 +20,10 @@ from tilewright.hardware.core_paths import (
     core_ids_of,
     find_core_file,
 )
-from tilewright.units import LARGEST_WHOLE_NUMBER
-from tilewright.workload.network_options import BRANCHES, PRECISIONS
 from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 if TYPE_CHECKING:
-    from tilewright.exploration.parts import Part, PartDigests, ShardDigests
-    from tilewright.exploration.space import Space
+    pass
 
 
 DESCRIPTIONS: dict[str, tuple[str, ...]] = {
@@ -146,150 +141,8 @@ def _is_of_variants(path: Path) -> bool:
     return isinstance(data, dict) and _CONTENT_OF_VARIANTS in data and not _CONTENT_OF_CORES & set(data)
 
 
-DEFAULT_CONFIG = Path("config/config.yaml")
-"""The configuration whose results lie in RESULTS itself."""
-RESULTS, LOGS = Path("results"), Path("logs")
-OTHERS = "configurations"
-"""Folder in RESULTS with the results of all other configurations, each under the name of its file."""
-PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space", "front")
-"""Folders that the pipeline makes in a folder of results."""
-KEY = "results_dir"
-MARK = ".configuration"
-"""File in a folder of results that says which configuration files it belongs to, one a line."""
-_FOLDER = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
-"""A folder name that means nothing else to Snakemake or to a shell."""
-
 Note = Callable[..., None]
 """note(message, path, value=, allowed=, nearest=) keeps a problem."""
-
-
-def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
-    """The folder of results of the configuration in these files, relative to the project; `said` is its `results_dir`,
-    None where it has none. `note` is told what is wrong with it."""
-    folder = _default_folder(files) if said is None else _said_folder(files, said, note)
-    others = _owners(folder)
-    if others and files and others != [_name(file) for file in files] and all(Path(file).is_file() for file in others):
-        words = "results of another configuration are there: rename this one, or give results_dir"
-        note(words, (KEY,), value=repr(str(folder)), allowed=f"it is that of {', '.join(others)}")
-    return folder
-
-
-def logs_folder(results: Path) -> Path:
-    """Where the logs of the jobs lie that make these results."""
-    return LOGS if results == RESULTS else results / "logs"
-
-
-def claim(results: Path, files: Sequence[str]) -> None:
-    """Make the folder of results, and note whose it is."""
-    results.mkdir(parents=True, exist_ok=True)
-    write_atomically(results / MARK, "".join(f"{_name(file)}\n" for file in files))
-
-
-def _default_folder(files: Sequence[str]) -> Path:
-    if not files or [_name(file) for file in files] == [str(DEFAULT_CONFIG)]:
-        return RESULTS
-    # A file name may hold anything; what means something to Snakemake or to a shell is left out of the folder's name.
-    name = "+".join(re.sub(r"[^A-Za-z0-9_.+-]", "_", Path(file).stem) for file in files)
-    return RESULTS / OTHERS / name.lstrip(".")
-
-
-def _said_folder(files: Sequence[str], said: Any, note: Note) -> Path:
-    folder = Path(said) if isinstance(said, str) and said else None
-    names = [part for part in folder.parts if part != "/"] if folder else []
-    if folder is None or not names or not all(_FOLDER.fullmatch(name) for name in names):
-        allowed = "the path of a folder, of letters, digits, _ . + - and /"
-        note("not a folder for results", (KEY,), value=repr(said)[:60], allowed=allowed)
-        return RESULTS
-    is_default = [_name(file) for file in files] == [str(DEFAULT_CONFIG)]
-    if folder == RESULTS and files and not is_default:
-        note("is the folder of config/config.yaml", (KEY,), value=repr(said), allowed="another folder")
-    elif folder.parts[0] == str(RESULTS) and len(folder.parts) > 1 and folder.parts[1] in PARTS:
-        note("lies in the results of config/config.yaml", (KEY,), value=repr(said), allowed="another folder")
-    return folder
-
-
-def _owners(folder: Path) -> list[str]:
-    try:
-        return (folder / MARK).read_text().splitlines()
-    except (OSError, ValueError):
-        return []
-
-
-def _name(file: str) -> str:
-    """A file as it is noted: from the project folder, where it lies in it."""
-    path, here = Path(file).resolve(), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
-
-
-NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision")
-"""Each a table: workload name -> table of sizes, of shapes, of branches; or a name of a precision."""
-
-
-def network_arguments(config: Mapping[str, Any], workloads: Sequence[str], note: Note) -> dict[str, tuple[str, ...]]:
-    """Workload name -> arguments; `note` is told every problem."""
-    found: dict[str, list[str]] = {}
-    for key in NETWORK_KEYS:
-        table = config.get(key) or {}
-        if not isinstance(table, Mapping):
-            note("must be a table of keys", (key,), value=repr(table)[:40])
-            continue
-        for workload, said in table.items():
-            path = (key, str(workload))
-            if workload not in workloads:
-                note("no run has this workload", path, nearest=nearest_name(str(workload), list(workloads)))
-            found.setdefault(str(workload), []).extend(_ARGUMENTS[key](said, path, note))
-    return {workload: tuple(arguments) for workload, arguments in found.items()}
-
-
-def _dims(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
-    for name, size in _items(table, path, note):
-        if _is_size(size):
-            yield f"--dim={name}={size}"
-        else:
-            note("must be a whole number from 0 to 2^53", (*path, str(name)), value=_short(size))
-
-
-def _input_shapes(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
-    for name, sizes in _items(table, path, note):
-        if isinstance(sizes, list) and sizes and all(_is_size(size) for size in sizes):
-            yield f"--input-shape={name}={','.join(map(str, sizes))}"
-        else:
-            allowed = "[1, 3, 224, 224]"
-            note("must be a list of whole numbers from 0 to 2^53", (*path, str(name)), _short(sizes), allowed)
-
-
-def _branches(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
-    for name, branch in _items(table, path, note):
-        if branch in BRANCHES:
-            yield f"--branch={name}={branch}"
-        else:
-            note("unknown branch", (*path, str(name)), _short(branch), ", ".join(BRANCHES))
-
-
-def _precision(name: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
-    if name in PRECISIONS:
-        yield f"--precision={name}"
-    else:
-        note("unknown precision", path, _short(name), ", ".join(PRECISIONS), nearest_name(str(name), PRECISIONS))
-
-
-_ARGUMENTS = {"dims": _dims, "input_shapes": _input_shapes, "branches": _branches, "precision": _precision}
-
-
-def _items(table: Any, path: tuple[str, ...], note: Note) -> Iterator[tuple[Any, Any]]:
-    if isinstance(table, Mapping):
-        yield from table.items()
-    else:
-        note("must be a table of keys", path, value=_short(table))
-
-
-def _is_size(size: Any) -> bool:
-    return isinstance(size, int) and not isinstance(size, bool) and 0 <= size <= LARGEST_WHOLE_NUMBER
-
-
-def _short(value: Any) -> str:
-    # Python refuses to write very long numbers.
-    return "more" if isinstance(value, int) and not isinstance(value, bool) and value >= 2**63 else repr(value)[:60]
 
 
 ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
@@ -395,57 +248,3 @@ def _document_of(path: Path) -> YamlDocument:
         return load_yaml(path)
     except (InputError, OSError):
         return YamlDocument(str(path), {})
-
-
-class ExploredSpace:
-    """The files that a space is made of, and its shards or parts; the file is read when it is first asked for."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-
-    @cached_property
-    def space(self) -> "Space":
-        """The space. Raises InputError with everything that is wrong with its file."""
-        from tilewright.exploration.space_reader import read_space
-
-        return read_space(Path(self.file))
-
-    @cached_property
-    def shards(self) -> "dict[str, Part]":
-        """Name of its file -> shard."""
-        from tilewright.exploration.parts import shards_of
-
-        return {shard.file_name: shard for shard in shards_of(self.space)}
-
-    @cached_property
-    def parts(self) -> "dict[str, Part]":
-        """Name of its file -> part of the costs of families."""
-        from tilewright.exploration.parts import parts_of
-
-        return {part.file_name: part for part in parts_of(self.space)}
-
-    @property
-    def files(self) -> list[str]:
-        """Files that all shards and parts are made of; what the space says of its designs is in their digests."""
-        mapping = [] if self.space.mapping is None else [self.space.mapping]
-        return [str(path) for path in (*(network.file for network in self.space.networks), *mapping)]
-
-    def digest(self, name: str) -> str:
-        """Of what the shard with this name, without suffix, is made."""
-        return self._digests.of(self.shards[f"{name}.parquet"])
-
-    def part_digest(self, name: str) -> str:
-        """Of what the part of these costs with this name, without suffix, is made."""
-        return self._part_digests.of(self.parts[f"{name}.parquet"])
-
-    @cached_property
-    def _part_digests(self) -> "PartDigests":
-        from tilewright.exploration.parts import PartDigests
-
-        return PartDigests(self.space)
-
-    @cached_property
-    def _digests(self) -> "ShardDigests":
-        from tilewright.exploration.parts import ShardDigests
-
-        return ShardDigests(self.space)

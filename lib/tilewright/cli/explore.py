@@ -134,7 +134,7 @@ def explore(
     """
     from tilewright.exploration.design_cost import Sharing
     from tilewright.exploration.space_reader import read_space
-    from tilewright.exploration.tables import space_table
+    from tilewright.exploration.table_files import space_table
 
     source = space if isinstance(space, dict) else Path(space)
     notices: list[str] = []
@@ -290,7 +290,7 @@ def _write(answer: "Answer", output: Path) -> None:
     """Tables, figures and the page."""
     from tilewright.exploration.figures import write_figures
     from tilewright.exploration.page import write_page
-    from tilewright.exploration.tables import write_tables
+    from tilewright.exploration.table_files import write_tables
 
     make_folder(output)
     keep_font_cache_here()

@@ -114,7 +114,7 @@ def export(
 
 def _text(form: str, run: Path, records: "tuple[LayerRecord, ...]", hardware: FilePath | None) -> str:
     from tilewright.api import export_loop_nests, export_mapping
-    from tilewright.peers.zigzag.exports.files import network_loop_orderings
+    from tilewright.peers.zigzag.exports.loop_orderings import network_loop_orderings
 
     if form == MAPPING:
         return export_mapping(records, hardware)

@@ -91,7 +91,7 @@ def front(
     """
     import pandas
 
-    from tilewright.exploration.tables import front_table
+    from tilewright.exploration.table_files import front_table
 
     source, folder = Path(space), Path(output)
     read, notices = _read(source, part, strict)
@@ -160,7 +160,7 @@ def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequen
     from tilewright.exploration.answer import answer_of
     from tilewright.exploration.figures import write_figures
     from tilewright.exploration.page import write_page
-    from tilewright.exploration.tables import write_front_tables
+    from tilewright.exploration.table_files import write_front_tables
 
     make_folder(output)
     keep_font_cache_here()

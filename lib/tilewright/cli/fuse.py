@@ -221,7 +221,7 @@ def _checked(
 @contextlib.contextmanager
 def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> Iterator["Progress"]:
     """Shows how far the search is, as that for allocations is shown."""
-    from tilewright.allocation.evaluate import allocation_progress
+    from tilewright.allocation.progress import allocation_progress
     from tilewright.allocation.result import Evaluation, SearchProgress
 
     with allocation_progress(f"{problem.workload.name} on {problem.accelerator.name}", shown) as tell:

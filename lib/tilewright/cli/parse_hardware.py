@@ -190,7 +190,7 @@ def _pairs(link: Link) -> str:
 
 
 def _path_rows(accelerator: MultiCoreAccelerator) -> list[tuple[str, ...]]:
-    from tilewright.hardware.system_links import path_table
+    from tilewright.hardware.system_paths import path_table
 
     rows: list[tuple[str, ...]] = []
     for (sender, receiver), path in path_table(accelerator).items():

@@ -85,7 +85,7 @@ def results(
 
     Raises InputError with everything that is wrong with the configuration.
     """
-    from tilewright.cli import config_files
+    from tilewright.cli import config_folders
     from tilewright.cli.config import read_config
 
     if Path(config).is_dir():
@@ -94,7 +94,7 @@ def results(
     read = read_config(Path(config))
     if claim:
         with writing(read.results):
-            config_files.claim(read.results, [str(config)])
+            config_folders.claim(read.results, [str(config)])
     found: dict[str, Any] = {"results": str(read.results), "logs": str(read.logs)}
     if unfinished or spaces:
         states = _states(read)

@@ -193,9 +193,9 @@ def _found(
 
 def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator") -> list[str]:
     """What of a mapping file the layers of all points do not use. Raises InputError for names that there are not."""
+    from tilewright.mapping.file_checks import document_behind
     from tilewright.mapping.source import names_unknown_to
     from tilewright.mapping.unused_entries import note_unused_on
-    from tilewright.mapping.yaml_reader import document_behind
 
     problems = Problems(document_behind(mapping, file))
     if len(accelerator.cores) == 1:

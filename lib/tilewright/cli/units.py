@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.artifacts.digests import JsonValue, content_digest, digests_of_file, input_digest
 from tilewright.artifacts.manifest import Job, Unit, files_digest, read_manifest
-from tilewright.cli.config_files import ExploredSpace, SystemFiles, read_system
+from tilewright.cli.config_files import SystemFiles, read_system
+from tilewright.cli.config_spaces import ExploredSpace
 from tilewright.configuration.keys import Run
 from tilewright.profile import CORRECTED
 from tilewright.steps import (

@@ -80,8 +80,8 @@ def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, lis
         return []
     from tilewright.errors import Problems
     from tilewright.hardware.system import MultiCoreAccelerator
+    from tilewright.mapping.file_checks import document_behind
     from tilewright.mapping.notices import note_idle_units
-    from tilewright.mapping.yaml_reader import document_behind
     from tilewright.sources import parse_accelerator, parse_mapping, single_core
 
     accelerator, mapping = parse_accelerator(file_of["hardware"]), parse_mapping(file_of["mapping"])

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Annotated
 
-from tilewright.fusion.tiling import Stacks
+from tilewright.fusion.stacks import Stacks
 from tilewright.fusion.tiling_options import NodeIds, read_stacks
 from tilewright.parameters import Count, Parameters, PositiveCount, PositiveNumber, Read, Told
 from tilewright.scheduling.options import CandidateSelection, Runtime, StackOrder

@@ -19,9 +19,9 @@ from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.held_mappings import HeldMappings, Outcome, best_known, held_mappings
 from tilewright.exploration.results import OK
 from tilewright.hardware.core import Core, single_core
-from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.text_edits import with_values
 from tilewright.mapping.constraints import Mapping
 from tilewright.objectives import ranking
 from tilewright.processes import in_processes

@@ -8,7 +8,7 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.exploration.front_odds import parts_of_row
 from tilewright.exploration.results import OK, energy_parts, latency_parts, read_parquet
-from tilewright.exploration.tables import FRONT_STEM, SPACE_STEM
+from tilewright.exploration.table_files import FRONT_STEM, SPACE_STEM
 from tilewright.report.pareto import Candidate
 from tilewright.report.run_ledger import ENERGY, LATENCY, Place, RunLedger, ledger_of
 

@@ -11,12 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tilewright.exploration.answer import Answer, Effect, effects, known_measures, values_text
+from tilewright.exploration.answer import Answer, values_text
 from tilewright.exploration.columns import ON_FRONT
+from tilewright.exploration.effects import Effect, effects, known_measures
 from tilewright.exploration.front import Front, drawn_rows, order_of_sample, spread
 from tilewright.exploration.results import MEASURES, measure_text, value_text
 from tilewright.exploration.tables import front_line
-from tilewright.report.figure_layout import GREY, Unit, figure_style, save_figure, unit_for
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import Unit, unit_for
 from tilewright.report.figures import CYCLE_UNITS
 from tilewright.report.pareto_figure import (
     FRONT_COLOUR,

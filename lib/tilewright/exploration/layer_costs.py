@@ -28,7 +28,8 @@ from tilewright.search.best_order import MOST_ORDERS, OrderSet, can_be_tabulated
 from tilewright.stages.base import Rest, Stage
 from tilewright.stages.items import LayerProblem, TemporalProblem
 from tilewright.stages.reductions import OfObjective
-from tilewright.stages.spatial import SpatialMappingConversion, SpatialMappingGenerator
+from tilewright.stages.spatial import SpatialMappingGenerator
+from tilewright.stages.spatial_conversion import SpatialMappingConversion
 from tilewright.stages.temporal import CostModel, Loma
 
 _MOST_FRAMES = 2048

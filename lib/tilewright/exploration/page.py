@@ -15,15 +15,9 @@ import pandas
 
 from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import write_atomically
-from tilewright.exploration.answer import (
-    Answer,
-    Effect,
-    best_designs,
-    effects,
-    known_measures,
-    values_text,
-)
+from tilewright.exploration.answer import Answer, values_text
 from tilewright.exploration.columns import DOMINATED_BY, ON_FRONT
+from tilewright.exploration.effects import Effect, best_designs, effects, known_measures
 from tilewright.exploration.front import Front, drawn_rows, order_of_sample
 from tilewright.exploration.results import (
     ENERGY,

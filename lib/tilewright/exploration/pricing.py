@@ -16,10 +16,10 @@ from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.exploration.space import Space
 from tilewright.hardware.core import DIGITAL, Accelerator, Core, Port
 from tilewright.hardware.core_variants import CoreVariants, variants_of
-from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
+from tilewright.hardware.text_edits import with_values
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.search.batch import OrderBatch

@@ -14,7 +14,7 @@ from tilewright.errors import KeyPath, Problem, count_of
 from tilewright.exploration.columns import ODDS, RESULTS, USES
 from tilewright.exploration.laws import Expression, ExpressionError, Value
 from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.hardware.dotted_paths import with_values
+from tilewright.hardware.text_edits import with_values
 from tilewright.profile import CORRECTED
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CnSearchOptions, SearchOptions

@@ -28,12 +28,13 @@ from tilewright.exploration.space_schema import SpaceFile, check_name
 from tilewright.file_kinds import HARDWARE, SPACE, refuse_other_kind
 from tilewright.hardware.core import Accelerator
 from tilewright.hardware.core_paths import contained_cores, core_file_names, core_files_of, find_core_file
-from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.hardware.system_reader import missing_file_problem
+from tilewright.hardware.text_edits import with_values
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.mapping.constraints import Mapping
-from tilewright.mapping.yaml_reader import check_mapping_against_core, document_behind, read_mapping
+from tilewright.mapping.file_checks import check_mapping_against_core, document_behind
+from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.parameters import made_of
 from tilewright.units import FieldError
 from tilewright.unused import unused_in

@@ -21,9 +21,9 @@ from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate_system import SystemEvaluator
 from tilewright.exploration.held_mappings import Outcome
 from tilewright.exploration.space import SystemOptions
-from tilewright.hardware.dotted_paths import with_values
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.hardware.text_edits import with_values
 from tilewright.processes import in_processes
 from tilewright.scheduling.assembly import model_problem
 from tilewright.scheduling.core_costs import CoreCostRow

@@ -12,18 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.errors import InputError, Problem, Problems
+from tilewright.fusion.stacks import LAYER_BY_LAYER, StackMode, Stacks, layer_stacks
 from tilewright.fusion.tiling import (
     BY_LAYER,
-    LAYER_BY_LAYER,
     SPLIT_WEIGHTS,
     DefineMode,
     HintLoopOptions,
     HintLoops,
-    StackMode,
-    Stacks,
     hint_loop_problems,
     hint_loop_tiling,
-    layer_stacks,
 )
 from tilewright.parameters import Limits, Parameters, Read, Told, parameters_of
 

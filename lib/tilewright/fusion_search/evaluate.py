@@ -36,8 +36,8 @@ from tilewright.scheduling.core_costs import cost_classes
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.multi.core_mapping import KnownRows, map_core
-from tilewright.stages.multi.cost_rows import class_needs
 from tilewright.stages.multi.items import CostedCnProblem, SystemProblem
+from tilewright.stages.multi.kept_operands import class_needs
 from tilewright.stages.multi.run import MultiCoreProblem, allocate, multi_core_problem
 
 MOST_NODES = 60_000

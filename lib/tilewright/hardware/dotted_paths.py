@@ -1,16 +1,10 @@
 """Values inside hardware and mapping files by dotted paths, as memories.sram.ports.r_port_1.bandwidth_max, read and
 rewritten."""
 
-import contextlib
-import copy
 import re
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-import yaml
-
-from tilewright.errors import InputError, KeyPath, Problem, nearest_name
-from tilewright.yamlfile import parse_yaml, yaml_text
+from tilewright.errors import KeyPath, Problem, nearest_name
 
 
 def key_path(data: Any, path: str) -> KeyPath | Problem:
@@ -87,23 +81,6 @@ def with_dots(path: str) -> str:
     return re.sub(r"\[([0-9]+)\]", r".\1", path).removeprefix(".")
 
 
-def with_values(data: Any, values: Iterable[tuple[KeyPath, Any]]) -> Any:
-    """The data of a hardware file with values in other places, in order; `data` stays as it was.
-
-    What is on the way to a value is copied, all else is shared: neither must be written to.
-    """
-    copies: dict[KeyPath, Any] = {(): copy.copy(data)}
-    for path, value in values:
-        above = copies[()]
-        for depth, key in enumerate(path[:-1], 1):
-            place = path[:depth]
-            if place not in copies:
-                copies[place] = above[key] = copy.copy(above[key])
-            above = copies[place]
-        above[path[-1]] = value
-    return copies[()]
-
-
 def keys_of(data: Any) -> list[str]:
     """What can be said next in a path: keys of a table; names of the items of a list, or their numbers."""
     if isinstance(data, dict):
@@ -118,119 +95,3 @@ def _no_such_key(data: Any, key: str) -> Problem:
     known = keys_of(data)
     nearest = nearest_name(key, known)
     return Problem("the base has no such key", value=key, allowed="" if nearest else ", ".join(known), nearest=nearest)
-
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
-    """The text of a YAML file in which the values at some paths are others.
-
-    Where a value stands in several places by an alias or a merge key, the whole is written anew, without comments: the
-    data are always those of the file with these values alone changed.
-    """
-    wanted = with_values(parse_yaml(text).data, changes)
-    for edit in (_edited_beside_aliases, _edited):
-        edited = edit(text, changes)
-        with contextlib.suppress(InputError):  # an alias of which the anchor went
-            if edited is not None and parse_yaml(edited).data == wanted:
-                return edited
-    return yaml_text(wanted, default_flow_style=None, width=118, allow_unicode=True)
-
-
-def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str | None:
-    """The text with one scalar replaced: an alias alone where it stands, and of a value with an anchor the value, while
-    the first alias of it gets anchor and old value; None for several changes, and where no scalar stands."""
-    if len(changes) != 1:
-        return None
-    (path, value), events = changes[0], list(yaml.parse(text, Loader=_LOADER))
-    place = _event_at(events, path)
-    if place is None or not isinstance(events[place], yaml.ScalarEvent | yaml.AliasEvent):
-        return None
-    event: Any = events[place]
-    start, end = event.start_mark.index, event.end_mark.index
-    edits = [(start, end, _scalar(value))]
-    if isinstance(event, yaml.ScalarEvent) and event.anchor:
-        later = [one for one in events[place:] if isinstance(one, yaml.AliasEvent) and one.anchor == event.anchor]
-        alias: Any = later[0] if later else None
-        if alias is not None:
-            edits.append((alias.start_mark.index, alias.end_mark.index, text[start:end]))
-    for first, last, written in sorted(edits, reverse=True):
-        text = text[:first] + written + text[last:]
-    return text
-
-
-def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
-    """The event of the value at a path; None where an alias stands above it, or nothing."""
-    place = next((at for at, one in enumerate(events) if isinstance(one, yaml.DocumentStartEvent)), -1) + 1
-    for key in path:
-        if isinstance(events[place], yaml.MappingStartEvent):
-            found, at = None, place + 1
-            while not isinstance(events[at], yaml.MappingEndEvent):
-                value = _after(events, at)
-                if getattr(events[at], "value", None) == str(key):
-                    found = value
-                at = _after(events, value)
-        elif isinstance(events[place], yaml.SequenceStartEvent) and isinstance(key, int):
-            at, found = place + 1, None
-            for _ in range(key):
-                if isinstance(events[at], yaml.SequenceEndEvent):
-                    break
-                at = _after(events, at)
-            found = None if isinstance(events[at], yaml.SequenceEndEvent) else at
-        else:
-            return None
-        if found is None:
-            return None
-        place = found
-    return place
-
-
-def _after(events: Sequence[Any], place: int) -> int:
-    """Where the next value begins."""
-    depth = 0
-    while True:
-        depth += isinstance(events[place], yaml.CollectionStartEvent)
-        depth -= isinstance(events[place], yaml.CollectionEndEvent)
-        place += 1
-        if depth == 0:
-            return place
-
-
-def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
-    """The text with what stands at these paths replaced; None where nothing does."""
-    root = yaml.compose(text, Loader=_LOADER)
-    found = []
-    for path, value in changes:
-        node = _node(root, path)
-        if node is None:
-            return None
-        found.append((node.start_mark.index, _end(node), _scalar(value)))
-    for start, end, written in sorted(found, reverse=True):
-        text = text[:start] + written + text[end:]
-    return text
-
-
-def _end(node: yaml.Node) -> int:
-    """Where a value ends: of a table or list over several lines with its last value, comments below are not of it."""
-    if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
-        return int(node.end_mark.index)
-    last = node.value[-1]
-    return _end(last[1] if isinstance(node, yaml.MappingNode) else last)
-
-
-def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
-    """The node at a path; of a key that is given twice the last one."""
-    for key in path:
-        if isinstance(node, yaml.MappingNode):
-            node = next((value for name, value in reversed(node.value) if name.value == str(key)), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
-            node = node.value[key]
-        else:
-            return None
-    return node
-
-
-def _scalar(value: Any) -> str:
-    """A value as it stands in a file."""
-    return yaml_text(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()

@@ -7,11 +7,9 @@ core or another core that is no router.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
-from tilewright.errors import InputError, KeyPath, Problem, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.system import (
@@ -19,7 +17,6 @@ from tilewright.hardware.system import (
     OFFCHIP_PORT,
     POINT_TO_POINT,
     Link,
-    MultiCoreAccelerator,
     all_pairs,
     energy_per_bit_pj,
 )
@@ -145,161 +142,3 @@ def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: Li
 def whole_bits(bandwidth: int | float) -> int | None:
     """A bandwidth of a file as that of a link: None for infinite."""
     return None if math.isinf(bandwidth) else int(bandwidth)
-
-
-_Edges = Mapping[int, Mapping[int, tuple[float, int]]]
-"""Sender -> receiver -> (width, index) of its widest link."""
-_Label = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""(number of links, cores passed, links taken): of equally wide paths, the order of labels is that of preference."""
-
-
-@dataclass(frozen=True)
-class Path:
-    """How data of one core get to another."""
-
-    core_ids: tuple[int, ...]
-    """Sender, routers, receiver. Where cores share memory the ends may be other cores of the same memory; one core
-    alone, or one for each of sender and receiver that share: nothing has to move."""
-    links: tuple[int, ...]
-    """Indices into `MultiCoreAccelerator.links`; () if nothing has to move."""
-
-    def bandwidth_bits_per_cycle(self, links: tuple[Link, ...]) -> int | None:
-        """Bandwidth of the narrowest link; None: infinite."""
-        widths = [width for index in self.links if (width := links[index].bandwidth_bits_per_cycle) is not None]
-        return min(widths, default=None)
-
-    def energy_pj_per_bit(self, links: tuple[Link, ...]) -> float:
-        """Energy of a bit over all links."""
-        return math.fsum(links[index].energy_pj_per_bit for index in self.links)
-
-
-class PathTable:
-    """The path of every ordered pair of cores."""
-
-    def __init__(self, paths: dict[tuple[int, int], Path]) -> None:
-        self._paths = paths
-
-    def path(self, sender: int, receiver: int) -> Path:
-        """The path of a pair. Raises InputError naming the pair if there is none."""
-        if (sender, receiver) not in self._paths:
-            message = f"there is no path from core {sender} to core {receiver}"
-            raise InputError([Problem(message, allowed="a link, or links over cores that are routers")])
-        return self._paths[sender, receiver]
-
-    def has_path(self, sender: int, receiver: int) -> bool:
-        """Whether data of `sender` can get to `receiver` over links or a shared memory."""
-        return (sender, receiver) in self._paths
-
-    def items(self) -> list[tuple[tuple[int, int], Path]]:
-        """((sender, receiver), path) of all pairs that have one, in rising order."""
-        return sorted(self._paths.items(), key=lambda item: item[0])
-
-
-@lru_cache(maxsize=64)
-def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
-    """The paths of all pairs that have one; pairs of equal cores and of cores that share memory need no link."""
-    edges = _widest_edges(accelerator.links)
-    routers = {place.core_id for place in accelerator.places if place.is_router}
-    widths = sorted({width for receivers in edges.values() for width, _ in receivers.values()}, reverse=True)
-    paths: dict[tuple[int, int], Path] = {}
-    for sender in accelerator.core_ids:
-        sharers = accelerator.sharers_of(sender)
-        waiting = set()
-        for receiver in accelerator.core_ids:
-            if receiver in sharers:
-                paths[sender, receiver] = Path(tuple(dict.fromkeys((sender, receiver))), ())
-            else:
-                waiting.add(receiver)
-        for width in widths:
-            labels = _labels(edges, width, sharers, routers) if waiting else {}
-            for receiver in sorted(waiting):
-                found = [labels[core_id] for core_id in accelerator.sharers_of(receiver) if core_id in labels]
-                if found:
-                    _, core_ids, links = min(found)
-                    paths[sender, receiver] = Path(core_ids, links)
-                    waiting.remove(receiver)
-    return PathTable(paths)
-
-
-def _widest_edges(links: tuple[Link, ...]) -> _Edges:
-    """For each ordered pair its widest link, of equally wide ones the first."""
-    edges: dict[int, dict[int, tuple[float, int]]] = {}
-    for index, link in enumerate(links):
-        width = math.inf if link.bandwidth_bits_per_cycle is None else link.bandwidth_bits_per_cycle
-        for sender, receiver in link.edges:
-            known = edges.setdefault(sender, {}).get(receiver)
-            if known is None or width > known[0]:
-                edges[sender][receiver] = (width, index)
-    return edges
-
-
-def _labels(edges: _Edges, least_width: float, sources: tuple[int, ...], routers: set[int]) -> dict[int, _Label]:
-    """The best label of every core that can be reached from any of `sources` over links of at least `least_width`.
-
-    Breadth first: cores at one more link, from the labels at hand in their order, so the first label of a core is best.
-    """
-    last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
-    best = dict(last)
-    while last:
-        found: dict[int, _Label] = {}
-        for count, core_ids, links in sorted(last.values()):
-            if count and core_ids[-1] not in routers:
-                continue
-            for receiver, (width, link) in edges.get(core_ids[-1], {}).items():
-                if receiver not in best and receiver not in found and width >= least_width:
-                    found[receiver] = (count + 1, (*core_ids, receiver), (*links, link))
-        best |= found
-        last = found
-    return best
-
-
-_MOST_LISTED = 8
-
-
-def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: KeyPath) -> None:
-    """Record pairs of cores between which nothing can move.
-
-    Noted are pairs whose data must be written to the off-chip memory and read again, and links that no path takes.
-    """
-    table = path_table(accelerator)
-    missing = [pair for pair in all_pairs(accelerator.core_ids) if not table.has_path(*pair)]
-    lost = [pair for pair in missing if not _through_memory(table, accelerator.offchip_core_id, pair)]
-    if lost:
-        allowed = "links in both directions, over cores that are routers"
-        problems.at(place, f"no data can get from core {_listed(lost)}", allowed=allowed)
-    in_place = _in_place(accelerator)
-    by_way = [pair for pair in missing if pair not in lost and pair not in in_place]
-    if by_way:
-        problems.notice(place, f"only over the off-chip memory can data get from core {_listed(by_way)}")
-    used = {index for _, path in table.items() for index in path.links}
-    unused = [link.name for index, link in enumerate(accelerator.links) if index not in used]
-    if unused and not lost:
-        more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
-        problems.notice(place, f"no path takes {', '.join(unused[:_MOST_LISTED])}{more}: others are faster")
-
-
-def _in_place(accelerator: MultiCoreAccelerator) -> set[Pair]:
-    """Pairs of cores of which the second has the outputs of the first in a memory of its own."""
-    return {
-        (sender, receiver)
-        for instance in accelerator.memory_instances
-        for sender, held in instance.users
-        for receiver in instance.core_ids
-        if "O" in held and receiver != sender
-    }
-
-
-def _through_memory(table: PathTable, offchip: int | None, pair: Pair) -> bool:
-    if offchip is None or offchip in pair:
-        return False
-    return table.has_path(pair[0], offchip) and table.has_path(offchip, pair[1])
-
-
-def _listed(pairs: list[Pair]) -> str:
-    """Pairs in words, those of one receiver together: "1 to 0; 2 to 0, 1"."""
-    of_sender: dict[int, list[int]] = {}
-    for sender, receiver in pairs:
-        of_sender.setdefault(sender, []).append(receiver)
-    parts = [f"{sender} to {', '.join(map(str, receivers))}" for sender, receivers in of_sender.items()]
-    more = f"; and from {len(parts) - _MOST_LISTED} more" if len(parts) > _MOST_LISTED else ""
-    return "; ".join(parts[:_MOST_LISTED]) + more

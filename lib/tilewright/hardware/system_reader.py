@@ -40,13 +40,13 @@ from tilewright.hardware.system_links import (
     Connection,
     Graph,
     LinkCost,
-    check_paths,
     connection_links,
     graph_links,
     offchip_links,
     offchip_ports,
     whole_bits,
 )
+from tilewright.hardware.system_paths import check_paths
 from tilewright.hardware.system_schema import ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 from tilewright.validation import validate

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.hardware.dotted_paths import key_path, with_values
+from tilewright.hardware.dotted_paths import key_path
+from tilewright.hardware.text_edits import with_values
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.harmless import ended_lines
 from tilewright.yamlfile import YamlDocument, load_yaml, yaml_text

@@ -14,7 +14,7 @@ from tilewright.search.batch import OrderBatch
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.stages.items import LayerProblem, SpatialCandidate, TemporalProblem
 from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
-from tilewright.stages.spatial import SpatialMappingConversion
+from tilewright.stages.spatial_conversion import SpatialMappingConversion
 from tilewright.workload.graph import WorkloadNode
 
 Keywords = dict[str, Any]

@@ -39,7 +39,7 @@ def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: st
 
     `source` is the file of the mapping, '' if it has none; an artifact has no lines, only a name.
     """
-    from tilewright.mapping.yaml_reader import check_mapping_against_core, check_mapping_against_workload
+    from tilewright.mapping.file_checks import check_mapping_against_core, check_mapping_against_workload
 
     file = "" if is_artifact(source) else source
     problems = check_mapping_against_core(mapping, core, file) + check_mapping_against_workload(mapping, network, file)

@@ -9,7 +9,7 @@ from tilewright.errors import Problems, nearest_name
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import BETWEEN_CORES, DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
-from tilewright.mapping.yaml_reader import named_loops
+from tilewright.mapping.file_checks import named_loops
 from tilewright.operator_groups import KNOWN_TYPES, bare_type
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError, KeyPath, Problem, Problems
+from tilewright.errors import Problems
 from tilewright.file_kinds import MAPPING, refuse_other_kind
-from tilewright.hardware.core import Core
-from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import (
     DEFAULT,
     LAYER_KINDS,
@@ -17,10 +15,8 @@ from tilewright.mapping.constraints import (
     TemporalOrderingEntry,
     TilingEntry,
 )
-from tilewright.mapping.memory_reach import reach_faults
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
 from tilewright.validation import each, validate, whole
-from tilewright.workload.graph import Workload
 from tilewright.yamlfile import YamlDocument, document_of, items, load_yaml, table
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
@@ -98,106 +94,6 @@ def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) 
         if dimension in seen:
             problems.unused((index,), f"{dimension} is given twice here, the last one counts")
         seen.add(dimension)
-
-
-def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """What in a mapping does not exist on the core: array dimensions, memory operands and memories.
-
-    `file` is the file that the mapping was read from; problems then carry its lines. A factor larger than the array
-    is no problem (it is capped), and hints for other arrays are never read.
-    """
-    document = document_behind(mapping, str(file))
-    problems = Problems(document)
-    dimensions = [name for name, _ in core.operational_array.dimensions]
-    held = sorted({operand for memory in core.memories for operand in memory.operands})
-    for index, entry in enumerate(mapping.entries):
-        for dimension, _ in entry.spatial_mapping:
-            if dimension not in dimensions:
-                path: KeyPath = (index, "spatial_mapping", dimension)
-                message = f"core {core.name} has no such array dimension"
-                problems.unknown_name(path, message, dimension, dimensions)
-        for operand, memory_operand in entry.memory_operand_links:
-            if memory_operand not in held:
-                path = (index, "memory_operand_links", operand)
-                message = f"core {core.name} has no memory for this memory operand"
-                problems.unknown_name(path, message, memory_operand, held)
-        _check_reach(index, entry, core, problems)
-    return problems.found
-
-
-def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Problems) -> None:
-    """The memories of a reach are memories of the core, hold the operand, and have the room that is occupied."""
-    given = entry.memory_reach
-    for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
-        path: KeyPath = (index, "memory_reach", *fault.path)
-        if fault.is_unknown:
-            problems.unknown_name(path, fault.message, str(fault.value), [memory.name for memory in core.memories])
-        else:
-            problems.at(path, fault.message, fault.value)
-
-
-def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: str | Path = "") -> list[Problem]:
-    """Loop dimensions in a mapping that neither the network nor any usual kind of layer has: slips of the pen.
-
-    A usual dimension that this network lacks is no problem (mapping files are used for several networks), and nothing
-    is in an entry that no layer has: `notices.note_unused` tells both.
-    """
-    document = document_behind(mapping, str(file))
-    problems = Problems(document)
-    layers = [node.layer for node in workload.layers_in_order if node.layer is not None]
-    known = list(dict.fromkeys(dimension for layer in layers for dimension in layer.size_of))
-    used = {id(mapping.constraints_for(layer)) for layer in layers}
-    message = f"no layer of {workload.name} has this loop dimension"
-    for index, entry in enumerate(mapping.entries):
-        tiled = [
-            ((key, position), loop.dimension)
-            for key in ("intra_core_tiling", "inter_core_tiling")
-            for position, loop in enumerate(getattr(entry, key))
-            if loop.dimension not in entry.layer_dimension_names
-        ]
-        for path, dimension in (*named_loops(entry), *tiled) if id(entry) in used else ():
-            if dimension not in known and not is_usual_loop(dimension):
-                problems.unknown_name((index, *path), message, dimension, known)
-    return problems.found
-
-
-def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
-    """(place in the entry, loop dimension) of all that an entry says of mappings on a core."""
-    unrolled: list[tuple[KeyPath, str]] = [
-        (("spatial_mapping", side), dimension) for side, factors in entry.spatial_mapping for dimension, _ in factors
-    ]
-    hinted: list[tuple[KeyPath, str]] = [
-        (("spatial_mapping_hint", side), dimension)
-        for side, dimensions in entry.spatial_mapping_hint
-        for dimension in dimensions
-    ]
-    ordered: list[tuple[KeyPath, str]] = [
-        (("temporal_ordering", position), loop.dimension)
-        for position, loop in enumerate(entry.temporal_ordering)
-        if loop.dimension != WILDCARD
-    ]
-    return [*unrolled, *hinted, *ordered]
-
-
-def document_behind(mapping: Mapping, file: str) -> YamlDocument:
-    """The document that a mapping was read from, for the lines of its entries; without lines if it is another one.
-
-    The mapping may have one more entry, `default`, which has no line.
-    """
-    known = YamlDocument(file, [_lists_of(entry) for entry in mapping.entries])
-    try:
-        document = load_yaml(file) if file else known
-    except InputError:
-        return known
-    names = [entry.name for entry in mapping.entries]
-    written = [name if isinstance(name := table(entry).get("name"), str) else "" for entry in items(document.data)]
-    return document if names in (written, [*written, DEFAULT]) else known
-
-
-def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
-    """The name and the lists of an entry, for the paths of problems."""
-    keys = ("core_allocation", "intra_core_tiling", "inter_core_tiling", "temporal_ordering")
-    return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}
 
 
 NO_CORE = -1

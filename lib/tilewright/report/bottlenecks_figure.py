@@ -11,7 +11,9 @@ from matplotlib.patches import Patch
 
 from tilewright.report.bottlenecks import Bottlenecks, Share, cause_words
 from tilewright.report.bottlenecks_text import has_causes, memory_words
-from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, operand_colour, save_figure
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import OPERAND_COLOURS, operand_colour
 from tilewright.report.number_axes import number_axis
 from tilewright.report.port_limits import PortRoof, RooflinePoint
 from tilewright.report.run_ledger import ENERGY, LATENCY

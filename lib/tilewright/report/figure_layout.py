@@ -1,75 +1,19 @@
 """Layout that figures of a run share: panels, axis labels, legends, colours, names for XML, files with stable bytes."""
 
-import io
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
-from matplotlib.text import Text
-from matplotlib.ticker import Formatter
 
-from tilewright.artifacts.files import write_atomically
-from tilewright.harmless import svg
-from tilewright.report.number_axes import number_all
 from tilewright.report.words import short_names
 
 if TYPE_CHECKING:
     from tilewright.report.records import PlacedLayer
-
-GREY = "#444444"
-
-
-class Canvas:
-    """Draws texts, boxes and arrows into `figure`; all places and sizes are inches."""
-
-    def __init__(self, width: float, height: float) -> None:
-        self.width, self.height = width, height
-        self.figure = Figure(figsize=(width, height))
-        FigureCanvasAgg(self.figure)
-        self._inches = self.figure.dpi_scale_trans
-
-    def text(self, x: float, y: float, text: str, points: float, **style: Any) -> None:
-        """A line of text, centred on y, from x on or as `ha` says."""
-        self.figure.text(x, y, text, fontsize=points, transform=self._inches, **{"va": "center", **style})
-
-    def title(self, x: float, title: str, *lines: str) -> None:
-        """A bold title at the top and smaller lines below it, empty ones left out."""
-        self.text(x, self.height - 0.2, title, 10, weight="bold")
-        for number, line in enumerate(line for line in lines if line):
-            self.text(x, self.height - 0.4 - 0.15 * number, line, 7.5, color=GREY)
-
-    def box(self, x: float, y: float, width: float, height: float, **style: Any) -> None:
-        """A rectangle with its lower left corner at (x, y)."""
-        self._add(Rectangle((x, y), width, height, **{"linewidth": 1, **style}))
-
-    def rounded_box(self, x: float, y: float, width: float, height: float, **style: Any) -> None:
-        """A rectangle with round corners."""
-        shape = "round,pad=0,rounding_size=0.06"
-        self._add(FancyBboxPatch((x, y), width, height, boxstyle=shape, **{"linewidth": 1, **style}))
-
-    def arrow(self, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
-        """An arrow that points to `end`."""
-        look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 9, "linewidth": 1.4, "shrinkA": 0, "shrinkB": 0}
-        self._add(FancyArrowPatch(start, end, color=colour, **look))
-
-    def line(self, *points: tuple[float, float], **style: Any) -> None:
-        """Straight lines from point to point."""
-        ends = zip(*points, strict=True)
-        self.figure.add_artist(Line2D(*(list(pair) for pair in ends), transform=self._inches, **style))
-
-    def _add(self, patch: Patch) -> None:
-        patch.set_transform(self._inches)
-        self.figure.add_artist(patch)
 
 
 OPERAND_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
@@ -123,67 +67,12 @@ def text_colour(background: str) -> str:
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
-class _HarmlessLabels(Formatter):
-    """Labels of another formatter, which an axis asks for when it is drawn, made harmless."""
-
-    def __init__(self, labels: Formatter) -> None:
-        self._labels = labels
-
-    def format_ticks(self, values: Any) -> list[str]:
-        """The labels of all places together."""
-        return [svg(label) for label in self._labels.format_ticks(values)]
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        """The label of one place."""
-        return svg(self._labels(x, pos))
-
-
-def make_harmless(figure: Figure) -> None:
-    """Makes all texts of a figure harmless, labels of its axes among them."""
-    for text in figure.findobj(Text):
-        assert isinstance(text, Text)
-        shown = svg(text.get_text())
-        if shown != text.get_text():
-            text.set_text(shown)
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        labels = axis.get_major_formatter()
-        places = [float(place) for place in axis.get_majorticklocs()]
-        if any(svg(label) != label for label in labels.format_ticks(places)):
-            axis.set_major_formatter(_HarmlessLabels(labels))
-
-
-def make_printable(figure: Figure) -> None:
-    """Makes all texts of a figure harmless, and sees to it that its axes have numbers."""
-    make_harmless(figure)
-    number_all(figure)
-
-
-STYLE: dict[str, Any] = {
-    "svg.hashsalt": "tilewright",
-    "svg.fonttype": "path",
-    "font.family": ["DejaVu Sans"],
-    "font.size": 8.0,
-    # Names of layers and memories are text, also with dollar signs.
-    "text.parse_math": False,
-    "hatch.linewidth": 0.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-}
 MAX_PANEL_INCHES, MIN_PANEL_INCHES, PLOT_INCHES = 13.0, 2.6, 2.3
 LEFT_INCHES, LEGEND_INCHES, TOP_INCHES, GAP_INCHES = 0.95, 2.1, 0.72, 0.3
 CHARACTER_INCHES = 0.068
 """Width of a character of the axis font, on the safe side."""
 LABEL_DEGREES = 40
-PNG_DOTS_PER_INCH = 110
 Unit = tuple[float, str]
-
-
-def figure_style() -> AbstractContextManager[None]:
-    """Settings that do not depend on the user's own matplotlib settings."""
-    # The backend is chosen by the canvas; touching it here would reset a user's session.
-    settings: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
-    return matplotlib.rc_context(settings | STYLE)
 
 
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
@@ -291,18 +180,3 @@ def unit_for(value: float, units: Sequence[Unit]) -> Unit:
 def three_digits(value: float) -> str:
     """A number with three significant digits, without an exponent where that is short."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, Path]:
-    """Write `path_stem`.svg and .png, without dates and version numbers; returns both paths."""
-    path_stem.parent.mkdir(parents=True, exist_ok=True)
-    svg, png = (path_stem.with_name(path_stem.name + suffix) for suffix in (".svg", ".png"))
-    make_printable(figure)
-    with figure_style():
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": "tilewright"})
-        write_atomically(svg, drawn.getvalue())
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="png", dpi=png_dots_per_inch, metadata={"Software": None})
-        write_atomically(png, drawn.getvalue())
-    return svg, png

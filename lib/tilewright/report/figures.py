@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
+from tilewright.report.figure_files import figure_style, save_figure
 from tilewright.report.figure_layout import (
     CHARACTER_INCHES,
     MAX_PANEL_INCHES,
@@ -24,14 +25,12 @@ from tilewright.report.figure_layout import (
     Unit,
     add_legend,
     add_title,
-    figure_style,
     finish_panel,
     label_layers,
     label_room,
     lighter,
     operand_colour,
     panel_grid,
-    save_figure,
     split_rows,
     three_digits,
     unit_for,

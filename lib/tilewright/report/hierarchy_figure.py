@@ -15,14 +15,9 @@ from matplotlib.figure import Figure
 from tilewright.hardware.core import NO_UNIT, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.hardware.system import core_area
-from tilewright.report.figure_layout import (
-    GREY,
-    Canvas,
-    figure_style,
-    lighter,
-    memory_operand_colour,
-    save_figure,
-)
+from tilewright.report.canvas import GREY, Canvas
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import lighter, memory_operand_colour
 from tilewright.units import size_text
 
 LANE_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES, ARROW_INCHES = 2.75, 0.22, 0.25, 0.75, 0.42

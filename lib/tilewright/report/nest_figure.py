@@ -17,15 +17,9 @@ from matplotlib.figure import Figure
 from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.report.figure_layout import (
-    GREY,
-    Canvas,
-    figure_style,
-    lighter,
-    make_harmless,
-    operand_colour,
-    save_figure,
-)
+from tilewright.report.canvas import GREY, Canvas
+from tilewright.report.figure_files import figure_style, make_harmless, save_figure
+from tilewright.report.figure_layout import lighter, operand_colour
 from tilewright.report.records import Summary, layers_in_order, used_unrolling
 from tilewright.report.words import short_layer_name
 from tilewright.units import energy_text, size_text

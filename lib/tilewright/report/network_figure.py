@@ -18,7 +18,9 @@ from matplotlib.figure import Figure
 
 from tilewright.artifacts.files import write_atomically
 from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
-from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, make_printable
+from tilewright.report.canvas import GREY, Canvas
+from tilewright.report.figure_files import figure_style, make_printable
+from tilewright.report.figure_layout import lighter
 from tilewright.report.words import short_layer_name
 from tilewright.workload.graph import Workload, WorkloadNode
 

@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, unit_for
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import OPERAND_COLOURS, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.report.number_axes import number_axis
 from tilewright.report.pareto import Group, figures_of, run_label

@@ -8,7 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import OPERAND_COLOURS
 from tilewright.report.run_ledger import QUANTITIES
 from tilewright.report.two_runs import UNITS, Comparison, Difference, amount, change, share_text, shown, title_of
 from tilewright.report.words import short_names

@@ -14,7 +14,8 @@ from tilewright.hardware.core import Memory
 from tilewright.hardware.memory_columns import memory_columns
 from tilewright.hardware.static_power import system_rates_pj_a_cycle
 from tilewright.hardware.system import MemoryInstance, MultiCoreAccelerator
-from tilewright.hardware.system_links import offchip_ports, path_table
+from tilewright.hardware.system_links import offchip_ports
+from tilewright.hardware.system_paths import path_table
 from tilewright.scheduling.problem import CoreSystem, Integers
 
 OTHER = "other"

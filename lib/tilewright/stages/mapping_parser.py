@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from tilewright.errors import Problem, Problems
 from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
 from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.file_checks import document_behind
 from tilewright.mapping.notices import array_width_notices, element_fit_problems
 from tilewright.mapping.runnable import restrict_to_core
 from tilewright.mapping.source import given_mapping, names_unknown_to
 from tilewright.mapping.unused_entries import note_unused_on
-from tilewright.mapping.yaml_reader import document_behind
 from tilewright.stages.base import Change
 from tilewright.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.workload.graph import Workload

@@ -6,16 +6,17 @@ from pathlib import Path
 from tilewright.errors import InputError, Problems
 from tilewright.file_kinds import HARDWARE, MAPPING, WORKLOAD, kind_of
 from tilewright.hardware.source import parse_accelerator
+from tilewright.mapping.file_checks import document_behind
 from tilewright.mapping.notices import note_idle_units
 from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.spatial_generation import cuts_on_core, note_cut_lanes
-from tilewright.mapping.yaml_reader import document_behind
 from tilewright.profile import profile_by_name
 from tilewright.stages.base import is_own
 from tilewright.stages.descriptions import NetworkProblem, WrittenFiles
 from tilewright.stages.layers import model_of
 from tilewright.stages.pipeline import Pipeline
-from tilewright.stages.spatial import CustomSpatialMappingGenerator, SpatialMappingConversion, SpatialMappingGenerator
+from tilewright.stages.spatial import CustomSpatialMappingGenerator, SpatialMappingGenerator
+from tilewright.stages.spatial_conversion import SpatialMappingConversion
 from tilewright.unused import unused_option
 from tilewright.workload.source import read_layers
 from tilewright.yamlfile import load_yaml

@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tilewright.report.figure_layout import figure_style, save_figure
+from tilewright.report.figure_files import figure_style, save_figure
 from tilewright.report.number_axes import number_axis
 from tilewright.token_costs.table import TokenCosts
 

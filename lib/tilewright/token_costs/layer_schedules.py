@@ -16,10 +16,10 @@ from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import CnGraph
-from tilewright.fusion.tiling import LAYER_BY_LAYER
+from tilewright.fusion.stacks import LAYER_BY_LAYER
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
-from tilewright.hardware.system_links import path_table
+from tilewright.hardware.system_paths import path_table
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.runnable import core_choice
 from tilewright.objectives import ranking
@@ -33,8 +33,8 @@ from tilewright.scheduling.system_assembly import core_system
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.base import Control
 from tilewright.stages.multi.core_mapping import KnownRows, map_core
-from tilewright.stages.multi.cost_rows import class_needs
 from tilewright.stages.multi.items import CostedCnProblem, SystemProblem
+from tilewright.stages.multi.kept_operands import class_needs
 from tilewright.stages.multi.run import MultiCoreProblem, multi_core_problem
 from tilewright.token_costs.doubled import Doubled
 from tilewright.token_costs.layer_networks import CutLayer, cut_layers

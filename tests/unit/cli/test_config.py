@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tilewright.cli.config import TOP_KEYS, plan_of, read_config
-from tilewright.cli.config_files import NETWORK_KEYS
+from tilewright.cli.config_networks import NETWORK_KEYS
 from tilewright.configuration.arguments import arguments_of
 from tilewright.configuration.keys import KEYS, Plan
 from tilewright.errors import InputError

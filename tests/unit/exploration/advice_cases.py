@@ -17,7 +17,7 @@ from tilewright.exploration.advice import OUTERMOST, Advice, Advices, ExplainedR
 from tilewright.exploration.changes import mapping_changes, possible_changes
 from tilewright.exploration.held_mappings import Outcome
 from tilewright.hardware.core import single_core
-from tilewright.hardware.dotted_paths import changed_text
+from tilewright.hardware.text_edits import changed_text
 from tilewright.report.recorded_mappings import mapping_entries
 from tilewright.report.records import layers_in_order
 from tilewright.search.options import SearchOptions

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pandas
 import pytest
-from tilewright.exploration.answer import Cause, answer_of, best_designs, effects
-from tilewright.exploration.tables import answer_text, front_table, space_table, write_tables
+from tilewright.exploration.answer import Cause, answer_of
+from tilewright.exploration.effects import best_designs, effects
+from tilewright.exploration.table_files import front_table, space_table, write_tables
+from tilewright.exploration.tables import answer_text
 
 from tests.unit.exploration.conftest import costs, exploration, grid
 

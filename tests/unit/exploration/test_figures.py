@@ -7,7 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from tilewright.exploration import figures
-from tilewright.exploration.answer import answer_of, effects
+from tilewright.exploration.answer import answer_of
+from tilewright.exploration.effects import effects
 from tilewright.exploration.figures import effect_figure, front_figure, write_figures
 
 from tests.unit.exploration.conftest import exploration, grid

@@ -12,7 +12,8 @@ from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.front_odds import least_probability, part_columns, parts_of_row, with_odds
 from tilewright.exploration.results import energy_parts
 from tilewright.exploration.space import ODDS
-from tilewright.exploration.tables import answer_text, front_table, space_table
+from tilewright.exploration.table_files import front_table, space_table
+from tilewright.exploration.tables import answer_text
 from tilewright.hardware.source import parse_accelerator
 from tilewright.report import uncertainty
 from tilewright.report.uncertainty import Ranges, energy_range_pj, sampled_factors

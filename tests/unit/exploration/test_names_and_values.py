@@ -13,7 +13,8 @@ from tilewright.exploration.answer import Answer, answer_of
 from tilewright.exploration.explore import assumptions, explored
 from tilewright.exploration.front_search import front_of_folder, make_parts
 from tilewright.exploration.space_reader import read_space
-from tilewright.exploration.tables import answer_text, front_line, front_table, space_table
+from tilewright.exploration.table_files import front_table, space_table
+from tilewright.exploration.tables import answer_text, front_line
 from tilewright.mapping.temporal import loop_multiset
 from tilewright.search.options import loops_of_loma
 from tilewright.workload.source import parse_workload

@@ -19,7 +19,7 @@ from tilewright.exploration.design_cost import TABLES, Sharing
 from tilewright.exploration.page import page_data
 from tilewright.exploration.space import USES
 from tilewright.exploration.space_reader import read_space
-from tilewright.exploration.tables import space_table
+from tilewright.exploration.table_files import space_table
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.search.store import Store
 from tilewright.sources import parse_accelerator

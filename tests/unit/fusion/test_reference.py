@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.tiling import layer_stacks, mapped_tiling
+from tilewright.fusion.stacks import layer_stacks
+from tilewright.fusion.tiling import mapped_tiling
 from tilewright.mapping.source import parse_mapping
 from tilewright.workload.source import parse_workload
 

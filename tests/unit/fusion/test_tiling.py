@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from onnx.helper import make_node
 from tilewright.errors import InputError
-from tilewright.fusion.tiling import HintLoopOptions, Tiling, hint_loop_tiling, layer_stacks, mapped_tiling
+from tilewright.fusion.stacks import layer_stacks
+from tilewright.fusion.tiling import HintLoopOptions, Tiling, hint_loop_tiling, mapped_tiling
 from tilewright.fusion.weights import weight_bits, weight_tiles
 from tilewright.mapping.source import parse_mapping
 from tilewright.workload.graph import Workload

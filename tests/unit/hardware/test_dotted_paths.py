@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tilewright.errors import KeyPath, Problem
-from tilewright.hardware.dotted_paths import changed_text, key_path, with_values
+from tilewright.hardware.dotted_paths import key_path
+from tilewright.hardware.text_edits import changed_text, with_values
 from tilewright.yamlfile import parse_yaml
 
 DATA = {

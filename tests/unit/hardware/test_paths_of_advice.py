@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from tilewright.exploration.changes import possible_changes
-from tilewright.hardware.dotted_paths import changed_text, key_path, path_text, with_values
+from tilewright.hardware.dotted_paths import key_path, path_text
+from tilewright.hardware.text_edits import changed_text, with_values
 from tilewright.yamlfile import YamlDocument, load_yaml, parse_yaml
 
 CONFIG = Path(__file__).resolve().parents[3] / "config" / "hardware"

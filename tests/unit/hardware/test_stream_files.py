@@ -14,7 +14,7 @@ from tilewright.cli.main import main
 from tilewright.cli.validate import validate_file
 from tilewright.errors import InputError
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.hardware.system_links import path_table
+from tilewright.hardware.system_paths import path_table
 from tilewright.sources import parse_accelerator
 
 from tests.unit.hardware.system_cases import core, memory, write

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tilewright.errors import InputError
 from tilewright.hardware.core import Core, OperationalArray
 from tilewright.hardware.system import CorePlace, Link, MultiCoreAccelerator, all_pairs
-from tilewright.hardware.system_links import path_table
+from tilewright.hardware.system_paths import path_table
 
 from tests.unit.hardware.system_cases import SHARED, connected, mesh, read
 

@@ -13,7 +13,7 @@ from tilewright.hardware.core import single_core
 from tilewright.hardware.core_paths import core_file_names
 from tilewright.hardware.source import read_accelerator_artifact
 from tilewright.hardware.system import Link, MultiCoreAccelerator, energy_per_bit_pj
-from tilewright.hardware.system_links import path_table
+from tilewright.hardware.system_paths import path_table
 from tilewright.sources import parse_accelerator
 from tilewright.validate_files import schema_text
 

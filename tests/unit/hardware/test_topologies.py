@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilewright.errors import InputError
-from tilewright.hardware.system_links import path_table
+from tilewright.hardware.system_paths import path_table
 from tilewright.hardware.topologies import COLUMNS, ROWS, Mesh, Ring, topology, topology_names
 from tilewright.registry import enter, withdraw
 

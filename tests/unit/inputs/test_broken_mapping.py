@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from tilewright.hardware.core import Core, Memory, OperationalArray
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.yaml_reader import check_mapping_against_core, read_mapping
+from tilewright.mapping.file_checks import check_mapping_against_core
+from tilewright.mapping.yaml_reader import read_mapping
 
 from tests.unit.inputs.faults import check_fault
 

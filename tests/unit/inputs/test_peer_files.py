@@ -9,7 +9,8 @@ import yaml
 from tilewright.cli.validate import validate_file
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.yaml_reader import check_mapping_against_core, read_mapping
+from tilewright.mapping.file_checks import check_mapping_against_core
+from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 CONFORMANCE = Path(__file__).resolve().parents[3].parent / "shared" / "conformance"

@@ -16,7 +16,8 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from tilewright.comparison.court.case import Case
-from tilewright.exploration.answer import answer_of, effects
+from tilewright.exploration.answer import answer_of
+from tilewright.exploration.effects import effects
 from tilewright.exploration.figures import effect_figure, front_figure
 from tilewright.report.bottlenecks import bottlenecks_of
 from tilewright.report.bottlenecks_figure import bottlenecks_figure

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.profile import CORRECTED
-from tilewright.report.figure_layout import save_figure
+from tilewright.report.figure_files import save_figure
 from tilewright.report.network_figure import write_network_figure
 from tilewright.report.workload_tables import coverage_text, workload_table, workload_text
 from tilewright.workload.access import IndexMap, access_of_loops, identity_map

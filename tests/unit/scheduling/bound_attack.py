@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from tilewright.errors import InputError, MappingError
-from tilewright.scheduling.bounds.limits import cn_classes, system_limits
+from tilewright.scheduling.bounds.classes import cn_classes
+from tilewright.scheduling.bounds.limits import system_limits
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
 from tilewright.scheduling.bounds.paths import SplitBounds, paths_through
 from tilewright.scheduling.bounds.work import possible_moves

@@ -5,7 +5,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 from tilewright.scheduling.bounds.chains import _WORTH_OF_CN, Chain, chain_of
-from tilewright.scheduling.bounds.limits import cn_classes, system_limits
+from tilewright.scheduling.bounds.classes import cn_classes
+from tilewright.scheduling.bounds.limits import system_limits
 from tilewright.scheduling.bounds.paths import LongestPaths, paths_through
 from tilewright.scheduling.problem import SchedulingProblem
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.scheduling.bounds.limits import cn_classes, system_limits
+from tilewright.scheduling.bounds.classes import cn_classes
+from tilewright.scheduling.bounds.limits import system_limits
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.bounds.paths import SplitBounds, paths_through
 from tilewright.scheduling.bounds.work import possible_moves

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tilewright.errors import MappingError
 from tilewright.scheduling.bounds.chains import Chain, chain_of
-from tilewright.scheduling.bounds.limits import cn_classes, system_limits
+from tilewright.scheduling.bounds.classes import cn_classes
+from tilewright.scheduling.bounds.limits import system_limits
 from tilewright.scheduling.bounds.ordered_phases import Members, OrderedPhases
 from tilewright.scheduling.bounds.paths import paths_through
 from tilewright.scheduling.bounds.phase_program import Item

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.scheduling.bounds.chains import chain_of
-from tilewright.scheduling.bounds.limits import cn_classes, system_limits
+from tilewright.scheduling.bounds.classes import cn_classes
+from tilewright.scheduling.bounds.limits import system_limits
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.bounds.ordered_phases import ordered_phase_problem
 from tilewright.scheduling.bounds.paths import paths_through

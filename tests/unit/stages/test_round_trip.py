@@ -15,7 +15,8 @@ from tilewright.cli.main import main
 from tilewright.errors import InputError, MappingError
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.yaml_reader import check_mapping_against_core, read_mapping
+from tilewright.mapping.file_checks import check_mapping_against_core
+from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.mapping.yaml_writer import as_entry
 from tilewright.report.recorded_mappings import mapping_entries, mapping_yaml
 from tilewright.search.evaluate import evaluate_given

@@ -19,7 +19,7 @@ from tilewright.stages.descriptions import of_core
 from tilewright.stages.layers import order_total
 from tilewright.stages.pipeline import Pipeline
 from tilewright.stages.run import map_layer, map_problem, map_some_layers, map_workload, summed_again, sums_up_plainly
-from tilewright.stages.spatial import SpatialMappingConversion
+from tilewright.stages.spatial_conversion import SpatialMappingConversion
 from tilewright.stages.temporal import OPEN_ORDER, CostModel, Loma
 from tilewright.stages.workload import Workload
 

@@ -1,5 +1,4 @@
-"""Constraint program of the relaxation for OR-Tools' CP-SAT (L. Perron, F. Didier, S. Gay, "The CP-SAT-LP solver", CP
-2023).
+"""Constraint program of the relaxation for CP-SAT of OR-Tools (Perron, Didier and Gay, "The CP-SAT-LP solver", 2023).
 
 All numbers are whole. What the program demands never is more than the relaxation does: cycles are whole there too, bits
 are, and energies are counted in quanta, each term rounded down.

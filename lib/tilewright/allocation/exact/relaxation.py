@@ -12,7 +12,8 @@ import numpy as np
 from tilewright.allocation.exact.moves import ConditionalSum, Moves, OnCore, Ways, common, moves_of
 from tilewright.allocation.result import allowed_cores
 from tilewright.allocation.space import AllocationSpace
-from tilewright.scheduling.bounds.limits import CnClasses, SystemLimits, cn_classes, system_limits, whole_cycles
+from tilewright.scheduling.bounds.classes import CnClasses, cn_classes
+from tilewright.scheduling.bounds.limits import SystemLimits, system_limits, whole_cycles
 from tilewright.scheduling.bounds.paths import LongestPaths, latest_of_layers, pair_rate, paths_through
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
 

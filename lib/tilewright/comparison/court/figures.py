@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 
 from tilewright.comparison.court.case import Case, CourtSet
 from tilewright.comparison.court.verdict import seen_groups
-from tilewright.report.figure_layout import GREY, LAYER_COLOURS, figure_style, save_figure
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import LAYER_COLOURS
 from tilewright.report.number_axes import number_axis
 
 PART_INCHES, WIDTH_INCHES = 3.1, 9.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.comparison.court.case import Case, Constant, CourtSet, Published, Values, in_hundred, read_rows
+from tilewright.comparison.court.case import Case, Constant, CourtSet, Published, Values, in_hundred
 from tilewright.comparison.court.gemmini_reading import (
     DIMENSIONS,
     Call,
@@ -20,6 +20,7 @@ from tilewright.comparison.court.gemmini_reading import (
     whole_layer_bounds,
     work_of,
 )
+from tilewright.comparison.court.rows import read_rows
 
 NAME, DEVICE = "gemmini-rtl", "gemmini"
 SALT, SHARE = f"court-8|{NAME}", 9

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from tilewright.comparison.court.case import DATA, Case, Constant, CourtSet, Published, Values, in_hundred, read_rows
+from tilewright.comparison.court.case import DATA, Case, Constant, CourtSet, Published, Values, in_hundred
+from tilewright.comparison.court.rows import read_rows
 from tilewright.errors import InputError, Problem
 
 TILES = tuple((m, n) for m in (16, 32, 64, 128, 256) for n in (32, 64, 128, 256) if m * n <= 256 * 128)

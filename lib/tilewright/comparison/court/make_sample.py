@@ -12,7 +12,8 @@ from typing import Any
 
 from tilewright.artifacts.files import write_atomically
 from tilewright.comparison.court import gemmini, gpu, timeloop, tpu
-from tilewright.comparison.court.case import DATA, read_rows, set_files
+from tilewright.comparison.court.case import DATA, set_files
+from tilewright.comparison.court.rows import read_rows
 
 OF_EACH_PART = 4
 

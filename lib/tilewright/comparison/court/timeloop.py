@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.comparison.court.case import Case, CourtSet, Values, read_rows
+from tilewright.comparison.court.case import Case, CourtSet, Values
+from tilewright.comparison.court.rows import read_rows
 from tilewright.errors import InputError, Problem
 
 DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")

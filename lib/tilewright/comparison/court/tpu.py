@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
-from tilewright.comparison.court.case import DATA, Case, Constant, CourtSet, Published, Values, in_hundred, read_rows
+from tilewright.comparison.court.case import DATA, Case, Constant, CourtSet, Published, Values, in_hundred
 from tilewright.comparison.court.gpu import LLMCOMPASS
+from tilewright.comparison.court.rows import read_rows
 from tilewright.errors import InputError, Problem
 
 NAME = "tpu-v6e"

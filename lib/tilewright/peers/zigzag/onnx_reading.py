@@ -22,7 +22,7 @@ from tilewright.profile import ModelProfile
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
-from tilewright.workload.onnx import products
+from tilewright.workload.onnx import matrix_products, products
 from tilewright.workload.onnx.counting import NOTHING, WorkCounter, works_alone
 from tilewright.workload.onnx.coverage import (
     MODELLED,
@@ -262,9 +262,9 @@ class _Reader:
         return self._with_layer(node, products.conv_layer(node, geometry, roles, self.profile), roles)
 
     def _matrix_product(self, node: OnnxNode) -> WorkloadNode:
-        product = products.matrix_product(node, self.shapes)
+        product = matrix_products.matrix_product(node, self.shapes)
         roles = self._roles(node, 1, may_exchange=True)
-        return self._with_layer(node, products.gemm_layer(node, product, roles, self.profile), roles)
+        return self._with_layer(node, matrix_products.gemm_layer(node, product, roles, self.profile), roles)
 
     def _roles(self, node: OnnxNode, weight_input: int, *, may_exchange: bool) -> OperandRoles:
         roles, remark = operand_roles(node, self.topology, self.profile, weight_input, may_exchange=may_exchange)

@@ -15,7 +15,9 @@ from matplotlib.ticker import MaxNLocator
 from tilewright.artifacts.envelope import read_beside
 from tilewright.errors import ArtifactError, Problem
 from tilewright.proof import covered_by
-from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import OPERAND_COLOURS, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.steps import ALLOCATION
 

@@ -10,7 +10,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tilewright.proof import covered_by
-from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits, unit_for
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import OPERAND_COLOURS, three_digits, unit_for
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.energy_figure import THIS_RUN, readable
 from tilewright.report.words import worse_words

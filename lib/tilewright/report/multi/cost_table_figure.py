@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
+from tilewright.report.figure_files import figure_style, save_figure
 from tilewright.report.figure_layout import (
     CHARACTER_INCHES,
     LABEL_DEGREES,
@@ -18,11 +19,9 @@ from tilewright.report.figure_layout import (
     TOP_INCHES,
     add_legend,
     add_title,
-    figure_style,
     layer_colour,
     lighter,
     panel_grid,
-    save_figure,
 )
 from tilewright.report.figures import ENERGY_UNIT
 from tilewright.report.multi.cn_tables import CostTables

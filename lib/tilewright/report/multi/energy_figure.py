@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tilewright.cost.ledger import ARRAYS, on_core_terms
-from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, save_figure, three_digits
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import OPERAND_COLOURS, three_digits
 from tilewright.report.figures import ENERGY_UNIT
 from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.text_tables import share_text

@@ -17,7 +17,9 @@ from matplotlib.figure import Figure
 from tilewright.harmless import html
 from tilewright.objectives import OBJECTIVES
 from tilewright.proof import ALLOWED_ALLOCATIONS, covered_by
-from tilewright.report.figure_layout import GREY, OPERAND_COLOURS, figure_style, make_printable, unit_for
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, make_printable
+from tilewright.report.figure_layout import OPERAND_COLOURS, unit_for
 from tilewright.report.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.report.multi.summary import reload_lines
 from tilewright.report.run_tables import edp_text

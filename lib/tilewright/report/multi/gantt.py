@@ -19,13 +19,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tilewright.proof import ALLOWED_ALLOCATIONS
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
 from tilewright.report.figure_layout import (
-    GREY,
     LAYER_COLOURS,
     NO_LAYER_COLOUR,
-    figure_style,
     layer_colour,
-    save_figure,
     text_colour,
     three_digits,
     unit_for,

@@ -10,14 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tilewright.report.figure_layout import (
-    GREY,
-    OPERAND_COLOURS,
-    figure_style,
-    lighter,
-    save_figure,
-    unit_for,
-)
+from tilewright.report.canvas import GREY
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import OPERAND_COLOURS, lighter, unit_for
 from tilewright.report.figures import CYCLE_UNITS
 from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.summary import link_rows

@@ -26,7 +26,9 @@ from tilewright.hardware.system import (
     MultiCoreAccelerator,
     memory_text,
 )
-from tilewright.report.figure_layout import GREY, Canvas, figure_style, lighter, save_figure
+from tilewright.report.canvas import GREY, Canvas
+from tilewright.report.figure_files import figure_style, save_figure
+from tilewright.report.figure_layout import lighter
 from tilewright.units import size_text
 
 MOST_COLUMNS = 8

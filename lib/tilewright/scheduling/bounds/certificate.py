@@ -4,16 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.scheduling.bounds.limits import cn_classes, system_limits
+from tilewright.scheduling.bounds.classes import cn_classes
+from tilewright.scheduling.bounds.core_work import traffic_loads, weighted_core_work
+from tilewright.scheduling.bounds.limits import system_limits
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.bounds.paths import paths_through
-from tilewright.scheduling.bounds.work import (
-    fetched_pieces,
-    possible_moves,
-    traffic_loads,
-    weighted_core_work,
-    written_pieces,
-)
+from tilewright.scheduling.bounds.work import fetched_pieces, possible_moves, written_pieces
 from tilewright.scheduling.problem import Booleans, Floats, SchedulingProblem
 
 _UNITS = 2**40

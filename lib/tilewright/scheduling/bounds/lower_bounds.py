@@ -5,18 +5,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.proof import Schedules, gap_to
-from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, cn_classes, system_limits
+from tilewright.scheduling.bounds.classes import CnClasses, cn_classes
+from tilewright.scheduling.bounds.core_work import core_work, traffic_loads
+from tilewright.scheduling.bounds.limits import SLACK, SystemLimits, system_limits
 from tilewright.scheduling.bounds.ordered_phases import ordered_phases_latency_cycles
 from tilewright.scheduling.bounds.paths import paths_through, split_latency_cycles
 from tilewright.scheduling.bounds.phases import phases_latency_cycles
 from tilewright.scheduling.bounds.streamed_or_moved import cn_energy_pj, off_chip_traffic, streamed_or_moved
-from tilewright.scheduling.bounds.work import (
-    core_work,
-    fetched_pieces,
-    possible_moves,
-    traffic_loads,
-    written_pieces,
-)
+from tilewright.scheduling.bounds.work import fetched_pieces, possible_moves, written_pieces
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
 
 

@@ -11,7 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from tilewright.scheduling.bounds.chains import Chain
-from tilewright.scheduling.bounds.limits import CnClasses, changes
+from tilewright.scheduling.bounds.classes import CnClasses
+from tilewright.scheduling.bounds.limits import changes
 from tilewright.scheduling.bounds.paths import LongestPaths
 from tilewright.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
 from tilewright.scheduling.bounds.phases import MemorySets, limits_of_phases, longest_program, run_loads, ways_of

@@ -10,9 +10,11 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, Problem
 from tilewright.record_pointer import pointer_to
-from tilewright.scheduling.bounds.limits import CnClasses, SystemLimits, changes, whole_cycles
+from tilewright.scheduling.bounds.classes import CnClasses
+from tilewright.scheduling.bounds.core_work import ROUNDS, TrafficLoad, core_work, traffic_loads
+from tilewright.scheduling.bounds.limits import SystemLimits, changes, whole_cycles
 from tilewright.scheduling.bounds.paths_kernel import cns_around, longest_paths
-from tilewright.scheduling.bounds.work import ROUNDS, PossibleMoves, TrafficLoad, core_work, traffic_loads
+from tilewright.scheduling.bounds.work import PossibleMoves
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
 from tilewright.scheduling.state_record import GRAPH
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tilewright.scheduling.bounds.chains import Chain, chain_of
-from tilewright.scheduling.bounds.limits import CnClasses, changes
+from tilewright.scheduling.bounds.classes import CnClasses
+from tilewright.scheduling.bounds.limits import changes
 from tilewright.scheduling.bounds.paths import LongestPaths
 from tilewright.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
 from tilewright.scheduling.bounds.work import PossibleMoves

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.scheduling.bounds.limits import SLACK, CnClasses, SystemLimits, changes
-from tilewright.scheduling.bounds.work import TrafficLoad
+from tilewright.scheduling.bounds.classes import CnClasses
+from tilewright.scheduling.bounds.core_work import TrafficLoad
+from tilewright.scheduling.bounds.limits import SLACK, SystemLimits, changes
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Floats, Integers, SchedulingProblem
 
 

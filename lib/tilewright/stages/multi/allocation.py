@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, Evaluator, allocation_progress
+from tilewright.allocation.evaluate import EVERYTHING, INTERRUPTED, Evaluator
 from tilewright.allocation.options import EXACT, AllocationOptions, AllocationParameters
+from tilewright.allocation.progress import allocation_progress
 from tilewright.allocation.result import AllocationResult, Evaluation, choose, pareto_front
 from tilewright.allocation.search import schedule_judge
 from tilewright.allocation.space import Genome

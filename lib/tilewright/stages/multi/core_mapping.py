@@ -23,18 +23,14 @@ from tilewright.stages.items import LayerProblem
 from tilewright.stages.layer_search import LayerSearch, LayerTask
 from tilewright.stages.layers import what_is_minimised
 from tilewright.stages.multi.cost_rows import (
-    OTHER,
     MappedCn,
-    Needs,
-    class_needs,
     cost_row,
     described,
     partial_sum_bits,
-    stream_buffers,
-    stream_choices,
     why_not_going_on,
     with_off_chip_memory,
 )
+from tilewright.stages.multi.kept_operands import OTHER, Needs, class_needs, stream_buffers, stream_choices
 from tilewright.stages.run import below_workload, default_pipeline
 from tilewright.stages.user_stages import SearchIdentity
 from tilewright.workload.graph import Workload, WorkloadNode

@@ -8,9 +8,9 @@ from typing import Any
 
 from tilewright.errors import InputError, Problem, Problems
 from tilewright.fusion.graph import CnGraph
+from tilewright.mapping.file_checks import document_behind
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.spatial_generation import cuts_by_array, cuts_to_layer, note_cut_lanes
-from tilewright.mapping.yaml_reader import document_behind
 from tilewright.objectives import REDUCTION_OF
 from tilewright.profile import profile_by_name
 from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
@@ -23,8 +23,8 @@ from tilewright.stages.items import Evaluations, LayerProblem
 from tilewright.stages.layer_search import LayerTask
 from tilewright.stages.layers import model_of
 from tilewright.stages.multi.core_mapping import map_core
-from tilewright.stages.multi.cost_rows import class_needs
 from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.stages.multi.kept_operands import class_needs
 from tilewright.stages.multi.slices import Slice
 from tilewright.stages.pipeline import Pipeline, search_entries
 from tilewright.stages.reductions import Reduction

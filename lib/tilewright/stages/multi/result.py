@@ -95,9 +95,9 @@ class MultiCoreResult(SeveralCoresTables):
     ) -> dict[str, Any]:
         """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
         are given; with `notices` after those of the descriptions, what else was not used, and other fields."""
+        from tilewright.mapping.file_checks import document_behind
         from tilewright.mapping.runnable import work_of
         from tilewright.mapping.unused_entries import note_unused
-        from tilewright.mapping.yaml_reader import document_behind
         from tilewright.report.multi.cost_ranges import range_fields
         from tilewright.report.multi.summary import area_fields, multi_summary, rate_fields
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from tilewright.errors import InputError, KeyPath, Problem, Problems
+from tilewright.fusion.stacks import LAYER_BY_LAYER, layer_stacks
 from tilewright.fusion.tiling import (
     BY_LAYER,
-    LAYER_BY_LAYER,
     HintLoop,
     HintLoopOptions,
     Tiling,
@@ -21,11 +21,10 @@ from tilewright.fusion.tiling import (
     fixed_cores_mismatch,
     hint_loop_problems,
     hints_for,
-    layer_stacks,
 )
 from tilewright.fusion.tiling_options import TilingOptions, network_tiling
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.hardware.system_links import PathTable, path_table
+from tilewright.hardware.system_paths import PathTable, path_table
 from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import Mapping, MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice

@@ -18,10 +18,11 @@ from tilewright.fusion.tiling_options import TilingOptions
 from tilewright.hardware.core_paths import core_ids_of, core_paths
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.file_checks import check_mapping_against_workload, document_behind
 from tilewright.mapping.notices import array_width_notices, element_fit_problems, too_small_memories
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.source import parse_mapping
-from tilewright.mapping.yaml_reader import check_mapping_against_workload, document_behind, readable_mapping
+from tilewright.mapping.yaml_reader import readable_mapping
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi.items import SystemProblem, has_lines, read_parts, system_problem
 from tilewright.stages.preflight.array_use import check_exclusive_dataflows

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from tilewright.errors import InputError
 from tilewright.operator_groups import MAC_TYPES, SEQUENCE_TYPES, UNMODELLED_WITHOUT_MACS
 from tilewright.workload.onnx.lowering import is_registered
+from tilewright.workload.onnx.matrix_products import matrix_product
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shapes
 from tilewright.workload.onnx.operators.not_modelled import is_not_modelled
-from tilewright.workload.onnx.products import conv_geometry, matrix_product
+from tilewright.workload.onnx.products import conv_geometry
 
 
 def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:

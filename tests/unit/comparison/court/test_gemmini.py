@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tilewright.comparison.court.case import DATA, read_rows, set_files
+from tilewright.comparison.court.case import DATA, set_files
 from tilewright.comparison.court.gemmini import COLUMNS, GEMMINI, prepare
 from tilewright.comparison.court.gemmini_reading import (
     array_cycles,
@@ -16,6 +16,7 @@ from tilewright.comparison.court.gemmini_reading import (
     served_from,
     work_of,
 )
+from tilewright.comparison.court.rows import read_rows
 
 FILES = set_files(DATA / GEMMINI.name, GEMMINI.patterns)
 

@@ -19,12 +19,11 @@ from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.peers.zigzag.exports.files import (
     check_descriptions,
-    loop_ordering_text,
-    network_loop_orderings,
     write_all_complete,
     write_all_simple,
     write_pickle,
 )
+from tilewright.peers.zigzag.exports.loop_orderings import loop_ordering_text, network_loop_orderings
 from tilewright.peers.zigzag.exports.results import (
     COMPLETE,
     complete_layer,

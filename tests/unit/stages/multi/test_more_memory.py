@@ -8,7 +8,7 @@ from tilewright.hardware.core import Core, OperationalArray
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.search.options import SearchOptions
 from tilewright.stages.multi.core_mapping import map_core
-from tilewright.stages.multi.cost_rows import Needs, stream_buffers
+from tilewright.stages.multi.kept_operands import Needs, stream_buffers
 from tilewright.workload.graph import Workload
 
 from tests.unit.fusion.networks import conv, read

@@ -13,7 +13,6 @@ from tilewright.artifacts.files import make_folder, write_atomically
 from tilewright.cost.record import LayerFacts, LayerRecord
 from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
-from tilewright.harmless import ended_lines
 from tilewright.peers.zigzag.exports.results import (
     COMPLETE,
     SIMPLE,
@@ -24,11 +23,10 @@ from tilewright.peers.zigzag.exports.results import (
     export_file_name,
     json_text,
     pickle_bytes,
-    reference_equation,
     simple_result,
 )
 from tilewright.report.records import OVERALL, Summary, layers_in_order
-from tilewright.workload.layer import OUTPUT, Layer
+from tilewright.workload.layer import Layer
 
 
 def write_complete_layer(
@@ -122,57 +120,3 @@ def _refuse_equal_files(names: Sequence[str]) -> None:
 
 
 T = TypeVar("T")
-INDENT = 2
-NAME_ROOM = 14
-"""Room for `for … in [0, …):` beside the name and the indentation."""
-COLUMN_GAP = 5
-
-
-def loop_ordering_text(record: LayerRecord, name: str = "") -> str:
-    """The loop ordering of one layer, with an empty line at its end; `name` replaces the layer name of the record.
-
-    Temporal loops come outermost first, each with the memory of every operand; then the spatial loops as counted.
-    """
-    operands = list(record.memory_operand_links)
-    operands = [operand for operand in operands if operand in record.memory_levels]
-    temporal = _temporal_loops(record, operands)
-    spatial = [loop for level in _output_levels(record.spatial_levels) for loop in level][::-1]
-    names = [dimension for dimension, _, _ in temporal] or [str(dimension) for dimension, _ in spatial]
-    width = max(map(len, names), default=0) + NAME_ROOM + INDENT * (len(temporal) + len(spatial)) + COLUMN_GAP
-    memories = [memory for _, _, of_loop in temporal for memory in of_loop] or operands
-    column = max(map(len, memories), default=0) + COLUMN_GAP
-    total = width + column * len(operands)
-
-    def row(text: str, cells: Sequence[str]) -> str:
-        return text.ljust(width) + "".join(cell.ljust(column) for cell in cells)
-
-    lines = [f"Loop ordering for {name or record.layer.name}; {reference_equation(record)}"]
-    lines += ["=" * total, row("Temporal Loops", operands), "=" * total]
-    for depth, (dimension, size, of_loop) in enumerate(temporal):
-        lines += [row(f"{' ' * INDENT * depth}for {dimension} in [0, {size}):", of_loop), "-" * total]
-    blank = [""] * len(operands)
-    lines += ["=" * total, row("Spatial Loops", blank), "=" * total]
-    for dimension, lanes in spatial:
-        lines += [row(f"{' ' * INDENT * len(temporal)}parfor {dimension} in [0, {lanes}):", blank), "-" * total]
-    return ended_lines(lines) + "\n"
-
-
-def network_loop_orderings(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:
-    """The loop orderings of every layer of a network in execution order: the content of `loop_ordering.txt`."""
-    return "".join(loop_ordering_text(layer.record, layer.name) for layer in layers_in_order(records, summary))
-
-
-def _temporal_loops(record: LayerRecord, operands: Sequence[str]) -> list[tuple[str, int, list[str]]]:
-    """(dimension, size, memory of each operand), outermost first."""
-    levels = record.temporal_mapping
-    memory_of = {
-        operand: [record.memory_levels[operand][m] for m, loops in enumerate(levels[operand]) for _ in loops]
-        for operand in operands
-    }
-    loops = [loop for level in _output_levels(levels) for loop in level]
-    return [(loop[0], loop[1], [memory_of[o][place] for o in operands]) for place, loop in enumerate(loops)][::-1]
-
-
-def _output_levels(levels: Mapping[str, Sequence[T]]) -> Sequence[T]:
-    """The levels of the output; those of the first operand in a record without one."""
-    return levels.get(OUTPUT) or next(iter(levels.values()), ())

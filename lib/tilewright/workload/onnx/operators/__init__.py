@@ -13,6 +13,7 @@ _FAMILIES = (
     "tilewright.workload.onnx.operators.pooling",
     "tilewright.workload.onnx.operators.elementwise",
     "tilewright.workload.onnx.operators.elementwise_quantised",
+    "tilewright.workload.onnx.operators.softmax",
     "tilewright.workload.onnx.operators.normalization",
     "tilewright.workload.onnx.operators.reduction",
     "tilewright.workload.onnx.operators.resize",

@@ -9,7 +9,7 @@ from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
 from tilewright.workload.onnx.operators.elementwise import elementwise
 from tilewright.workload.onnx.operators.matrix import Axis, as_index, broadcast, split_axis
-from tilewright.workload.onnx.operators.normalization import softmax_parts
+from tilewright.workload.onnx.operators.softmax import softmax_parts
 
 _SCORES = ("B", "H", "D", "K")
 """Loops over the scores: batch, query head, query, key."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
-from tilewright.workload.onnx.operators.normalization import softmax_parts
+from tilewright.workload.onnx.operators.softmax import softmax_parts
 
 _SEPARATE, _INTERLEAVED, _CONCATENATED = 0, 1, 2
 """Values of `swiglu_fusion`: how gate and value of SwiGLU are stored."""

@@ -11,9 +11,9 @@ from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, affine
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.nests import NestOperand, nest_layer
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
+from tilewright.workload.onnx.matrix_products import gemm_layer, matrix_product
 from tilewright.workload.onnx.node import OperandRoles, Shape, overridden_bits, partial_sum_bits
 from tilewright.workload.onnx.operators.elementwise import elementwise
-from tilewright.workload.onnx.products import gemm_layer, matrix_product
 
 Axis = AxisIndex | str
 """An index along an axis; text is the loop of that name."""

@@ -8,7 +8,8 @@ import onnx
 from onnx import numpy_helper
 
 from tilewright.errors import InputError, Problem, some_of
-from tilewright.workload.onnx.resolution.checks import check_attributes, check_axes, check_values, known_attributes
+from tilewright.workload.onnx.resolution.attribute_checks import check_attributes
+from tilewright.workload.onnx.resolution.checks import check_axes, known_attributes
 from tilewright.workload.onnx.resolution.custom import (
     CONTRIB_DOMAIN,
     DELEGATED,
@@ -27,6 +28,7 @@ from tilewright.workload.onnx.resolution.inference_guard import (
     defining_function,
     inferred_outputs,
 )
+from tilewright.workload.onnx.resolution.size_checks import check_values
 from tilewright.workload.onnx.resolution.tensors import KnownTensors, tensor_type
 
 Types = Mapping[str, onnx.TypeProto]

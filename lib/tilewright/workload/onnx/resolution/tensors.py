@@ -13,9 +13,9 @@ import onnx
 from tilewright.errors import InputError, Problem
 from tilewright.workload.onnx.element_types import NARROW_TYPES, QUANTISED_BITS
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
-from tilewright.workload.onnx.resolution.checks import size_problem
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS
 from tilewright.workload.onnx.resolution.evaluation import Values, tensor_values
+from tilewright.workload.onnx.resolution.size_checks import size_problem
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tilewright.cli.main import main
 from tilewright.errors import InputError
 from tilewright.profile import CORRECTED
 from tilewright.workload.onnx import read_onnx
-from tilewright.workload.onnx.resolution import checks as resolution_checks
+from tilewright.workload.onnx.resolution import attribute_checks as resolution_checks
 from tilewright.workload.onnx.resolution import inference_guard
 
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, [6])

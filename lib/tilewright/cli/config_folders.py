@@ -1,0 +1,96 @@
+"""Folders of the results and logs of a configuration, and the mark of the configuration that owns them."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.artifacts.files import write_atomically
+from tilewright.cli.config_files import Note
+
+if TYPE_CHECKING:
+    pass
+
+
+DEFAULT_CONFIG = Path("config/config.yaml")
+"""The configuration whose results lie in RESULTS itself."""
+
+
+RESULTS, LOGS = Path("results"), Path("logs")
+
+
+OTHERS = "configurations"
+"""Folder in RESULTS with the results of all other configurations, each under the name of its file."""
+
+
+PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space", "front")
+"""Folders that the pipeline makes in a folder of results."""
+
+
+KEY = "results_dir"
+
+
+MARK = ".configuration"
+"""File in a folder of results that says which configuration files it belongs to, one a line."""
+
+
+_FOLDER = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
+"""A folder name that means nothing else to Snakemake or to a shell."""
+
+
+def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
+    """The folder of results of the configuration in these files, relative to the project; `said` is its `results_dir`,
+    None where it has none. `note` is told what is wrong with it."""
+    folder = _default_folder(files) if said is None else _said_folder(files, said, note)
+    others = _owners(folder)
+    if others and files and others != [_name(file) for file in files] and all(Path(file).is_file() for file in others):
+        words = "results of another configuration are there: rename this one, or give results_dir"
+        note(words, (KEY,), value=repr(str(folder)), allowed=f"it is that of {', '.join(others)}")
+    return folder
+
+
+def logs_folder(results: Path) -> Path:
+    """Where the logs of the jobs lie that make these results."""
+    return LOGS if results == RESULTS else results / "logs"
+
+
+def claim(results: Path, files: Sequence[str]) -> None:
+    """Make the folder of results, and note whose it is."""
+    results.mkdir(parents=True, exist_ok=True)
+    write_atomically(results / MARK, "".join(f"{_name(file)}\n" for file in files))
+
+
+def _default_folder(files: Sequence[str]) -> Path:
+    if not files or [_name(file) for file in files] == [str(DEFAULT_CONFIG)]:
+        return RESULTS
+    # A file name may hold anything; what means something to Snakemake or to a shell is left out of the folder's name.
+    name = "+".join(re.sub(r"[^A-Za-z0-9_.+-]", "_", Path(file).stem) for file in files)
+    return RESULTS / OTHERS / name.lstrip(".")
+
+
+def _said_folder(files: Sequence[str], said: Any, note: Note) -> Path:
+    folder = Path(said) if isinstance(said, str) and said else None
+    names = [part for part in folder.parts if part != "/"] if folder else []
+    if folder is None or not names or not all(_FOLDER.fullmatch(name) for name in names):
+        allowed = "the path of a folder, of letters, digits, _ . + - and /"
+        note("not a folder for results", (KEY,), value=repr(said)[:60], allowed=allowed)
+        return RESULTS
+    is_default = [_name(file) for file in files] == [str(DEFAULT_CONFIG)]
+    if folder == RESULTS and files and not is_default:
+        note("is the folder of config/config.yaml", (KEY,), value=repr(said), allowed="another folder")
+    elif folder.parts[0] == str(RESULTS) and len(folder.parts) > 1 and folder.parts[1] in PARTS:
+        note("lies in the results of config/config.yaml", (KEY,), value=repr(said), allowed="another folder")
+    return folder
+
+
+def _owners(folder: Path) -> list[str]:
+    try:
+        return (folder / MARK).read_text().splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _name(file: str) -> str:
+    """A file as it is noted: from the project folder, where it lies in it."""
+    path, here = Path(file).resolve(), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

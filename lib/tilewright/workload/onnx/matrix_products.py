@@ -1,0 +1,111 @@
+"""Matrix products of ONNX operators as layers: batches, transposed operands, sizes."""
+
+import math
+from dataclasses import dataclass
+
+from tilewright.profile import ModelProfile
+from tilewright.workload.layer import Layer
+from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes, precision_bits
+
+
+@dataclass(frozen=True)
+class MatrixProduct:
+    """out[batch, D, K] = sum over C of left[batch, D, C] * right[batch, C, K]. Batches: () or (B,) or (B, H)."""
+
+    out_batch: Shape
+    left_batch: Shape
+    """As long as `out_batch`; 1 where the left operand is shared by all batches."""
+    right_batch: Shape | None
+    """None if the shape of the right operand is not known."""
+    rows: int
+    depth: int
+    columns: int
+
+    @property
+    def mac_count(self) -> int:
+        """Multiply-accumulates: output elements times the depth of the sum."""
+        return math.prod(self.out_batch) * self.rows * self.columns * self.depth
+
+
+def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
+    """The sizes of a Gemm or MatMul, checked. Raises InputError.
+
+    Vectors become matrices of one row or column, and operands of lower rank are repeated over the batches, as the
+    operator's definition says; more than two batch dimensions become (first, product of the others).
+    """
+    left, out = node.input_shape(0, shapes), node.output_shape(shapes)
+    right = shapes.get(node.inputs[1]) if len(node.inputs) > 1 else None
+    if len(node.inputs) < 2:
+        raise node.error(f"{node.operator_type} needs two inputs", str(len(node.inputs)))
+    if not left or right == ():
+        raise node.error("an operand of a matrix product is a scalar")
+    if node.proto.op_type == "Gemm":
+        left, right = _transposed(node, left, right)
+    if len(left) == 1:
+        left, out = (1, *left), (*out[:-1], 1, *out[-1:]) if right is None or len(right) > 1 else (1, *out)
+    if right is not None and len(right) == 1:
+        right, out = (*right, 1), (*out, 1)
+    if len(out) < 2 or len(left) > len(out):
+        raise node.error("ranks of the operands and the output do not fit", f"{len(left)} and {len(out)}")
+    if left[-2] != out[-2]:
+        raise node.error("rows of the first operand and of the output differ", f"{left[-2]} and {out[-2]}")
+    if right is not None and (right[-2] != left[-1] or right[-1] != out[-1]):
+        raise node.error("shape of the second operand", str(list(right)), f"[..., {left[-1]}, {out[-1]}]")
+    if min(out[-2], out[-1], left[-1]) < 1:
+        raise node.error("an operand of this matrix product has an empty or negative dimension")
+    rank = len(out)
+    batches = [_batch_sizes(shape, rank) for shape in (out, left, right or ())]
+    return MatrixProduct(batches[0], batches[1], batches[2] if right else None, out[-2], left[-1], out[-1])
+
+
+def _transposed(node: OnnxNode, left: Shape, right: Shape | None) -> tuple[Shape, Shape | None]:
+    if len(left) != 2 or (right is not None and len(right) != 2):
+        raise node.error("Gemm needs operands of rank 2", f"{len(left)}" + (f" and {len(right)}" if right else ""))
+    if node.integer("transA", 0):
+        left = left[::-1]
+    if right is not None and node.integer("transB", 0):
+        right = right[::-1]
+    return left, right
+
+
+def _batch_sizes(shape: Shape, rank: int) -> Shape:
+    batch = (1,) * (rank - len(shape)) + shape[: max(len(shape) - 2, 0)]
+    batch = batch[-(rank - 2) :] if rank > 2 else ()
+    batch = tuple(max(size, 1) for size in batch)
+    return batch if len(batch) <= 2 else (batch[0], math.prod(batch[1:]))
+
+
+def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, profile: ModelProfile) -> Layer:
+    """The layer of a matrix product: O[b][h][d][k] += I[b][h][d][c] * W[c][k].
+
+    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. There W carries the batch dimensions exactly when it is
+    no constant; under `trace_onnx_constants` an operand carries the batch dimensions that it has.
+    """
+    names = ("B", "H")[: len(product.out_batch)]
+    left, right = _dims_carried(product, product.left_batch, names), names
+    if not profile.trace_onnx_constants:
+        right = () if roles.weight_is_constant else names
+    elif product.right_batch is not None:
+        right = _dims_carried(product, product.right_batch, names)
+    exchanged = roles.weight_input == 0
+    left_operand, right_operand = ("W", "I") if exchanged else ("I", "W")
+    dimensions = {left_operand: (*left, "D", "C"), right_operand: (*right, "C", "K")}
+    return Layer(
+        name=node.name,
+        operator_type=node.proto.op_type,
+        operand_dimensions=(("O", (*names, "D", "K")), ("I", dimensions["I"]), ("W", dimensions["W"])),
+        loop_sizes=(
+            ("C", product.depth),
+            ("D", product.rows),
+            ("K", product.columns),
+            *zip(names, product.out_batch, strict=True),
+        ),
+        precision_bits=precision_bits(node, weight_is_activation=not roles.weight_is_constant),
+        constant_operands=roles.constant_operands,
+    )
+
+
+def _dims_carried(product: MatrixProduct, batch: Shape, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The batch dimensions over which an operand really varies; a dimension of size 1 counts as carried."""
+    sizes = zip(names, batch, product.out_batch, strict=True)
+    return tuple(name for name, own, full in sizes if own > 1 or full == 1)

@@ -1,0 +1,76 @@
+"""Softmax and its relatives, decomposed into parts on the vector unit."""
+
+from collections.abc import Sequence
+
+from tilewright.workload.onnx.lowering import Lowering, lowers
+from tilewright.workload.onnx.operators.elementwise import (
+    elementwise,
+)
+from tilewright.workload.onnx.operators.reduction import normalised_axes, reduce_axes, reduced_shape
+
+_SINGLE_AXIS_SINCE = 13
+
+
+def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[int], prefix: str = "") -> None:
+    """Softmax of `source` along one or several axes into `output`: maximum, exponentials of the differences,
+    their sum, division; four operations for every element. `prefix` starts the names of the parts.
+    """
+    shape = op.shape(source)
+    axes = normalised_axes(op, [axis] if isinstance(axis, int) else axis, len(shape))
+    few = reduced_shape(shape, axes)
+    maximum = op.temporary(f"{prefix}max", few, source)
+    reduce_axes(op, source, maximum, axes, part=f"{prefix}max", operator_type="ReduceMax")
+    exponentials = op.temporary(f"{prefix}exp", shape, output)
+    elementwise(op, exponentials, [source, maximum], part=f"{prefix}exp", operator_type="Exp")
+    total = op.temporary(f"{prefix}sum", few, output)
+    reduce_axes(op, exponentials, total, axes, part=f"{prefix}sum", operator_type="ReduceSum")
+    elementwise(op, output, [exponentials, total], part=f"{prefix}div", operator_type="Div")
+
+
+def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[int]) -> None:
+    """Maximum, differences, exponentials, sum, its logarithm, differences: five operations for every element."""
+    shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
+    maximum = op.temporary("max", few, source)
+    reduce_axes(op, source, maximum, axes, part="max", operator_type="ReduceMax")
+    shifted = op.temporary("shift", shape, source)
+    elementwise(op, shifted, [source, maximum], part="shift", operator_type="Sub")
+    exponentials = op.temporary("exp", shape, output)
+    elementwise(op, exponentials, [shifted], part="exp", operator_type="Exp")
+    total = op.temporary("sum", few, output)
+    reduce_axes(op, exponentials, total, axes, part="sum", operator_type="ReduceSum")
+    logarithm = op.temporary("log", few, output)
+    elementwise(op, logarithm, [total], part="log", operator_type="Log")
+    elementwise(op, output, [shifted, logarithm], part="sub", operator_type="Sub")
+
+
+def _softmax_axes(op: Lowering) -> tuple[int, ...]:
+    """The last axis by default; before opset 13 all axes from the stated one on (1 by default) together."""
+    rank = len(op.input_shape())
+    # QLinearSoftmax of onnxruntime says in an attribute which meaning it has.
+    if op.node.integer("opset", max(op.opset, 1)) >= _SINGLE_AXIS_SINCE:
+        return normalised_axes(op, [op.node.integer("axis", -1)], rank)
+    stated = op.node.integer("axis", 1)
+    first = rank if stated == rank else normalised_axes(op, [stated], rank)[0]
+    return tuple(range(first, rank))
+
+
+@lowers("Softmax")
+@lowers("QLinearSoftmax", domain="com.microsoft")
+def lower_softmax(op: Lowering) -> None:
+    """See `softmax_parts`."""
+    softmax_parts(op, op.input(), op.output(), _softmax_axes(op))
+
+
+@lowers("LogSoftmax")
+def lower_log_softmax(op: Lowering) -> None:
+    """See `_log_softmax_parts`."""
+    _log_softmax_parts(op, op.input(), op.output(), _softmax_axes(op))
+
+
+@lowers("Hardmax")
+def lower_hardmax(op: Lowering) -> None:
+    """Maximum along the axes and a comparison with it: two operations for every element."""
+    axes = _softmax_axes(op)
+    maximum = op.temporary("max", reduced_shape(op.input_shape(), axes), op.input())
+    reduce_axes(op, op.input(), maximum, axes, part="max", operator_type="ReduceMax")
+    elementwise(op, op.output(), [op.input(), maximum], part="compare", operator_type="Equal")

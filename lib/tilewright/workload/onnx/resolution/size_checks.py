@@ -1,0 +1,98 @@
+"""Checks of sizes that are too large for the 64-bit integers of onnx's inference."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+
+from tilewright.errors import InputError, Problem
+from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.resolution.evaluation import Values
+
+LARGEST_SIZE = 2**31 - 1
+"""Of one dimension; onnx computes some sizes in 32 bits."""
+
+
+LARGEST_TENSOR = 2**40
+"""Elements of one tensor."""
+
+
+LARGEST_RANK = 32
+"""Dimensions of one tensor; numpy compares no more of them."""
+
+
+_LARGEST_VALUE = 2**36
+"""Of an input that says sizes, which need not be the size of the result itself."""
+
+
+_SHAPE_INPUTS_TEXT = (
+    "CenterCropPad Col2Im ConstantOfShape Expand OneHot Pad Range Reshape Resize Split Tile TopK Upsample"
+)
+
+
+_SHAPE_INPUTS = frozenset(_SHAPE_INPUTS_TEXT.split())
+
+
+def check_values(
+    name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], values: Mapping[str, Values]
+) -> None:
+    """Sizes that an operator takes as inputs. Raises InputError for those that overflow."""
+    if node.op_type not in _SHAPE_INPUTS:
+        return
+    for index, key in enumerate(node.input):
+        if key not in values or (index == 0 and node.op_type not in ("ConstantOfShape", "Range")):
+            continue
+        value = values[key]
+        if value.dtype.kind in "iuf" and value.size and not _is_bounded(value):
+            message = f"input {index} of {node.op_type} is out of range"
+            raise InputError([Problem(message, path=name, value=_shown(value), allowed=f"up to {_LARGEST_VALUE}")])
+    if node.op_type == "Tile" and len(node.input) == 2 and node.input[1] in values:
+        _check_products(name, node, types, values[node.input[1]])
+    if node.op_type == "Range" and len(node.input) == 3 and node.input[2] in values and not values[node.input[2]].all():
+        raise InputError([Problem("Range with steps of zero", path=name)])
+    if node.op_type in ("Resize", "Upsample"):
+        for key in _scale_inputs(node):
+            if key in values and values[key].dtype.kind == "f":
+                if not (values[key] > 0).all():
+                    raise InputError([Problem("scales must be positive", path=name, value=_shown(values[key]))])
+                _check_products(name, node, types, values[key])
+
+
+def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
+    """The second input, or since operator set 11, in which that is the region of interest, the third one."""
+    return list(node.input[2:3] if len(node.input) > 2 else node.input[1:2])
+
+
+def _is_bounded(value: Values) -> bool:
+    return bool(np.all(np.isfinite(value)) and np.all(value <= _LARGEST_VALUE) and np.all(value >= -_LARGEST_VALUE))
+
+
+def _shown(value: Values) -> str:
+    text = str(value.ravel()[:8].tolist())
+    return text if value.size <= 8 else f"{text[:-1]}, ...]"
+
+
+def _check_products(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], factors: Values) -> None:
+    shape = types[node.input[0]].tensor_type.shape.dim
+    for size, factor in zip(shape, factors.ravel().tolist(), strict=False):
+        if abs(size.dim_value * factor) > LARGEST_SIZE:
+            message = f"the result of {node.op_type} is too large"
+            raise InputError([Problem(message, path=name, value=_shown(factors), allowed=f"up to {LARGEST_SIZE}")])
+
+
+def size_problem(tensor: str, shape: Shape) -> Problem | None:
+    """What is wrong with the sizes of a tensor: negative ones, and claims that nothing could hold."""
+    if len(shape) > LARGEST_RANK:
+        rank, limit = str(len(shape)), f"at most {LARGEST_RANK}"
+        return Problem(f"tensor '{tensor}' has too many dimensions", value=rank, allowed=limit)
+    if any(size < 0 for size in shape):
+        return Problem(f"tensor '{tensor}' has a negative size", value=str(list(shape)))
+    if max(shape, default=0) > LARGEST_SIZE:
+        limit = f"at most {LARGEST_SIZE} along one dimension"
+        return Problem(f"a dimension of tensor '{tensor}' is too large", value=str(list(shape)), allowed=limit)
+    count = math.prod(size or 1 for size in shape)
+    if count > LARGEST_TENSOR:
+        value, limit = f"{list(shape)}, {count} elements", f"at most {LARGEST_TENSOR} elements"
+        return Problem(f"tensor '{tensor}' is too large", value=value, allowed=limit)
+    return None
