@@ -176,6 +176,8 @@ def renamed(value: Any) -> Any:
     """The older side with the keys of now: those of an artifact of a schema in RENAMED."""
     if isinstance(value, dict) and value.get("schema") in RENAMED and isinstance(value.get("payload"), dict):
         keys = RENAMED[value["schema"]]
+        if not keys.keys() <= value["payload"].keys():  # it has the keys of now
+            return value
         return value | {"payload": {keys.get(key, key): one for key, one in value["payload"].items()}}
     if isinstance(value, dict):
         return {key: renamed(one) for key, one in value.items()}
