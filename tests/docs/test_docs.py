@@ -251,3 +251,10 @@ def test_the_architecture_names_files_that_exist() -> None:
     named = re.findall(r"`([\w./]+(?:\.py|\.smk|/))`", (DOCS / "architecture.md").read_text())
     places = [(ROOT / "lib" / "tilewright" / name, ROOT / name) for name in named if name not in ("cost/", "results/")]
     assert [str(place) for place, other in places if not (place.exists() or other.exists())] == []
+
+
+def test_the_changelog_is_short():
+    """At most 60 lines a version, and a file a change since the last release, each a few lines."""
+    versions = (ROOT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1:]
+    assert max(len(version.splitlines()) for version in versions) <= 60
+    assert all(len(path.read_text("utf-8").splitlines()) <= 6 for path in (ROOT / "changelog.d").glob("*.md"))
