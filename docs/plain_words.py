@@ -1,6 +1,8 @@
-"""Phrases that the pages do without, since a plainer one says who does what."""
+"""Phrases that pages and docstrings do without, since a plainer one says who does what."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from docs.check_docs import DOCS, ROOT, prose
@@ -29,4 +31,55 @@ def worn_phrases(page: Path) -> list[str]:
         for match in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE):
             line = text.count("\n", 0, match.start()) + 1
             found.append(f"{page.name}:{line}: {' '.join(match[0].split())!r}: {instead}")
+    return found
+
+
+NAMES_NOTHING = {
+    *("of", "in", "on", "by", "for", "from", "with", "to", "as", "at", "when", "while", "if", "that", "those"),
+    *(
+        "these",
+        "it",
+        "its",
+        "they",
+        "their",
+        "them",
+        "than",
+        "without",
+        "within",
+        "between",
+        "behind",
+        "before",
+        "after",
+        "below",
+    ),
+    *("above", "beside", "under", "so", "also", "only", "not", "this", "there"),
+}
+"""First words of a docstring that do not name the thing; nor does `The same`."""
+SHAPE = re.compile(r"^\[[^\]]*\]\s+")
+"""Shape of an array, which may stand before the name; a tuple, as `(first, count)`, names its parts."""
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of the docstrings of classes, functions and attributes of a module."""
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        for place, item in enumerate(body):
+            value = item.value if isinstance(item, ast.Expr) else None
+            if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+                continue
+            is_first = place == 0 and isinstance(node, ast.FunctionDef | ast.ClassDef)
+            if is_first or (place and isinstance(body[place - 1], ast.Assign | ast.AnnAssign)):
+                yield item.lineno, " ".join(value.value.split())
+
+
+def nameless(source: str) -> list[str]:
+    """The docstrings of a module whose first word does not name the thing, each with its line."""
+    found = []
+    for line, text in docstrings(source):
+        words = SHAPE.sub("", text).lower().split()
+        first = words[0].strip("`,.:;") if words else ""
+        if first in NAMES_NOTHING or words[:2] == ["the", "same"]:
+            found.append(f"{line}: {text[:60]}")
     return found

@@ -13,7 +13,7 @@ FEW_ROWS, FEW_POINTS = 64, 8
 
 
 def on_front(values: Values) -> npt.NDArray[np.bool_]:
-    """For each row whether no row dominates it.
+    """Whether no row dominates each row.
 
     Equal rows do not dominate each other, so that exact ties all stay; of rows without columns all do.
     """
@@ -32,7 +32,7 @@ def on_front(values: Values) -> npt.NDArray[np.bool_]:
 
 
 def first_dominators(values: Values, front: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """For each row the first row of the front that dominates it, -1 for rows of the front, given as `on_front`."""
+    """First row of the front that dominates each row, -1 for rows of the front, given as `on_front`."""
     found = np.full(len(values), -1, dtype=np.int64)
     members = np.flatnonzero(front)
     # Whoever covers a row off the front is no equal of it.
@@ -41,7 +41,7 @@ def first_dominators(values: Values, front: npt.NDArray[np.bool_]) -> npt.NDArra
 
 
 def dominators(values: Values) -> list[tuple[int, ...]]:
-    """For each row all rows of the front that dominate it, ascending; () for a row of the front."""
+    """Rows of the front that dominate each row, ascending; () for a row of the front."""
     front = on_front(values)
     members = np.flatnonzero(front)
     return [
@@ -51,7 +51,7 @@ def dominators(values: Values) -> list[tuple[int, ...]]:
 
 
 def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
-    """Of distinct rows in lexicographic order the places from `low` to below `high` that none of these dominates.
+    """Places in distinct rows in lexicographic order from `low` to below `high` that none of these dominates.
 
     Whoever dominates a row comes before it.
     """
@@ -68,7 +68,7 @@ def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
 
 
 def _least(points: Values, weights: Values, rows: Values) -> Values:
-    """For each row the least weight of the points that are no larger than it in any column; infinite without one."""
+    """Least weight of the points that are no larger than each row in any column; infinite without one."""
     if not len(points) or not len(rows):
         return np.full(len(rows), np.inf)
     columns = points.shape[1]

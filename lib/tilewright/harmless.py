@@ -26,7 +26,7 @@ _FORMULA = re.compile(r"'*(?:\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n])")
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)")
 """Numbers that are written as text, of which spreadsheets compute nothing."""
 _NUMBER_KINDS = "biufcmM"
-"""Of columns of a table that have no text."""
+"""Kinds of columns of a table that have no text."""
 _NOT_XML = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 REPLACEMENT = "\ufffd"
 """Character that figures show for one that XML and fonts do not have: labels keep their lengths."""

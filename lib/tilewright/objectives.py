@@ -41,7 +41,7 @@ class Powers(NamedTuple):
     latency: int = 0
 
     def value(self, energy_pj: Number, latency_cycles: Number) -> Number:
-        """Of one mapping, or of columns of them."""
+        """Value of one mapping, or of columns of them."""
         return reduce(mul, [energy_pj] * self.energy + [latency_cycles] * self.latency)
 
 

@@ -90,7 +90,7 @@ class Parameter:
 
     name: str
     hint: Any
-    """Its type, with limits; Any where the annotation of a user's class cannot be resolved."""
+    """Type with its limits; Any where the annotation of a user's class cannot be resolved."""
     default: Any
     """MISSING where it must be given."""
     owner: type
@@ -103,7 +103,7 @@ class Parameter:
 
     @property
     def forms(self) -> tuple[Any, ...]:
-        """Its types without annotations, one for each alternative."""
+        """Types without annotations, one for each alternative."""
         return tuple(_forms(self.hint))
 
     @property

@@ -155,7 +155,7 @@ class Schedules:
 
 
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
-"""The same in few words, where they have to do."""
+"""Scope of schedules in few words, where they have to do."""
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ class Registry(Generic[Entry]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """In the order in which they were entered; nothing is imported."""
+        """Names in the order in which they were entered; nothing is imported."""
         return tuple(_entries.get(self.owner, ()))
 
     def __getitem__(self, name: str) -> Entry:

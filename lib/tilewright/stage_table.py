@@ -17,7 +17,7 @@ class Listed:
 
     name: str
     module: str
-    """Below `tilewright.stages`."""
+    """Module below `tilewright.stages`."""
     heading: str
     """Under which docs/stages.md has it."""
     flows: tuple[str, ...]

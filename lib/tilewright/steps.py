@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
     verb: str
     folder: str
-    """Of what it writes, below the folder of results; a name in braces is any name."""
+    """Folder of what it writes, below the folder of results; a name in braces is any name."""
     writes: tuple[str, ...]
     """Files in that folder, without those of stages that a user asks for (`exports`)."""
     reads: tuple[str, ...] = ()

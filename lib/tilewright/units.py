@@ -45,7 +45,7 @@ ENERGY_UNITS = {
     **{"uJ": "1e6", "µJ": "1e6", "mJ": "1e9", "J": "1e12"},
 }
 AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
-"""As texts, which are exact."""
+"""Factors to mm2 as texts, which are exact."""
 POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}
 FREQUENCY_UNITS = {"Hz": "1e-6", "kHz": "1e-3", "MHz": "1", "GHz": "1e3"}
 
@@ -106,7 +106,7 @@ class WrittenArea(NamedTuple):
     """An area as a file has it."""
 
     amount: float
-    """In mm2 if it has a unit."""
+    """Area in mm2 if it has a unit."""
     has_unit: bool
 
 

@@ -46,7 +46,7 @@ def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
 
 
 def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[dict[str, Any]]:
-    """The same for a summary: name of the file, line (0 if unknown), key, and why it has no effect."""
+    """Rows of a summary: name of the file, line (0 if unknown), key, and why it has no effect."""
     rows = [
         {"file": PurePath(one.file).name, "line": one.line if with_lines else 0, "key": one.path, "why": _reason(one)}
         for one in (notice.problem for notice in unused_in(notices))

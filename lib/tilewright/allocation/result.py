@@ -91,9 +91,9 @@ class AllocationProof(BoundedValue):
     """Proof of an allocation: whether it is the best of its space, and how that is known."""
 
     rule: str
-    """By which rule; '' where nothing is proven."""
+    """Rule by which it is proven; '' where nothing is proven."""
     value: float
-    """Of the objective, for the best allocation: cycles, pJ or pJ · cycles."""
+    """Value of the objective, for the best allocation: cycles, pJ or pJ · cycles."""
     lower_bound: float
     """No allocation of the space is below this by these settings of schedules."""
     of_any_schedule: float
@@ -130,7 +130,7 @@ class GenerationRow:
     """Made in this generation."""
     evaluations_so_far: int
     best_latency_cycles: int
-    """Of all so far, as the next two."""
+    """Least latency of all so far, as the next two."""
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
@@ -144,9 +144,9 @@ class SearchProgress:
 
     evaluations: int
     evaluations_planned: int
-    """At most."""
+    """Number of evaluations at most."""
     best: Evaluation | None
-    """By the objective; None while nothing has a schedule."""
+    """Best evaluation by the objective; None while nothing has a schedule."""
     elapsed_s: float
     unit: str = "allocations"
     """What is evaluated, for people."""

@@ -99,7 +99,7 @@ def _turns(space: AllocationSpace, unit: Callable[[int], int]) -> Iterator[int]:
 
 
 CROSSOVER_PROBABILITY = 0.9
-"""Of a child having two parents."""
+"""Probability of a child having two parents."""
 
 
 class _Fitness(base.Fitness):  # type: ignore[misc] # DEAP has no types
@@ -163,7 +163,7 @@ def random_genome(choices: Sequence[Sequence[int]], draw: random.Random) -> Geno
 
 Progress = Callable[[SearchProgress], None]
 LOCAL_SHARE = 0.75
-"""Of a generation's children that are neighbours of the best by objective; the genetic operators make the others.
+"""Share of a generation's children that are neighbours of the best by objective; the genetic operators make the others.
 NSGA-II spreads its population over the whole Pareto front; this makes it end in the best of a neighbourhood."""
 TRIES_A_STRENGTH = 4
 """Known children in a row after which mutation becomes one gene stronger."""

@@ -26,7 +26,7 @@ from tilewright.artifacts.files import write_atomically
 from tilewright.errors import InputError, Problem
 
 FOLDER = ".manifest"
-"""Below the folder of results."""
+"""Folder below that of the results."""
 VERSION = 1
 UP_TO_DATE = ""
 """The state of a unit whose files are those that a run from scratch would make."""
@@ -51,7 +51,7 @@ class Unit:
     """The files that one job makes, and what they depend on."""
 
     name: str
-    """Its path below the folder of manifests, such as `single/mine/map`."""
+    """Path below the folder of manifests, such as `single/mine/map`."""
     files: tuple[str, ...]
     """What it makes, files or folders, below the folder of results."""
     said: Mapping[str, Callable[[], JsonValue]]

@@ -14,7 +14,7 @@ from tilewright.errors import ArtifactError, Problem
 
 REMEDY = "delete it and run again: it will be rebuilt"
 FILES_BESIDE = "files"
-"""In the provenance of an artifact: digests of other files that were written with it, by their names."""
+"""Key in the provenance of an artifact: digests of other files that were written with it, by their names."""
 _DIGITS = 2 * DIGEST_BYTES
 _HOLE = b"?" * _DIGITS
 _DOCUMENT_END = b',\n "file_digest": "' + _HOLE + b'"\n}\n'

@@ -129,7 +129,7 @@ class Optimum(BoundedValue):
     ledger: Ledger
     unfused: Ledger
     value: float
-    """Of the objective."""
+    """Value of the objective."""
     lower_bound: float
     """No plan of the space is below it, but for rounding."""
     plans_in_space: int

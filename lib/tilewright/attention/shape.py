@@ -26,7 +26,7 @@ RESCALE_OUTPUT, MERGE_OUTPUT, DIVIDE = "online.output_rescale", "online.output",
 
 @dataclass(frozen=True)
 class Bits:
-    """Of an element."""
+    """Bits of an element."""
 
     queries: int
     keys: int

@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     keys: Place
     values: Place
     output: Place
-    """Of the output so far, with the extremes and sums of its rows."""
+    """Place of the output so far, with the extremes and sums of its rows."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +94,17 @@ class Memories:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """Of queries, and of what is read after it was made."""
+        """Memories of queries, and of what is read after it was made."""
         return self.single("I")
 
     @cached_property
     def seconds(self) -> tuple[int, ...]:
-        """Of keys and values, and of rows' extremes, sums and factors where they are the second operand."""
+        """Memories of keys and values, and of rows' extremes, sums and factors where they are the second operand."""
         return self.single("W")
 
     @cached_property
     def made(self) -> tuple[int, ...]:
-        """Of what is made and read again."""
+        """Memories of what is made and read again."""
         return tuple([k for k in self.single(OUTPUT) if k in self.inputs])
 
     @property
@@ -130,7 +130,7 @@ class Space:
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
-        """Of all sizes; heads are cut only where units run one by one."""
+        """Tiles of all sizes; heads are cut only where units run one by one."""
         shape, given = self.shape, self.sizes
         axes = (
             sizes_of(given.units, shape.units),

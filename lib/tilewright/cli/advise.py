@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 STEM = "advice"
-"""Of the files that are written."""
+"""Stem of the files that are written."""
 FACTORS = "a whole number or a fraction above 1, up to 1024: 2, 1.5, 4/3"
 LARGEST_FACTOR = 1024
 _FACTOR = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")

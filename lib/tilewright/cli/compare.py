@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tilewright.report.two_runs import Comparison
 
 STEM = "comparison"
-"""Of the files that are written."""
+"""Stem of the files that are written."""
 
 
 @click.command()

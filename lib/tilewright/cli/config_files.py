@@ -161,7 +161,7 @@ class SystemFiles:
 
     file: Path
     data: Mapping[Any, Any]
-    """Of the accelerator file."""
+    """Data of the accelerator file."""
     name_of: Mapping[int, str]
     """Core id -> name of its core file, where that exists."""
     path_of: Mapping[str, Path]

@@ -349,7 +349,7 @@ class _Evaluated:
     """None where it does not fit."""
     reason: str = ""
     notices: tuple[str, ...] = ()
-    """Of the descriptions."""
+    """Notices of the descriptions."""
 
     @property
     def line(self) -> str:

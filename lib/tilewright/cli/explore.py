@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PAGE, CSV = "explore.html", "space.csv"
 DESIGNS, HARDWARE = "designs", OF_DESIGN
-"""Of designs that are shown: their folder, and the hardware file of each in its own."""
+"""Places of designs that are shown: their folder, and the hardware file of each in its own."""
 
 
 @click.command()

@@ -132,7 +132,7 @@ class _Allocation:
 
     artifact: Artifact | None = None
     file: str = ""
-    """Of the artifact."""
+    """File of the artifact."""
     found: "MultiCoreResult | None" = None
     cores: "Cores | None" = None
 
@@ -151,7 +151,7 @@ class _Allocation:
 
     @property
     def settings(self) -> Document | None:
-        """Of the schedules that it was chosen for."""
+        """Settings of the schedules that it was chosen for."""
         if self.artifact:
             settings: Document = self.artifact.payload["settings"]
             return settings

@@ -19,7 +19,7 @@ from tilewright.unused import UNUSED, capped
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
 """Environment variable: a file to write the text into, for a caller that says more before it."""
 LAST_LINES = 5
-"""Of a log without a message."""
+"""Last lines of a log without a message."""
 MOST_NAMED = 3
 """Runs that are named where not all of them were made."""
 _MESSAGE = re.compile(r"(internal )?error:")

@@ -165,7 +165,8 @@ class Run:
     workload: str
     mapping: str
     options: CoreSearchOptions
-    """Of the search on a core; on several cores, objective and seed are also of the search for an allocation."""
+    """Options of the search on a core; on several cores, objective and seed are also of the search for an allocation.
+    """
     stages: Stages
     strict: bool = False
     """Fail if there is work that is not costed."""
@@ -194,7 +195,8 @@ class Run:
 
     @property
     def companion(self) -> "Run | None":
-        """The same network layer by layer, on the same cores; None if that is not wanted, or is what this run is."""
+        """Run of the same network layer by layer, on the same cores; None if that is not wanted, or is what this run
+        is."""
         cutting = {parameter.name for kind in (TilingOptions, PlanCount) for parameter in parameters_of(kind)}
         others = {key: value for key, value in self.settings.items() if key not in cutting}
         layer_by_layer = others | (_WHOLE_LAYERS if "cn_define_mode" in self.settings else _LAYER_BY_LAYER)
@@ -243,7 +245,7 @@ class Plan:
     """All runs, in the order of the configuration, and the file behind each name."""
 
     every_run: tuple[Run, ...]
-    """Of both flows; one on several cores is followed by the run that it is compared with."""
+    """Runs of both flows; one on several cores is followed by the run that it is compared with."""
     files: Mapping[str, Mapping[str, str]]
     """Kind -> name -> path."""
     network_options: Mapping[str, tuple[str, ...]]
@@ -263,12 +265,12 @@ class Plan:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Of the single-core flow."""
+        """Runs of the single-core flow."""
         return tuple(run for run in self.every_run if run.flow == SINGLE)
 
     @property
     def multi_runs(self) -> tuple[Run, ...]:
-        """Of the multi-core flow."""
+        """Runs of the multi-core flow."""
         return tuple(run for run in self.every_run if run.flow == MULTI)
 
     def without(self, names: Collection[str]) -> "Plan":

@@ -276,7 +276,8 @@ def choose_of_all(problem, ws, k, held):
 
 @kernel
 def choose_largest(problem, ws, k):
-    """The same where larger slices are no dearer: of the last row only the largest that fits can be the choice.
+    """Variant of the choice where larger slices are no dearer: of the last row only the largest that fits can be the
+    choice.
 
     Slices only grow, so that it never grows with those of the rows before.
     """

@@ -42,7 +42,7 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
 def array_use(
     layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
 ) -> ArrayUseRecord | None:
-    """The same as a part of a record; None of a digital array."""
+    """Work of the array as a part of a record; None of a digital array."""
     if core.operational_array.kind == DIGITAL:
         return None
     work = array_work(layer, core, unrolling, profile, links)
@@ -90,7 +90,7 @@ class TermCost:
     fixed_pj: float = 0.0
     """Whatever the loop order."""
     pj_a_cycle: float = 0.0
-    """In each cycle of the latency."""
+    """Energy in each cycle of the latency."""
 
 
 class EnergyTerm(Protocol):
@@ -121,11 +121,11 @@ class PowerTerm:
         return rate_pj_a_cycle(core, self.name) > 0
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """It grows with the latency."""
+        """Cost that grows with the latency."""
         return TermCost(pj_a_cycle=rate_pj_a_cycle(core, self.name))
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """It is drawn while data are copied, as while the core computes."""
+        """Energy of a cycle while data are copied: that of a cycle in which the core computes."""
         return rate_pj_a_cycle(core, self.name)
 
 

@@ -193,7 +193,8 @@ def problem_frame(
     spatial: ConvertedSpatialMapping,
     profile: ModelProfile,
 ) -> tuple[Problem, FigurePlaces]:
-    """What of a problem does not depend on sizes, energies and bandwidths: many designs share it. Not to be changed.
+    """Part of a problem that does not depend on sizes, energies and bandwidths: many designs share it. Not to be
+    changed.
 
     And where these stand in it.
     """
@@ -371,7 +372,7 @@ def _memory_arrays(
 
 
 def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[int | None]:
-    """For each memory the bits of all that it holds, None unless it is the topmost one of all of that."""
+    """Bits of all that each memory holds, None unless it is the topmost one of all of that."""
     chains = _chains(layer, core, link)
     found: list[int | None] = []
     for k, memory in enumerate(core.memories):

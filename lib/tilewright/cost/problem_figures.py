@@ -17,7 +17,7 @@ class CoreFigures:
     """The figures of a core."""
 
     memories: dict[str, np.ndarray]
-    """By name of a column (`memory_columns`), for each memory."""
+    """Values of `memory_columns`, an array over memories by name of the column."""
     most_bits: np.ndarray
     """Width of each port that serves something (`port_services`)."""
     least_bits: np.ndarray
@@ -36,7 +36,7 @@ class FigurePlaces:
     """Where figures stand in the problems of a layer on cores of one frame."""
 
     roomy_bits: np.ndarray
-    """For each memory the size from which on the allocator has nothing to decide or to check in it; NEVER."""
+    """Size of each memory from which on the allocator has nothing to decide or to check in it; NEVER."""
     links: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Operand, level and direction of each link that a port serves."""
     link_port: np.ndarray

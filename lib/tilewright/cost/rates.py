@@ -69,7 +69,7 @@ def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
 
 
 def summary_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
-    """The same as fields of a summary; what says nothing is left out."""
+    """Area and clock of a core as fields of a summary; what says nothing is left out."""
     area = core_area(core, profile)
     figures = core_figures(core, profile)
     told = {name: figures[name] for name in ("area_breakdown_mm2", "clock_period_ns", "clock_breakdown_ns")}

@@ -30,7 +30,7 @@ class LayerFacts(NamedTuple):
     """What a reader of a record needs to know of the layer."""
 
     name: str
-    """Of the first layer with this problem."""
+    """Name of the first layer with this problem."""
     operator_type: str
     equation: str
     loop_sizes: dict[str, int]
@@ -48,7 +48,7 @@ class LayerFacts(NamedTuple):
         return cls(layer.name, layer.operator_type, layer.equation, sizes, bits, **counts)
 
     def on_unit(self, unit: str) -> "LayerFacts":
-        """The same, operations counted as what they are on the unit that the layer needs in its network."""
+        """Facts with operations counted as what they are on the unit that the layer needs in its network."""
         counts = work_counts(unit, self.work)
         return self._replace(mac_count=counts["mac_count"], operation_count=counts["operation_count"])
 
@@ -136,7 +136,7 @@ class LayerRecord:
     """
 
     layer: LayerFacts
-    """Of the first layer with this problem."""
+    """Facts of the first layer with this problem."""
     layer_names: tuple[str, ...] = field(default=(), metadata=LEFT_OUT, kw_only=True)
     """All layers of the network with this problem, in execution order."""
     core: str
@@ -146,7 +146,7 @@ class LayerRecord:
     memory_operand_links: dict[str, str]
     """Operand of the layer -> memory operand."""
     loop_order: LoopOrder
-    """As searched."""
+    """Loop order as searched."""
     temporal_mapping: dict[str, tuple[LoopOrder, ...]]
     """Operand -> level -> loops that it keeps, after merging stationary loops down."""
     spatial_levels: dict[str, LoopLevels]
@@ -156,11 +156,11 @@ class LayerRecord:
     memories: dict[str, MemoryFacts]
     """All memories of the core, in the order of the hardware file."""
     energy_pj: float
-    """Of the layer."""
+    """Energy of the layer."""
     energy_terms_pj: dict[str, float]
     """The ordered terms that sum to the energy; in files each is a field `<term>_energy_pj`."""
     latency_cycles: float
-    """Of the layer."""
+    """Latency of the layer."""
     edp_pj_cycles: float
     """Energy times latency."""
     latency_breakdown_cycles: dict[str, float]
@@ -172,23 +172,23 @@ class LayerRecord:
     memory_utilization: dict[str, tuple[float, ...]]
     """Operand -> level -> filled share of the memory, all operands that share it together."""
     memory_utilization_individual: dict[str, tuple[float, ...]]
-    """The same, the operand alone."""
+    """Utilisation by the operand alone."""
     mac_utilization: dict[str, float]
     """Ideal cycles over cycles, with more and more of what takes time."""
     ports: tuple[PortRecord, ...]
     """Stall and slack of each port, and what it serves."""
     area_mm2: float | None
-    """Of the core; None where a part has none in the hardware file."""
+    """Area of the core; None where a part has none in the hardware file."""
     area_breakdown_mm2: dict[str, dict[str, float]] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Of a core with an in-memory array: `array` by component, `memories` by name."""
+    """Area of a core with an in-memory array: `array` by component, `memories` by name."""
     clock_period_ns: float | None = field(default=None, metadata=LEFT_OUT)
     """The shortest cycle of the array, where its model says."""
     clock_breakdown_ns: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
-    """The same by component."""
+    """Clock period by component."""
     cycles_per_operation: int = field(default=1, metadata=LEFT_OUT)
     """Cycles for which a unit of the array is busy with an operation."""
     array_use: ArrayUseRecord | None = field(default=None, metadata=LEFT_OUT)
-    """Of an in-memory array."""
+    """Use of an in-memory array."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
     """Operand -> number of loops up to and including each of its levels, where the search chose them."""
     array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
@@ -202,7 +202,7 @@ class LayerRecord:
     model: str = ""
     """Model profile of all figures but `corrected`."""
     corrected: Figures = Figures()  # noqa: RUF009  frozen
-    """Of the same mapping under the profile `corrected`."""
+    """Figures of the same mapping under the profile `corrected`."""
     candidates: tuple[CandidateRow, ...] | None = field(default=None, metadata=LEFT_OUT)
     """The spatial mappings that were tried."""
     evaluations: int | None = field(default=None, metadata=LEFT_OUT)

@@ -28,11 +28,11 @@ class AxisTile:
     made: tuple[int, ...]
     """[tensor] made by this tile; of tensor 0: fetched. 0 where all that the tile needs is kept."""
     read: tuple[int, ...]
-    """[layer] of its input: made or fetched by this tile, and kept from before."""
+    """[layer] part of its input that is made or fetched by this tile, and kept from before."""
     reused: tuple[int, ...]
-    """[layer] of its input: kept from the tile before."""
+    """[layer] part of its input that is kept from the tile before."""
     kept: tuple[int, ...]
-    """[layer] of its input: made by this tile and kept for the next one."""
+    """[layer] part of its input that is made by this tile and kept for the next one."""
     is_first: bool
     is_last: bool
 

@@ -57,7 +57,7 @@ class Optimum(BoundedValue):
     space: Space
     objective: str
     value: float
-    """Of the objective."""
+    """Value of the objective."""
     lower_bound: float
     """No schedule of the space is below it, but for rounding."""
     schedules_in_space: int

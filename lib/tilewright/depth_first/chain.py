@@ -44,12 +44,12 @@ class ChainLayer:
     input_operand: str
     weight_operand: str | None
     input_bits: int
-    """Of all elements at one position of the input."""
+    """Bits of all elements at one position of the input."""
     output_bits: int
-    """Of all final elements at one position of the output."""
+    """Bits of all final elements at one position of the output."""
     weight_bits: int
     data_dimensions: tuple[str, ...]
-    """Of the windows along x and y, '' where there is none."""
+    """Dimensions of the windows along x and y, '' where there is none."""
 
     def window(self, axis: int) -> Window:
         """Along x (0) or y (1)."""

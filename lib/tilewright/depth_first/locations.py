@@ -81,17 +81,17 @@ class Stack:
 
     @cached_property
     def input_bits(self) -> tuple[int, ...]:
-        """[layer] of all elements at one position of its input."""
+        """[layer] bits of all elements at one position of its input."""
         return tuple([entry.input_bits for entry in self._layers])
 
     @cached_property
     def output_bits(self) -> tuple[int, ...]:
-        """[layer] of all elements at one position of its output."""
+        """[layer] bits of all elements at one position of its output."""
         return tuple([entry.output_bits for entry in self._layers])
 
     @cached_property
     def weight_bits(self) -> int:
-        """Of all layers."""
+        """Bits of all layers."""
         return sum(entry.weight_bits for entry in self._layers)
 
     @property

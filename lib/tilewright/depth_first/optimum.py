@@ -34,7 +34,7 @@ class _Stream:
     """The tiles of a stack in a mode that could be part of a better schedule, the most promising first."""
 
     bound: np.ndarray
-    """Of schedules with it, as other stacks were known when it was made."""
+    """Bound of schedules with it, as other stacks were known when it was made."""
     energy_pj: np.ndarray
     """Lower bounds, as are cycles."""
     latency_cycles: np.ndarray

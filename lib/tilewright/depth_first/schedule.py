@@ -198,12 +198,12 @@ class DepthFirstSchedule:
 
     @property
     def energy_pj(self) -> float:
-        """Of all tiles and copies."""
+        """Energy of all tiles and copies."""
         return self.ledger.energy_pj
 
     @property
     def latency_cycles(self) -> float:
-        """Of all tiles and copies, one after the other."""
+        """Latency of all tiles and copies, one after the other."""
         return self.ledger.latency_cycles(self.reading.counts_offloading)
 
     @property

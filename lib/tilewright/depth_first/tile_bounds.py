@@ -118,7 +118,7 @@ class _Exchange:
     port: Port
     times: Grid
     cycles: Grid
-    """Of one transfer, at least."""
+    """Cycles of one transfer, at least."""
     is_waited_for: bool
     """Whether the array waits while it takes more than a cycle: nothing behind it holds another element."""
     comes_back: bool = False

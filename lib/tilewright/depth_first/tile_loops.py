@@ -38,7 +38,7 @@ class TileLoops:
     entry: ChainLayer
     tile: TileSizes
     stack_weight_bits: int
-    """Of all layers of its stack."""
+    """Weight bits of all layers of its stack."""
     is_sum: bool = False
     """Whether sizes are those of the whole layer, and bounds hold for the sum over any tiles that it is cut into."""
     passes: dict[str, Grid] = field(init=False)

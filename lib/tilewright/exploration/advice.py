@@ -53,12 +53,12 @@ class Advice:
 
     change: Change
     same: Outcome | None
-    """With the mappings of the run; None of a change of the mapping file."""
+    """Gain with the mappings of the run; None of a change of the mapping file."""
     search: Outcome | None
-    """With those that a new search finds; None where none was made."""
+    """Gain with the mappings that a new search finds; None where none was made."""
     held: Outcome | None = None
-    """With the mappings of that search on the hardware as it is: what the search brings without the change; None where
-    it brings nothing, or was not looked at."""
+    """Gain with the mappings of that search on the hardware as it is: what the search brings without the change; None
+    where it brings nothing, or was not looked at."""
 
     @property
     def outcome(self) -> Outcome:

@@ -9,7 +9,7 @@ from tilewright.report.text_tables import NOTHING, render, text_table
 
 MOST_ROWS = 12
 DIGITS = 3
-"""Of shares that are told: smaller ones are no 0."""
+"""Digits of shares that are told: smaller ones are no 0."""
 Rows = Sequence[tuple[int, Advice]]
 
 

@@ -22,7 +22,7 @@ SECONDS = "latency_s"
 LEAKAGE = "energy_leakage_pj"
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
-"""Of one status; from there on, causes that differ only in their numbers are counted as one."""
+"""Most causes of one status; from there on, causes that differ only in their numbers are counted as one."""
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
 
 
@@ -32,11 +32,11 @@ class Counts:
 
     network: str
     designs: int
-    """That were evaluated."""
+    """Designs that were evaluated."""
     ok: int
-    """That have results and meet all constraints."""
+    """Designs that have results and meet all constraints."""
     unmet: int
-    """That have results and do not meet a constraint."""
+    """Designs that have results and do not meet a constraint."""
     infeasible: int
     invalid: int
 
@@ -59,7 +59,7 @@ class Answer:
     exploration: Exploration
     fronts: tuple[Front, ...]
     counts: tuple[Counts, ...]
-    """Of each network."""
+    """Counts of each network."""
     causes: tuple[Cause, ...]
     """By status, the most frequent first."""
     design_count: int

@@ -22,7 +22,7 @@ from tilewright.units import NUMBER_PATTERN, FieldError
 from tilewright.validation import whole
 
 MOST_VALUES = 10_000
-"""Of one range."""
+"""Most values of one range."""
 
 
 def geometric(first: float, last: float, factor: float) -> tuple[int | float, ...]:
@@ -74,7 +74,7 @@ class Sheet:
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     names: tuple[str, ...]
-    """Of the designs; () where there is no column for them."""
+    """Names of the designs; () where there is no column for them."""
     lines: tuple[int, ...]
     """The line of each row, from 1."""
 

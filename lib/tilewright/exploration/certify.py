@@ -31,7 +31,7 @@ from tilewright.exploration.space import Space
 from tilewright.search.progress import Advance
 
 MOST_TOLD = 5
-"""Of one kind of fault."""
+"""Most lines of one kind of fault."""
 BLOCK = 8
 """Families or designs that a process looks at between two reports."""
 COSTED_FAMILIES = 40

@@ -25,11 +25,11 @@ class DesignCost:
     latency_cycles: float = np.nan
     area_mm2: float = np.nan
     energy_terms_pj: Mapping[str, float] = field(default_factory=dict)
-    """By term of the ledger."""
+    """Energy by term of the ledger."""
     memory_energy_pj: Mapping[str, float] = field(default_factory=dict)
-    """By memory of the core; together the term of accesses."""
+    """Energy by memory of the core; together the term of accesses."""
     latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
-    """By part of the latency."""
+    """Cycles by part of the latency."""
     further: Mapping[str, float] = field(default_factory=dict)
     """Further columns of the table of results."""
     cost_parts: tuple[CostPart, ...] = ()

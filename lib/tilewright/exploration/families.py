@@ -136,7 +136,7 @@ class Families:
 
     @cached_property
     def _of_rows(self) -> tuple[tuple[int, ...], ...]:
-        """Of a design sheet."""
+        """Families of a design sheet."""
         found: dict[tuple[int, ...], list[int]] = {}
         for index in range(len(self.space)):
             positions = self.space.positions(index)

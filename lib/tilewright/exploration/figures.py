@@ -32,19 +32,19 @@ from tilewright.report.pareto_figure import (
 from tilewright.report.words import short_layer_name, short_names
 
 MOST_POINTS = 5000
-"""Of one figure: it is drawn point by point."""
+"""Most points of one figure: it is drawn point by point."""
 MANY_POINTS = 300
 """From there on they are small."""
 MOST_LISTED = 20
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
-"""Of the list beside the plot: number, design, values, and each measure."""
+"""Width of the list beside the plot: number, design, values, and each measure."""
 MEASURE_INCHES, LINE_INCHES, SUBTITLE_INCHES = 1.0, 0.17, 0.15
 TITLE_INCHES = 9.5
 """Width that the lines of the title need."""
 VALUE_CHARACTERS, NAME_CHARACTERS, AXIS_CHARACTERS = 100, 32, 34
 MARKER_POINTS_SQUARED = (16.0, 150.0)
-"""Of the smallest and the largest area."""
+"""Sizes of markers of the smallest and the largest area."""
 PANEL_INCHES, PANEL_GAP_INCHES, PANEL_BOTTOM_INCHES = (2.1, 1.5), 0.8, 0.75
 PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
 

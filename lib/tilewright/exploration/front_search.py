@@ -35,7 +35,7 @@ class CompleteFront:
     """The fronts of a space, and the certificate that they are complete."""
 
     exploration: Exploration
-    """Of the designs on a front alone."""
+    """Exploration of the designs on a front alone."""
     certificate: Certificate
 
 

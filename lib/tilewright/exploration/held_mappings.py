@@ -56,7 +56,7 @@ class HeldMappings:
     of_layer: dict[str, LayerRecord]
     """Those that fit it, each of all the layers that it stands for."""
     outcome: Outcome
-    """Of all layers; without a cost where one does not fit."""
+    """Outcome of all layers; without a cost where one does not fit."""
 
 
 def held_mappings(

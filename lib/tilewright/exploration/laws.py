@@ -18,10 +18,10 @@ from simpleeval import SimpleEval
 from tilewright.errors import nearest_name
 
 Value = int | float | str
-"""Of an axis, of a law; true and false are whole numbers too."""
+"""Value of an axis, of a law; true and false are whole numbers too."""
 
 LARGEST_WHOLE = 2**63 - 1
-"""Of whole numbers that tables hold exactly."""
+"""Largest whole number up to which tables are exact."""
 
 
 def value_word(value: Value) -> str:

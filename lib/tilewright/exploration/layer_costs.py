@@ -91,7 +91,7 @@ class CoreColumns:
     figures: tuple[Key, ...]
     """For each memory its name and figures without size and area."""
     columns: dict[str, np.ndarray]
-    """Of the memories, as in problems."""
+    """Columns of the memories, as in problems."""
 
     @classmethod
     def of(cls, core: Core) -> "CoreColumns":

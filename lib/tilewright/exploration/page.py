@@ -36,7 +36,7 @@ from tilewright.unused import unused_rows
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "explore_page.html", ("explore_data.js", "explore_page.js")
 MOST_ROWS = 20_000
-"""Of all networks: a page of more than that is slow to open."""
+"""Most rows of all networks: a page of more than that is slow to open."""
 DIGITS, PART_DIGITS = 9, 5
 """Significant ones of the numbers in the page, and of parts of the energy and the latency; the tables have all."""
 ON_FRONT_CODE, DOMINATED_CODE, UNMET_CODE = 0, 1, 2

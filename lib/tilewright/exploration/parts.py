@@ -43,7 +43,7 @@ def made_of(space: Space, step: str) -> dict[str, Any]:
 COSTS_SCHEMA = "tilewright/family-costs"
 MOST_PARTS = 200
 LEAST_FAMILIES = 20
-"""Of a part: some seconds for a network of fifty layers."""
+"""Least number of families of a part: some seconds for a network of fifty layers."""
 MOST_TOGETHER = 120
 """Families that one process costs together at most."""
 STEP = "family_costs"

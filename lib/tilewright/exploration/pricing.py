@@ -140,7 +140,7 @@ class Members:
     hardware: dict[str, Any]
     """The hardware file of the first one."""
     accelerator: Accelerator | None
-    """Of the first one."""
+    """Accelerator of the first one."""
     invalid: Mapping[int, str]
     """Index -> why it is no accelerator."""
     excluded: Mapping[str, int]
@@ -227,7 +227,7 @@ class _Kind:
     names: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
     """Memories with their ports and the smallest part of a word of each."""
     widths: bytes
-    """Of the variants."""
+    """Widths of the variants."""
 
 
 @dataclass(eq=False)

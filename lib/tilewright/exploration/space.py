@@ -83,8 +83,8 @@ class Design:
     index: int
     """Position in the space, from 0; the last axis varies fastest."""
     values: dict[str, Value]
-    """Of each axis, then of each name that laws define, in the order of the file; names of laws that cannot be computed
-    are left out."""
+    """Values of each axis, then of each name that laws define, in the order of the file; names of laws that cannot be
+    computed are left out."""
     hardware: dict[str, Any]
     """The content of its hardware file; {} where `problem` says that there is none. Designs share what they have in
     common: it must not be written to."""
@@ -99,7 +99,7 @@ class Outline:
     """What a design sets in the base, without the hardware file that this makes."""
 
     settings: tuple[tuple[KeyPath, Any], ...]
-    """Of axes, then of laws; () where `problem` says that there is no hardware file."""
+    """Settings of axes, then of laws; () where `problem` says that there is no hardware file."""
     excluded_by: str = ""
     problem: str = ""
     """Both as in a design."""
@@ -158,7 +158,7 @@ class Space:
     """None: one entry `default` with the default links of operands; spatial mappings are generated."""
     options: SpaceOptions
     objectives: tuple[str, ...]
-    """Of RESULTS: what the Pareto front is over."""
+    """Objectives among RESULTS: what the Pareto front is over."""
     shard_designs: int | None
     base: dict[str, Any]
     """The content of the hardware file of the base; of several cores with all core files under `core_files`."""
@@ -169,7 +169,7 @@ class Space:
     constraints_after: tuple[Formula, ...]
     """Those on results."""
     rows: tuple[tuple[int, ...], ...] | None = None
-    """Of a design sheet, for each design the place of its value in each axis; None: all combinations."""
+    """Place of the value of each design of a sheet in each axis; None: all combinations."""
     row_names: tuple[str, ...] = ()
     """Names of designs in the sheet; () where it gives none."""
 

@@ -141,7 +141,7 @@ class _Reader:
         self.document, self.entry, self.problems = document, entry, problems
         self.folder = Path(document.file).parent
         self.system: SystemBase | None = None
-        """Of a base of several cores."""
+        """System of a base of several cores."""
         self.base = self._base()
         self.axes = AxesReader(self.base.data if self.base else None, problems)
         self.sheet_file = ""

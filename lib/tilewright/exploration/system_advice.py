@@ -60,7 +60,7 @@ class ExplainedSystemRun:
     """Of the cost tables."""
     settings: ScheduleSettings
     options: SystemOptions | None
-    """Of a whole new search; None where the run is not such a one."""
+    """Options of a whole new search; None where the run is not such a one."""
 
 
 def system_advices_of(

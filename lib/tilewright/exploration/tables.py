@@ -22,7 +22,7 @@ from tilewright.report.text_tables import render, text_table
 from tilewright.report.uncertainty import SAMPLES
 
 MOST_ROWS, MOST_CAUSES = 20, 4
-"""Of the front; of each status."""
+"""Most rows of the front; of each status."""
 
 
 def answer_text(answer: Answer) -> str:

@@ -25,7 +25,7 @@ class AxisOwners:
     """What tile makes each index of an axis: runs of indices that one tile makes, end to end."""
 
     size: int
-    """Of the axis."""
+    """Size of the axis."""
     run_start: Integers
     """[run] first index"""
     run_owner: Integers
@@ -210,7 +210,7 @@ class AxisRows:
     dimensions: tuple[str, ...]
     """Those with more than one tile."""
     size: int
-    """Of the axis."""
+    """Size of the axis."""
     first: Integers
     """[row] smallest index, clipped to the axis"""
     end: Integers

@@ -86,7 +86,7 @@ class Link(NamedTuple):
     demands: tuple[Demand, ...]
     producer: Producer
     grid: LayerGrid
-    """Of the layer that needs it."""
+    """Grid of the layer that needs it."""
 
     def dimensions(self) -> tuple[str, ...]:
         """Dimensions of the layer whose tiles tell apart what is needed."""
@@ -237,7 +237,7 @@ class DataLink(NamedTuple):
     operand: str
     tensor: str
     bits: int
-    """Of an element."""
+    """Bits of an element."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -419,7 +419,7 @@ Needs = dict[tuple[str, str], list[Demand]]
 
 
 class CutMemory:
-    """Of one network. A graph that is built with it is the same as without; it is for one thread."""
+    """Memory of the cuts of one network. A graph that is built with it is the same as without; it is for one thread."""
 
     def __init__(self, workload: Workload, most_entries: int = MOST_ENTRIES) -> None:
         self.network: NetworkTensors = network_tensors(workload)

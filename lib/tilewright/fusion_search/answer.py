@@ -64,7 +64,7 @@ class Fusion:
     found: FusionResult
     cuts: tuple[CutWorth, ...]
     start_digest: str = ""
-    """Of what was given as a start; '' where nothing was."""
+    """Digest of what was given as a start; '' where nothing was."""
 
     @property
     def best(self) -> Outcome:
@@ -78,13 +78,13 @@ class Fusion:
 
     @property
     def latency_cycles(self) -> int:
-        """Of the schedule."""
+        """Latency of the schedule."""
         assert self.best.figures is not None
         return self.best.figures.latency_cycles
 
     @property
     def energy_pj(self) -> float:
-        """Of the schedule."""
+        """Energy of the schedule."""
         assert self.best.figures is not None
         return self.best.figures.energy_pj
 

@@ -22,11 +22,11 @@ LayerCores = tuple[tuple[int, ...], ...]
 PartCores = tuple[int, ...]
 """[part of the space of allocations] core."""
 ALIKE_PROBABILITY = 0.4
-"""That layers like one are given to other cores with it."""
+"""Probability that layers like one are given to other cores with it."""
 DETOUR_PROBABILITY = 0.5
-"""That a step of a search with detours changes these, not cores."""
+"""Probability that a step of a search with detours changes these, not cores."""
 RECUT_PROBABILITY = 0.6
-"""That a step begins at a part of a layer whose parts are not those of the plan before."""
+"""Probability that a step begins at a part of a layer whose parts are not those of the plan before."""
 SPREAD_STARTS = 5
 """Warm starts that spread the work; those behind them put everything on one core."""
 

@@ -11,9 +11,10 @@ from tilewright.scheduling.problem import SchedulingProblem
 Layers = tuple[int, ...]
 """Places of layers, ascending."""
 BACK_PROBABILITY = 0.3
-"""That a step begins at a layer that goes by way of the off-chip memory now."""
+"""Probability that a step begins at a layer that goes by way of the off-chip memory now."""
 LARGE_PROBABILITY = 0.7
-"""That it begins at a layer by the bits that it makes: those of large layers relieve a bus most; else at any layer."""
+"""Probability that it begins at a layer by the bits that it makes: those of large layers relieve a bus most; else at
+any layer."""
 RUNS = (1, 1, 1, 2, 3, 5, 8)
 """Layers that a step changes at most, each as likely."""
 

@@ -29,13 +29,13 @@ BATCH = 12
 ELITE = 4
 """Plans from which steps begin."""
 BEST_SHARE = 0.7
-"""Of the steps, those from the best plan."""
+"""Share of the steps that begin at the best plan."""
 SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
-"""Of time and plans, what parts of the network take at most."""
+"""Shares of time and plans, what parts of the network take at most."""
 FINISHES, FILES_S = 2.0, 1.0
 """What the end of a call takes: so many times bounds and check of the first plan, and seconds for files."""
 CUTS_TIME_SHARE = 0.1
-"""Of the time budget, what is kept back to say what cuts are worth."""
+"""Share of the time budget, what is kept back to say what cuts are worth."""
 SEGMENT_RULES = 3
 """Rules for parts that are tried for parts of the network: those that did best where all is cut alike."""
 COMPOSED = 3

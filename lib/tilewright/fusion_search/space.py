@@ -41,7 +41,7 @@ class PartRule:
     """In how many parts between cores layers are cut."""
 
     share: float
-    """Of the room for weights of a core, what the weights of a part take at most."""
+    """Share of the room for weights of a core, what the weights of a part take at most."""
     spreads: bool
     """Whether a layer with weights has a part for each core at least; else it has as few as fit."""
     along_rows: bool = False
@@ -76,7 +76,7 @@ class LayerSpace:
     weight_room_bits: int
     """What the smallest of its cores has for weights; 0 where that is not known."""
     units: tuple[int, ...] = ()
-    """Of the first channels, how many the array of each core takes at a time."""
+    """Number of output channels that the array of each core takes at a time."""
     between: Loops | None = None
     """Parts that the mapping file fixes."""
     within: Loops | None = None
@@ -192,7 +192,7 @@ class PlanSpace:
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """Of the layers, in order."""
+        """Ids of the layers, in order."""
         return tuple(layer.node.node_id for layer in self.layers)
 
     def stacks(self, ends: Sequence[int]) -> tuple[tuple[int, ...], ...]:

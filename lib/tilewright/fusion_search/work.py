@@ -42,7 +42,7 @@ class SegmentTask:
     prefetch: tuple[str, ...]
     prefetch_results: bool
     node_ids: tuple[int, ...]
-    """Of its layers."""
+    """Ids of its layers."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class ArrayWork(NamedTuple):
     unrolling: Mapping[str, Mapping[str, int]]
     """Array dimension -> {loop dimension: lanes}."""
     lanes: Mapping[str, Mapping[str, float]] = {}
-    """The same as the model counts them: under B15 lanes that are busy on average."""
+    """Lanes as the model counts them: under B15 lanes that are busy on average."""
     input_loops: Mapping[str, Window | None] = {}
     """Loop dimensions that tell inputs apart, each with the window that it slides in, None without one; in the
     reference those over which weights stay the same (B14)."""
@@ -65,13 +65,13 @@ class ArrayModel(Protocol):
         """Area of the whole array; None where the file says too little."""
 
     def area_breakdown_mm2(self, array: OperationalArray) -> Mapping[str, float]:
-        """The same by component; {} where there is none."""
+        """Area by component; {} where there is none."""
 
     def clock_period_ns(self, array: OperationalArray) -> float | None:
         """The shortest cycle that the array can have; None where the file says too little."""
 
     def clock_breakdown_ns(self, array: OperationalArray) -> Mapping[str, float]:
-        """The same by component; {} where there is none."""
+        """Shortest cycle by component; {} where there is none."""
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
         """Why the array cannot run a spatial mapping; '' if it can."""

@@ -59,7 +59,7 @@ class CoreIds:
 
     known: tuple[int, ...]
     offchip: int | None
-    """Also an id that no core has, if the file says so."""
+    """Id of the off-chip core, also one that no core has, if the file says so."""
     is_certain: bool = True
     """False where two cores have one id, which is told: then nobody knows which ids there should be."""
     copy_of: Mapping[int, int] = field(default_factory=dict, compare=False)

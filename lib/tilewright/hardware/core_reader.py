@@ -221,7 +221,7 @@ def area_unit(entry: HardwareFile) -> str:
 
 
 def _areas(entry: HardwareFile) -> list[WrittenArea]:
-    """Those that the file gives; what the library says is in mm2, and says nothing of plain numbers beside it."""
+    """Areas that the file gives; what the library says is in mm2, and says nothing of plain numbers beside it."""
     own = [memory.area for memory in entry.memories.values() if not is_from_library(memory)]
     written = [entry.operational_array.unit_area, *own]
     return [area for area in written if area is not None]

@@ -80,7 +80,7 @@ def shared_memory_names(cores: list[Core]) -> list[str]:
 
 
 def memory_differences(one: Memory, other: Memory) -> list[str]:
-    """In what two descriptions of one physical memory contradict each other; [] if in nothing.
+    """Contradictions between two descriptions of one physical memory; [] if there are none.
 
     Operands, port allocation and served dimensions belong to the core, so they may differ.
     """

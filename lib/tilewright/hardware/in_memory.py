@@ -71,11 +71,11 @@ class InMemory(NamedTuple):
         return InMemoryArray.of(array, self.analog).phases
 
     def area_mm2(self, array: OperationalArray) -> float | None:
-        """Of all circuits but the cells, which are a memory."""
+        """Area of all circuits but the cells, which are a memory."""
         return total(self.area_breakdown_mm2(array).values())
 
     def area_breakdown_mm2(self, array: OperationalArray) -> dict[str, float]:
-        """The same by component."""
+        """Area of the circuits by component."""
         return dict(InMemoryArray.of(array, self.analog).areas_mm2)
 
     def clock_breakdown_ns(self, array: OperationalArray) -> dict[str, float]:

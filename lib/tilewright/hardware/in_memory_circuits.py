@@ -36,28 +36,28 @@ MULTIPLIER_NS = _NAND_NS
 
 
 def converter_area_mm2(bits: float) -> float:
-    """Of an analog-to-digital converter; a comparator of one bit has none (section "Converters")."""
+    """Area of an analog-to-digital converter; a comparator of one bit has none (section "Converters")."""
     return 0.0 if bits <= 1 else 10 ** (-0.0369 * bits + 1.206) * 2**bits * 1e-6
 
 
 def converter_delay_ns(bits: float, rows: int) -> float:
-    """Of an analog-to-digital converter on a bit line with so many cells."""
+    """Delay of an analog-to-digital converter on a bit line with so many cells."""
     return 0.0 if bits == 0 else bits * (0.00653 * rows + 0.640)
 
 
 def converter_energy_pj(bits: float) -> float:
-    """Of a conversion to digital."""
+    """Energy of a conversion to digital."""
     return 0.0 if bits == 0 else (100 * bits + 0.001 * 4**bits) * _SQUARED_V / 1000
 
 
 def driver_energy_pj(bits: int) -> float:
-    """Of a conversion of input bits to an analog level; one bit needs none."""
+    """Energy of a conversion of input bits to an analog level; one bit needs none."""
     return 0.0 if bits == 1 else 50 * bits / 1000 * _SQUARED_V
 
 
 def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
-    """Of reading another weight out of a cell that holds several, which take turns on lines of their own; 0 of a cell
-    with one weight (section "Cells")."""
+    """Energy of reading another weight out of a cell that holds several, which take turns on lines of their own; 0 of a
+    cell with one weight (section "Cells")."""
     depth = cell_bits // weight_bits
     return 0.0 if depth <= 1 else (LINE_PJ + LINE_PJ * depth) * weight_bits
 
@@ -150,7 +150,7 @@ class InMemoryArray:
 
     @cached_property
     def areas_mm2(self) -> dict[str, float]:
-        """Of the circuits by component, without the cells (section "Area")."""
+        """Areas of the circuits by component, without the cells (section "Area")."""
         lanes, weight_bits = self.columns * self.banks, self.weight_bits
         multipliers = MULTIPLIER_MM2 * weight_bits * (1 if self.analog else self.serial_bits)
         accumulated = self.accumulator_bits * lanes
@@ -196,7 +196,7 @@ class InMemoryArray:
         return INPUT_TO_CARRY_NS + (self.accumulator_bits - arriving - 1) * CARRY_TO_CARRY_NS
 
     def tree_energy_pj(self, used_rows: float) -> float:
-        """Of the adder tree of a column when products arrive on so many of its rows (section "Adder trees").
+        """Energy of the adder tree of a column when products arrive on so many of its rows (section "Adder trees").
 
         Halves of the tree in which nothing arrives stay still; where something arrives on one side only, adders pass
         it on and are half active.

@@ -86,7 +86,7 @@ def library_cost(memory: MemoryEntry) -> MemoryCost:
 
 
 def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:
-    """What of a memory decides its cost."""
+    """Shape of a memory that decides its cost."""
     read = [port.bandwidth_max for port in ports if port.type != "write"]
     write = [port.bandwidth_max for port in ports if port.type != "read"]
     return MemoryShape(size_bits, max(read, default=0), max(write, default=0), len(ports))

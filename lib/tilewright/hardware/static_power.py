@@ -17,7 +17,7 @@ MEMORY: Owner = "memory"
 ARRAY: Owner = "array"
 CORE: Owner = "core"
 CLOCK_KEY = "clock_frequency"
-"""In hardware files."""
+"""Key of the clock in hardware files."""
 
 
 def clock_period_ns(core: Core) -> float | None:

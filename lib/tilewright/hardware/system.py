@@ -195,8 +195,8 @@ class Area:
     mm2: float | None
     """None where a part has no area, or the areas have no unit."""
     note: str
-    """In words which parts have none, or that there is no unit; '' if the area is known. Beside a known area what that
-    does not count."""
+    """Words on the parts that have none, or that there is no unit; '' if the area is known. Beside a known area what
+    that does not count."""
 
     @property
     def lacks_unit(self) -> bool:

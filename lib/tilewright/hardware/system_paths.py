@@ -90,7 +90,7 @@ def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
 
 
 def _widest_edges(links: tuple[Link, ...]) -> _Edges:
-    """For each ordered pair its widest link, of equally wide ones the first."""
+    """Widest link of each ordered pair, of equally wide ones the first."""
     edges: dict[int, dict[int, tuple[float, int]]] = {}
     for index, link in enumerate(links):
         width = math.inf if link.bandwidth_bits_per_cycle is None else link.bandwidth_bits_per_cycle

@@ -211,7 +211,7 @@ class CoreFile:
     path: Path | None
     """None for a core that the accelerator file has in itself."""
     name: str
-    """As its place is called: without folder and suffix, unique where all files of an accelerator are known."""
+    """Name of its place: without folder and suffix, unique where all files of an accelerator are known."""
     core: Core
     says_operator_types: bool
     """Whether it says what the core can run; where it does not, the core's own default means nothing."""

@@ -196,7 +196,7 @@ class ConnectionEntry(Entry):
     energy_per_bit: EnergyPj | None = None
     """Energy of carrying a bit, in pJ (or `80 fJ`), instead of `unit_energy_cost`."""
     directed: bool = False
-    """Only the first of `cores` sends, the others receive."""
+    """`true`: only the first of `cores` sends, the others receive."""
     duplex: Literal["full", "half"] | None = None
     """`half`: both directions of a link share its bandwidth. Default: `full`."""
 
@@ -253,7 +253,7 @@ class ConnectivityFile(Entry):
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the clock that all cores have, in MHz (or `1.2 GHz`), unless core files give it."""
     core_coordinates: dict[CoreId, Coordinates] = Field(default={})
-    """[column, row] of cores, by core id: where the figure puts them."""
+    """Column and row of cores, as `[column, row]` by core id: where the figure puts them."""
     technology_node: Name | None = None
     """The process, as `n3` (Stream 2.1). Not modelled."""
     memory_aliases: list[Annotated[list[MemoryName], Field(min_length=2)]] = Field(default=[])
@@ -277,7 +277,7 @@ class GraphEntry(Entry):
     sizes: dict[Name, PositiveCount] = Field(default={})
     """Further sizes by name, where the topology of a plug-in asks for them."""
     bandwidth: LinkBandwidth
-    """Of each link, in bits per cycle (or `8 B/cycle`)."""
+    """Bandwidth of each link, in bits per cycle (or `8 B/cycle`)."""
     unit_energy_cost: EnergyPj = 0.0
     """Energy of a busy cycle of a link, in pJ."""
     pooling_core_id: CoreId | None = None

@@ -182,7 +182,7 @@ class ArrayEntry(Entry):
     systolic_dimensions: list[ArrayDimension] = Field(default=[])
     """Array dimensions along which data moves from unit to unit, which adds cycles to drain the array."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
-    """[activation bits, weight bits] that an in-memory array is built for, powers of two; others do not use it."""
+    """Bits of activations and of weights that an in-memory array is built for, powers of two; others do not use it."""
     is_imc: bool = False
     """The array computes in memory: its first dimension by name has the word lines, the second the bit lines, further
     ones banks; the memory `cells` holds weights at each crossing (docs/in-memory.md)."""

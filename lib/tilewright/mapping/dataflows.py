@@ -58,7 +58,7 @@ def _given(constraints: MappingConstraints, core: Core) -> Unrolling:
 
 
 def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
-    """For each dataflow that allows what is given, all sides of the array: as given, else as the dataflow has them."""
+    """All sides of the array for each dataflow that allows what is given: as given, else as the dataflow has them."""
     own = dict(given)
     for dataflow in core.dataflows:
         flow = dict(dataflow)

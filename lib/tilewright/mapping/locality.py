@@ -85,7 +85,7 @@ class LayerUse:
     layer: Layer
     operands: tuple[OperandUse, ...]
     sizes: tuple[OperandSize, ...]
-    """Of all operands."""
+    """Sizes of all operands."""
     weight: str | None
     """The memory operand of constant weights; None if there are none."""
     weight_bits: int
@@ -97,7 +97,7 @@ class DataFlow:
 
     tensors: list[Tensor] = field(default_factory=list)
     layers: list[LayerUse] = field(default_factory=list)
-    """By step."""
+    """Layers by step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
     """Data that must be in the same memory: what is joined without cost, and what it makes."""
 
@@ -369,7 +369,7 @@ class _Placement:
         return all(self._reserved_bits(memory, step) + self._layer_bits(memory, step) <= size for step in steps)
 
     def _update_needs(self, memory: int, changed_step: int) -> None:
-        """Only the layer whose weights are placed needs anything else than before."""
+        """Update of the needs: only the layer whose weights are placed has others than before."""
         steps = [changed_step] if memory in self.needs else range(self.flow.step_count)
         needs = self.needs.setdefault(memory, [0] * self.flow.step_count)
         for step in steps:

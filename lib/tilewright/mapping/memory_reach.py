@@ -148,10 +148,10 @@ def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -
 
 @dataclass(frozen=True)
 class ReachFault:
-    """What of a given reach the core does not have."""
+    """A part of a given reach that the core does not have."""
 
     path: tuple[str, str]
-    """Its keys within `memory_reach`."""
+    """Keys within `memory_reach`."""
     message: str
     value: str | int
     is_unknown: bool = False

@@ -46,7 +46,7 @@ class UncostedWork:
     """The operators of one type whose work is not costed, for one reason."""
 
     operator_type: str
-    """As in the network file: of a decomposed operator that of the whole."""
+    """Operator type as in the network file; of a decomposed operator the type of the whole."""
     reason: str
     """NOT_RUN or NOT_MODELLED."""
     node_count: int
@@ -88,7 +88,7 @@ def can_run(core: Core, node: WorkloadNode) -> bool:
 
 
 def can_run_listed(core: Core, listed: tuple[str, ...], node: WorkloadNode) -> bool:
-    """The same of a core that is said to run other operators than its own file says."""
+    """Whether a core can run a layer, where it is said to run other operators than its own file says."""
     if core.operational_array.is_in_memory and node.operator_type in WITHOUT_WEIGHTS:
         return False
     return _listed(listed, node)
@@ -223,7 +223,7 @@ class CoreChoice:
     """The cores that may run a layer."""
 
     core_ids: tuple[int, ...]
-    """In the order of the mapping entry, or rising if it names none."""
+    """Ids of the cores in the order of the mapping entry, or rising if it names none."""
     reasons: tuple[tuple[int, str], ...]
     """(core id, why it may not) of the others that the entry names, or of all others on chip."""
 
@@ -250,7 +250,8 @@ def _operator_types(place: CorePlace, is_named: bool) -> tuple[str, ...]:
 
 
 def _listed(listed: tuple[str, ...], node: WorkloadNode) -> bool:
-    """By the unit that the layer needs, by its operator type, or by that of the operator of which it is a part."""
+    """Whether a layer is listed by the unit that it needs, by its operator type, or by that of the operator of which it
+    is a part."""
     if ALL in listed or (VECTOR if node.unit == VECTOR_UNIT else MAC) in listed:
         return True
     return is_listed(node.operator_type, listed) or is_listed(node.origin_type, listed)

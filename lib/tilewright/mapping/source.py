@@ -28,7 +28,7 @@ def parse_mapping(source: MappingSource, notices: list[str] | None = None) -> Ma
 
 
 def given_mapping(source: MappingSource | None, notices: list[str]) -> Mapping:
-    """The same of a run, which needs one. Raises InputError also if none is given."""
+    """Mapping of a run, which needs one. Raises InputError also if none is given."""
     if source is None:
         raise InputError("no mapping is given")
     return parse_mapping(source, notices)

@@ -30,7 +30,7 @@ class ConvertedSpatialMapping:
     """A spatial mapping in every form the model needs."""
 
     unrolling: Unrolling
-    """As given: array dimension -> loop dimension -> factor."""
+    """Unrolling as given: array dimension -> loop dimension -> factor."""
     fractional: OperandLevels
     integer: OperandLevels
     temporal_sizes: tuple[tuple[str, int], ...]
@@ -55,7 +55,7 @@ def convert_spatial_mapping(
 def _converted(
     unrolling: Unrolling, layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> ConvertedSpatialMapping:
-    """The same for all cores that differ in figures only."""
+    """Converted spatial mapping, one for all cores that differ in figures only."""
     together = profile.whole_tiles
     fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient, together=together)
     rounding = math.ceil if profile.round_up_spatial_factors else int

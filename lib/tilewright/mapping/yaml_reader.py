@@ -97,9 +97,9 @@ def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) 
 
 
 NO_CORE = -1
-"""In the place of what is no id of a core."""
+"""Value in the place of what is no id of a core."""
 NO_LOOP = TilingEntry("", 1)
-"""In the place of what is no loop of a tiling."""
+"""Value in the place of what is no loop of a tiling."""
 
 
 def read_mapping(source: str | Path | list[dict[str, Any]], notices: list[str] | None = None) -> Mapping:

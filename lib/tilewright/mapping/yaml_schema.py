@@ -90,14 +90,14 @@ Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 
 class BoundariesEntry(Entry):
-    """For each operand the loops of the temporal ordering up to and including each memory level, from inside."""
+    """Loops of the temporal ordering of each operand up to and including each memory level, from inside."""
 
     O: Boundaries  # noqa: E741
-    """Of the layer's output."""
+    """Boundaries of the layer's output."""
     W: Boundaries | None = None
-    """Of the layer's weights; a layer with one input has none."""
+    """Boundaries of the layer's weights; a layer with one input has none."""
     I: Boundaries  # noqa: E741
-    """Of the layer's input."""
+    """Boundaries of the layer's input."""
 
 
 class TopmostEntry(Entry):
@@ -117,7 +117,7 @@ class ReachEntry(Entry):
     topmost: TopmostEntry
     """The last memory that each operand of the layer uses."""
     occupied_bits: dict[Name, Count] | None = None
-    """For memories, by name, the bits that data of other layers take while the layer runs."""
+    """Bits that data of other layers take while the layer runs, by name of the memory."""
 
 
 class MappingEntry(Entry):
@@ -131,7 +131,7 @@ class MappingEntry(Entry):
     spatial_mapping: dict[ArrayDimension, list[Unrolling]] | None = None
     """Loops unrolled over each array dimension, as `K, 32`; array dimensions left out are searched."""
     spatial_mapping_hint: dict[ArrayDimension, list[LoopDimension]] | None = None
-    """For array dimensions that are searched: the loop dimensions to try there."""
+    """Loop dimensions to try on array dimensions that are searched."""
     memory_operand_links: LinksEntry | None = None
     """Layer operand to memory operand, one to one; by default O: O, W: I2, I: I1."""
     temporal_ordering: list[OrderingLoop] | None = None

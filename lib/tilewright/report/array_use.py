@@ -60,17 +60,17 @@ class LayerArrayUse(NamedTuple):
     entry: str
     """Name of the entry of the mapping file; '' where the mapping is not known."""
     sides: tuple[SideUse, ...]
-    """In the order of the hardware file."""
+    """Sides in the order of the hardware file."""
     computing_cycles: float
     """Ideal cycles and the spatial stall."""
     stall_cycles: float
     """The spatial stall."""
     by_mapping_file_cycles: float | None
-    """Its part that a generated spatial mapping would not have; None where the mapping is not known."""
+    """Part of the stall that a generated spatial mapping would not have; None where the mapping is not known."""
 
     @property
     def by_sizes_cycles(self) -> float | None:
-        """Its part that the best generated spatial mapping would have, too."""
+        """Part of the stall that the best generated spatial mapping would have, too."""
         return None if self.by_mapping_file_cycles is None else self.stall_cycles - self.by_mapping_file_cycles
 
 
@@ -79,7 +79,7 @@ class ArrayUses:
     """The array in all layers of a run."""
 
     layers: tuple[LayerArrayUse, ...]
-    """In execution order."""
+    """Layers in execution order."""
     places: Table[tuple[str, str], str] = field(default_factory=dict)
     """(entry, array dimension) -> file and line where the mapping file fixes it; for texts alone."""
 
@@ -115,11 +115,11 @@ class ArrayUses:
         return math.fsum(one.by_mapping_file_cycles or 0.0 for one in self.layers)
 
     def of_layer(self, layer: str) -> "ArrayUses":
-        """The same of one layer alone."""
+        """Uses of one layer alone."""
         return replace(self, layers=tuple(one for one in self.layers if one.layer == layer))
 
     def as_object(self) -> dict[str, Any]:
-        """As plain data, without places: no paths in artifacts."""
+        """Uses as plain data, without places: no paths in artifacts."""
         sides = [
             {"array_dimension": name, "units": units, "share": self.shares[name]} for name, units in self.units.items()
         ]
@@ -241,7 +241,7 @@ def _times(use: LayerArrayUse, layer: str, count: int) -> LayerArrayUse:
 
 MOST_ROWS = 8
 LEAST_SHARE = 0.01
-"""Of the latency: smaller stalls are no table worth."""
+"""Least share of the latency: smaller stalls are no table worth."""
 SIZES = "the sizes of the layers"
 UNKNOWN = "not known without --mapping"
 

@@ -52,7 +52,7 @@ class Share(NamedTuple):
     memory: str
     port: str
     operand: str
-    """Of runs on several cores also what data that move between cores pass: `link` or `memory`."""
+    """Operand; of runs on several cores also what data that move between cores pass: `link` or `memory`."""
     direction: str
     value: float
 
@@ -74,11 +74,11 @@ class Bottlenecks:
 
     run: Candidate
     shares: tuple[Share, ...]
-    """In execution order, those of a layer and a quantity in the order in which they add up; without zeros."""
+    """Shares in execution order, those of a layer and a quantity in the order in which they add up; without zeros."""
     limits: Mapping[str, PortLimit] = field(default_factory=dict)
     """Layer -> which port limits it; {} where that is not known."""
     network_limit: PortLimit | None = None
-    """The same of all layers together."""
+    """Limit of all layers together."""
     roofline: Roofline | None = None
     """None where the hardware is not known."""
     uses: Mapping[str, tuple[PortUse, ...]] = field(default_factory=dict)
@@ -88,9 +88,10 @@ class Bottlenecks:
     layer: str = ""
     """The layer that alone is looked at; '' for all of them."""
     chain: "tuple[ChainPart, ...]" = ()
-    """Of a run on several cores what its latency consists of, in order of time (`latency_chain`)."""
+    """Parts of the latency of a run on several cores, in order of time (`latency_chain`)."""
     cores: "CoresReport | None" = None
-    """Of a run on several cores what its cores do, and what limits them; None of one core, or where it is not known."""
+    """Cycles of the cores of a run on several cores, and what limits them; None of one core, or where it is not known.
+    """
     array: ArrayUses | None = None
     """How full the array is, and what leaves units of it idle; None where the hardware is not known."""
     equal_layers: tuple[tuple[str, ...], ...] = ()
@@ -128,7 +129,7 @@ class Bottlenecks:
         return shown_html(repr(self)[1:-1], share_table(self))
 
     def of_layer(self, layer: str) -> "Bottlenecks":
-        """The same of one layer alone. Raises InputError where the run has no such layer."""
+        """Bottlenecks of one layer alone. Raises InputError where the run has no such layer."""
         if layer not in self.layers:
             nearest = nearest_name(layer, list(self.layers))
             raise InputError([Problem("the run has no such layer", path="layer", value=layer, nearest=nearest)])

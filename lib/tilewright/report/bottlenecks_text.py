@@ -64,7 +64,7 @@ def _cycles(found: Bottlenecks) -> str:
 
 
 def _of_cores(found: Bottlenecks) -> str:
-    """Of a run on several cores, what each core does with the latency, and what limits."""
+    """Text on the cores of a run: what each does with the latency, and what limits."""
     if found.cores is None:
         return ""
     from tilewright.report.multi.cores_report import cores_text  # which runs on one core need not load
@@ -73,7 +73,7 @@ def _of_cores(found: Bottlenecks) -> str:
 
 
 def _chain(found: Bottlenecks) -> str:
-    """Of a run on several cores, what its latency consists of."""
+    """Text on the parts of the latency of a run on several cores."""
     if not found.chain:
         return ""
     from tilewright.report.multi.start_causes import COMPUTING  # which runs on one core need not load
@@ -102,7 +102,7 @@ def has_causes(found: Bottlenecks) -> bool:
 
 
 def _energy(found: Bottlenecks) -> str:
-    """By memory and operand, with directions where one layer is looked at or there are few."""
+    """Energy by memory and operand, with directions where one layer is looked at or there are few."""
     title = f"Energy by memory, operand and direction [{UNITS[ENERGY][1]}]"
     directions = [one for one in DIRECTIONS if any(share.direction == one for share in found.shares)]
     table = text_table(title, ("memory", "operand"), (*directions, "all", "share"))

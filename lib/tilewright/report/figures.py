@@ -47,7 +47,7 @@ from tilewright.report.text_tables import share_text
 from tilewright.units import PICOJOULES_A_MICROJOULE
 
 TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
-"""Of the terms of the energy that are not of accesses, in turn."""
+"""Colours of the terms of the energy that are not of accesses, in turn."""
 DIRECTION_STYLES = {
     "tl": ("read to lower level", 0.0, ""),
     "fl": ("written by lower level", 0.0, "//////"),
@@ -164,7 +164,7 @@ class _EnergyBars:
     top_pj: float
     unit: Unit
     shares: tuple[float, ...]
-    """Of each bar of a layer, all layers together: what is too small to be seen beside the largest is told."""
+    """Shares of each bar of a layer, all layers together: what is too small to be seen beside the largest is told."""
 
     @classmethod
     def of(cls, records: Sequence[LayerRecord], layers: Sequence[PlacedLayer]) -> "_EnergyBars":

@@ -48,7 +48,7 @@ class NestLayout:
     """The temporal loops, innermost first."""
     loop_bottoms: tuple[float, ...]
     blocks: tuple[Block, ...]
-    """Of all columns, each from the array upwards."""
+    """Blocks of all columns, each from the array upwards."""
     height: float
 
 
@@ -60,7 +60,7 @@ class _Part:
     end: int
     """How many temporal loops are inside it or below it."""
     height: float
-    """Its own height; 0 for a level that is as high as its loops."""
+    """Height of its own; 0 for a level that is as high as its loops."""
     spatial: tuple[Loop, ...] = ()
 
 

@@ -163,7 +163,7 @@ def write_network_figure(workload: Workload, path: Path) -> None:
 
 
 def _draw_edge(canvas: Canvas, bends: list[tuple[float, float]]) -> None:
-    """From below the first box to above the last; straight down along the rows that it passes."""
+    """Draw an edge from below the first box to above the last; straight down along the rows that it passes."""
     half = BOX_INCHES[1] / 2
     points = [(bends[0][0], bends[0][1] - half)]
     for x, y in bends[1:-1]:

@@ -40,7 +40,7 @@ _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
 """Settings of schedules that say how time is counted; others are choices that are worth comparing."""
 SCHEDULED = "as scheduled"
-"""Of several cores: the schedule says where data are."""
+"""Word for runs on several cores: the schedule says where data are."""
 COSTED = "costed"
 """Among the options: how much of the work the figures contain."""
 COLUMNS = (
@@ -76,7 +76,7 @@ class Candidate:
     assumes: str = ""
     """What its figures take for granted."""
     cost_parts: tuple[CostPart, ...] = ()
-    """What of its figures has a range."""
+    """Parts of its figures that have a range."""
     could_keep: bool = False
     """Data go through the top memory between layers although memories below have room for some."""
     clock_frequency_mhz: float | None = None
@@ -86,7 +86,7 @@ class Candidate:
 
     @property
     def latency_s(self) -> float | None:
-        """In seconds, where the clock is known."""
+        """Latency in seconds, where the clock is known."""
         clock_mhz = self.clock_frequency_mhz
         return None if clock_mhz is None else self.latency_cycles / (clock_mhz * 1e6)
 
@@ -101,13 +101,13 @@ class Group:
     candidates: tuple[Candidate, ...]
     objectives: tuple[str, ...]
     dominators: tuple[tuple[int, ...], ...]
-    """For each candidate those of the non-dominated set that dominate it; () for a member of the set."""
+    """Members of the non-dominated set that dominate each candidate; () for a member of the set."""
     not_compared: tuple[str, ...] = ()
     """Runs of the network that have no result, so that nobody knows whom they would dominate."""
 
     @cached_property
     def front_probabilities(self) -> tuple[float, ...]:
-        """For each run the probability that it is on the front within the ranges of costs; () where none has one."""
+        """Probability of each run that it is on the front within the ranges of costs; () where none has one."""
         if not any(point.cost_parts for point in self.candidates):
             return ()
         runs = [uncertain_run(point, self.objectives[1]) for point in self.candidates]
@@ -245,7 +245,7 @@ def uncertain_run(point: Candidate, latency: str = "latency_cycles") -> Uncertai
 
 
 def _range_note(group: Group) -> str:
-    """Between what energies lie, and how sure the front is; '' where no costs have a range."""
+    """Note on the ranges of energies, and on how sure the front is; '' where no costs have a range."""
     if not group.front_probabilities:
         return ""
     told = []

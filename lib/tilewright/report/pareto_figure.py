@@ -21,7 +21,7 @@ PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.
 TITLE_INCHES, SUBTITLE_INCHES = 0.55, 0.15
 """Height of the title with the room around it, and of each line below it."""
 COLUMN_INCHES = (0.28, 2.5, 0.95, 0.95, 0.85)
-"""Of the list beside the plot: number, run, energy, latency, area."""
+"""Widths of the list beside the plot: number, run, energy, latency, area."""
 LINE_INCHES = 0.17
 MARKER_POINTS_SQUARED = (45.0, 520.0)
 """Marker sizes of the smallest and of the largest area."""
@@ -30,7 +30,7 @@ TURNS = tuple(np.radians(degrees) for degrees in (35, 0, 325, 145, 180, 215, 90,
 """Where the number of a point may stand, the best side first."""
 FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
 ROOM = 0.1
-"""Beside the points, of the span of their values."""
+"""Room beside the points, as a share of the span of their values."""
 LOG_FROM = 10.0
 """Ratio of largest to smallest value from which an axis is logarithmic."""
 MOST_RUN_CHARACTERS = 34
@@ -172,7 +172,7 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Of points in ascending x those with less y than all before: the front in energy and latency alone."""
+    """Points in ascending x that have less y than all before: the front in energy and latency alone."""
     least = float("inf")
     for x, y in points:
         if y < least:

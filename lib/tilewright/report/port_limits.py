@@ -55,9 +55,9 @@ class PortLimit:
     """What a layer, or all of a network, takes with each port wider than it is."""
 
     latency_cycles: float
-    """As it is."""
+    """Latency as it is."""
     ports: tuple[Widened, ...]
-    """Of each port alone, the least latency first; ports of equal latency in the order of the hardware file."""
+    """Gain of each port alone, the least latency first; ports of equal latency in the order of the hardware file."""
     together: Widened | None = None
     """Where no port alone saves LEAST_SHARE: the smallest set of ports that does, of equally small ones the best; where
     none does and no port alone saves a cycle, the smallest that saves any; None where nothing helps."""
@@ -111,7 +111,7 @@ class PortLimit:
         return next(one.latency_cycles for one in self.ports if one.ports == (name,))
 
     def times(self, count: int) -> "PortLimit":
-        """Of `count` equal layers that run one after another."""
+        """Limit of `count` equal layers that run one after another."""
         if count == 1:
             return self
         ports = tuple(one._replace(latency_cycles=one.latency_cycles * count) for one in self.ports)
@@ -139,7 +139,7 @@ def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
 def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
-    """The same with the smallest set of ports that helps, where none helps alone; `latency_of` is told sets."""
+    """Limit with the smallest set of ports that helps, where none helps alone; `latency_of` is told sets."""
     if found.is_limited_by_one:
         return found
     latency, known = found.latency_cycles, dict[tuple[PortName, ...], float]()
@@ -156,7 +156,7 @@ def with_sets(
 
 
 def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """The same for each port alone, also where none helps."""
+    """Limit for each port alone, also where none helps."""
     singles = [Widened((name,), wider_cycles(mapping, core, (name,))) for name in port_names(core)]
     return PortLimit(mapping.record.latency_cycles, _best_first(singles))
 
@@ -245,16 +245,16 @@ class Roofline:
     """The roofs of a core: of its array, and of each port of a memory that serves the whole array."""
 
     operations_a_cycle: float
-    """Of the whole array."""
+    """Operations of the whole array in a cycle."""
     ports: tuple[PortRoof, ...]
 
     def of_layer(self, layer: str) -> "Roofline":
-        """The same with one layer alone."""
+        """Roofline with one layer alone."""
         ports = (replace(roof, points=tuple(one for one in roof.points if one.layer == layer)) for roof in self.ports)
         return replace(self, ports=tuple(ports))
 
     def as_object(self) -> dict[str, Any]:
-        """As plain data."""
+        """Roofline as plain data."""
         ports = [
             {
                 "memory": roof.port.memory,

@@ -25,7 +25,7 @@ class _OfOneCore(Protocol):
 
     @property
     def records(self) -> "tuple[LayerRecord, ...]":
-        """Of each distinct layer problem."""
+        """Records of each distinct layer problem."""
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class OneCoreTables:
 
     @property
     def schedule(self: _OfOneCore) -> "pandas.DataFrame":
-        """When each layer runs, in cycles: one after the other."""
+        """Times of each layer, in cycles: one after the other."""
         import pandas
 
         from tilewright.report.records import layers_in_order

@@ -61,7 +61,7 @@ class Columns:
     """Columns of which a run has as many as it has terms, ranges or baselines."""
 
     keys: str
-    """Their names, a part of which differs, for documentation: `<term>_energy_pj`."""
+    """Names of the columns, a part of which differs, for documentation: `<term>_energy_pj`."""
     sentence: str
     values: Callable[[Summary], Mapping[str, Any]]
     flow: str = ""

@@ -41,7 +41,7 @@ class Place(NamedTuple):
     term: str
     memory: str = ""
     part: str = ""
-    """Of the energy of accesses the operand; of data that move between cores `link` or `memory`."""
+    """Part: of the energy of accesses the operand; of data that move between cores `link` or `memory`."""
 
 
 Entries = dict[Place, float]
@@ -54,7 +54,7 @@ class RunLedger:
     run: Candidate
     """What it is, its totals, its options."""
     entries: Entries
-    """Its numbers, in execution order; those of a quantity add up to the total."""
+    """Numbers in execution order; those of a quantity add up to the total."""
     settings: tuple[tuple[str, str], ...] = ()
     """Options besides those of `run`: choices rather than ways of counting."""
     made_of: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class RunLedger:
         return {key: text for key, text in chosen.items() if text}
 
     def total(self, quantity: str) -> float:
-        """Its energy in pJ or its latency in cycles."""
+        """Energy in pJ or latency in cycles."""
         total: float = getattr(self.run, quantity)
         return total
 
@@ -142,7 +142,7 @@ def words_of_term(term: str) -> str:
 
 
 def renamed(ledger: RunLedger, name: str) -> RunLedger:
-    """The same run under another name."""
+    """Ledger of the run under another name."""
     return replace(ledger, run=replace(ledger.run, run=name))
 
 

@@ -53,7 +53,7 @@ def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Between what energy and area lie, where costs have ranges."""
+    """Lines on the ranges of energy and area, where costs have ranges."""
     if ranges := summary.get("cost_ranges"):
         low, high = ranges["energy_pj"]
         area = ranges["area_mm2"]
@@ -175,8 +175,8 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 DONE, FAILED, STALE = "done", "failed", "stale"
-"""Its result is up to date; it has none, because a step of it failed or was not reached; it has one of before a change,
-which was not made again."""
+"""States of a run: its result is up to date; it has none, because a step of it failed or was not reached; it has one of
+before a change, which was not made again."""
 _MEANING = {
     FAILED: "failed",
     STALE: "stale: not made again, what lies in its folder is of before a change",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas
 
 SHOWN_ROWS = 24
-"""Of a longer table a notebook shows the first and the last rows."""
+"""Rows that a notebook shows; of a longer table the first and the last ones."""
 
 
 def totals_text(summary: Summary) -> str:

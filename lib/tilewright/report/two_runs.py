@@ -305,7 +305,7 @@ def amount(value: float, quantity: str, signed: bool = False) -> str:
 
 
 def change(one: Difference) -> str:
-    """By how much the second run has more, in percent of the first."""
+    """Difference by which the second run has more, in percent of the first."""
     return f"{one.difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
 
 

@@ -30,7 +30,7 @@ class UncertainRun(NamedTuple):
 
     energy_pj: float
     latency: float
-    """In cycles or seconds, the same for all runs; it has no range."""
+    """Latency in cycles or seconds, the same for all runs; it has no range."""
     area_mm2: float | None
     parts: tuple[CostPart, ...]
 
@@ -48,27 +48,27 @@ class Quantity(NamedTuple):
     """What runs are compared by, linear in the factors of laws; the less the better."""
 
     values: Values
-    """[run] with all factors 1"""
+    """[run] value with all factors 1"""
     shares: Values
     """[run, law] what of it each law has"""
 
     def of(self, rows: Any) -> "Quantity":
-        """That of some runs."""
+        """Quantity of some runs."""
         return Quantity(self.values[rows], self.shares[rows])
 
     def ends(self, ranges: Ranges) -> tuple[Values, Values]:
-        """[run] its least and its most."""
+        """[run] least and most value."""
         return tuple(  # type: ignore[return-value]
             self.values + best(self.shares * (ranges.low - 1), self.shares * (ranges.high - 1)).sum(axis=-1)
             for best in (np.minimum, np.maximum)
         )
 
     def less(self, row: int) -> "Quantity":
-        """By how much it is more than that of one run."""
+        """Difference from the quantity of one run."""
         return Quantity(self.values - self.values[row], self.shares - self.shares[row])
 
     def sampled(self, more: Values) -> Values:
-        """[run, sample] for factors less 1 [law, sample]; added up law by law, so that equal runs stay equal."""
+        """[run, sample] value for factors less 1 [law, sample]; added up law by law, so that equal runs stay equal."""
         if not self.shares.any():
             return np.broadcast_to(self.values[:, None], (len(self.values), more.shape[1]))
         found = np.repeat(self.values[:, None], more.shape[1], axis=1)
@@ -96,7 +96,7 @@ def less_energy_probability(a: UncertainRun, b: UncertainRun) -> float:
 
 
 def front_probabilities(runs: Sequence[UncertainRun], by_area: bool) -> list[float]:
-    """For each run the share of samples in which no other one dominates it in energy, latency and, if asked, area."""
+    """Share of samples in which no other run dominates each run in energy, latency and, if asked, area."""
     quantities, ranges = _quantities(runs)
     found: list[float] = front_shares(quantities if by_area else quantities[:2], ranges).tolist()
     return found

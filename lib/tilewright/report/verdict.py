@@ -22,7 +22,7 @@ class Rival(NamedTuple):
 
     name: str
     value: float
-    """In the unit of the verdict."""
+    """Value in the unit of the verdict."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Verdict:
     rivals: tuple[Rival, ...]
     """The largest first; equal ones in the order in which they were given."""
     sign: str = ""
-    """Of shares in words: `-` for what would be saved."""
+    """Sign of shares in words: `-` for what would be saved."""
 
     @classmethod
     def of(
@@ -87,7 +87,7 @@ class Verdict:
 
     @property
     def full_text(self) -> str:
-        """The same with the runner-up."""
+        """Text with the runner-up."""
         more = "" if self.next is None else f" (next: {self.next.name} {self.share(self.next)})"
         return self.text + more
 

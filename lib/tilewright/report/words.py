@@ -29,7 +29,8 @@ _WORTH_TELLING = 0.995
 
 
 def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> list[str]:
-    """Of a baseline with that name and what it needs over what the run needs, in latency and in energy (None: unknown).
+    """Sentences on a baseline with that name and what it needs over what the run needs, in latency and in energy (None:
+    unknown).
 
     One sentence without a subject for each figure in which the run is worse.
     """
@@ -74,7 +75,7 @@ def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _middles(names: Sequence[str], limit: int) -> list[str]:
-    """What of names is left from where they begin to differ, as far as there is room, with a few characters before."""
+    """Rest of names from where they begin to differ, as far as there is room, with a few characters before."""
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))
     before = next((place for place, (one, other) in pairs if one != other), len(first))

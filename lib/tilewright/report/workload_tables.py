@@ -73,7 +73,7 @@ def workload_text(workload: Workload) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """What of a network is costed, by operator type, for the terminal; then the notices."""
+    """Coverage of a network by operator type, for the terminal; then the notices."""
     share_is_known = coverage.modelled_mac_share is not None
     numbers = ("nodes", "MACs", "share\nof MACs", "other\noperations", "bytes read\nand written")
     table = text_table("Coverage", ("operator", "status"), numbers)

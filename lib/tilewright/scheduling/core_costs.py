@@ -47,11 +47,11 @@ class CoreCostRow:
     ideal_cycles: int = 0
     """All units busy all the time."""
     total0_cycles: int = 0
-    """With idle units and stalls."""
+    """Cycles with idle units and stalls."""
     total1_cycles: int = 0
-    """With the first tiles brought to the array as well."""
+    """Cycles with the first tiles brought to the array as well."""
     total2_cycles: int = 0
-    """With the last outputs taken from the array as well."""
+    """Cycles with the last outputs taken from the array as well."""
     on_core_energy_pj: float = 0.0
     """The sum of the terms that follow: array and memories of the core, without the off-chip memory."""
     operational_energy_pj: float = 0.0
@@ -65,7 +65,7 @@ class CoreCostRow:
     streams: tuple[Stream, ...] = ()
     """Operands that do not fit."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
-    """Of total0 those in which only units are idle, as the CN does not fill the array; None: not known."""
+    """Cycles of total0 those in which only units are idle, as the CN does not fill the array; None: not known."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
     """Whether a time budget ended a search for a mapping of the CN: the next time another one may be chosen."""
     mapping: Any = None

@@ -31,7 +31,7 @@ class MemoryRank:
 
 
 def memory_rank(problem: SchedulingProblem) -> MemoryRank:
-    """What of the order does not depend on the allocation."""
+    """Part of the priority order that is the same for every allocation."""
     graph = problem.graph
     turn = _place_in_group(graph.layer, graph.group)
     return MemoryRank(

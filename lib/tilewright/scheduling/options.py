@@ -71,7 +71,7 @@ class SchedulerParameters(Parameters):
             yield Problem(f"{self.schedule_model} does not", path="prefetch_results", value="true", allowed=allowed)
 
     def without_effect(self) -> dict[str, str]:
-        """Those that another schedule model does not know."""
+        """Options that another schedule model does not know."""
         found = super().without_effect()
         if self.schedule_model == CAUSAL:
             return found

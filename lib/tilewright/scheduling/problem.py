@@ -86,9 +86,9 @@ class CoreSystem:
     memory_write_bits: Integers
     """[memory] word width in bits, one word a cycle"""
     memory_read_energy_pj: Floats
-    """[memory] of a word"""
+    """[memory] energy of a word"""
     memory_write_energy_pj: Floats
-    """[memory] of a word"""
+    """[memory] energy of a word"""
     link_bits_per_cycle: Integers
     """[link] shared by all who use the link, in both directions; a memory port may be a link too"""
     link_energy_pj_per_bit: Floats

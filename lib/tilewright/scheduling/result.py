@@ -51,13 +51,13 @@ class Schedule:
     latency_cycles: int
     """End of the last CN or transfer"""
     transfers: Records
-    """By start, records of `state_record.TRANSFER_LOG`: `cause` is a position in CAUSES, `broadcast_of` is the pair of
-    cores (source * cores + target) whose transfer, started in the same cycle, carries the data over the links that both
-    paths have, else -1"""
+    """Transfers by start, records of `state_record.TRANSFER_LOG`: `cause` is a position in CAUSES, `broadcast_of` is
+    the pair of cores (source * cores + target) whose transfer, started in the same cycle, carries the data over the
+    links that both paths have, else -1"""
     streams: Records
     """Records of STREAM_LOG: what a CN takes of a link for operands that stream while it runs"""
     memory_changes: Records
-    """By time, records of CHANGE_LOG: bits stored"""
+    """Changes by time, records of CHANGE_LOG: bits stored"""
     peak_bits: Integers
     """[memory]"""
     link_bits: Integers

@@ -34,7 +34,7 @@ PIECE = _record("bits producer need_start is_output goes_off_chip")
 MEMORY = _record("capacity_bits read_bits write_bits")
 LINK = _record("bits_per_cycle is_broadcast")
 PAIR = _record("start exists")
-"""Of a pair of cores: first hop of its path, whether it has one."""
+"""Record of a pair of cores: first hop of its path, whether it has one."""
 COST = _record("runtime_cycles has_streams")
 STREAM = _record("bits bits_per_cycle")
 
@@ -55,7 +55,7 @@ MEMORY_STATE = _record(
 )
 """claimed: what is there and what is promised, without what leaves; changes counts what may let a claim succeed."""
 ENTRY = _record("key copy version")
-"""Of the heap of copies that may be evicted."""
+"""Entry of the heap of copies that may be evicted."""
 CORE = _record(
     "slot slot_state tentative new_candidate failed_at issued arrived running busy_until heap_start future_count"
     " ready_count prefetch_start prefetch_next prefetching forward_start forward_next forward_stop forwarding"

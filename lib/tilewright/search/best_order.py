@@ -25,7 +25,7 @@ from tilewright.search.best_order_kernel import (
 MOST_ORDERS = 1000
 """Orders of a spatial mapping: more are no matter of tables."""
 _KEPT_BYTES = 256 * 2**20
-"""Of where the allocator puts loops, and of accesses of states, in a thread."""
+"""Bytes of where the allocator puts loops, and of accesses of states, in a thread."""
 _of_thread = threading.local()
 _numbers = itertools.count()
 
@@ -83,7 +83,7 @@ class OrderSet:
 
     @property
     def bounds(self) -> list[np.ndarray]:
-        """[order, 2] of each batch: lower bounds of energy and latency, infinite where an order does not fit.
+        """Lower bounds [order, 2] of energy and latency for each batch, infinite where an order does not fit.
 
         Of the last search, until the next one of this thread.
         """
@@ -158,7 +158,7 @@ RECORDS = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
 _CAPACITIES = ("memory_bits", "force_double_buffering", "holds_everything")
 """Fields of a problem on which it depends where the allocator puts loops, besides those that do not change."""
 _WIDTHS = ("bandwidth_max_bits", "bandwidth_min_bits")
-"""The same for accesses and transfers of states."""
+"""Columns of accesses and transfers of states."""
 
 
 def can_be_tabulated(batch: OrderBatch) -> bool:

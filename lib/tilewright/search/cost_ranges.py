@@ -69,7 +69,7 @@ def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: Mo
 
 
 def _memory_areas_mm2(core: Core, profile: ModelProfile) -> dict[str, float]:
-    """Of the memories on the chip, as they count in the area of the core."""
+    """Areas of the memories on the chip, as they count in the area of the core."""
     if found := area_breakdown_mm2(core, profile):
         return found["memories"]
     memories = {index: core.memories[index] for index in on_chip_memories(core)}

@@ -28,7 +28,7 @@ from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYP
 RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
 """What the compiled maker of orders works on."""
 FEW_ORDERS = 1000
-"""So many orders are listed once for all layers that have the same loops."""
+"""Number of orders that are listed once for all layers that have the same loops."""
 VISITS_PER_ROW = 64
 """Orders looked at for each order of a batch, before a batch goes out that is not full."""
 
@@ -63,7 +63,7 @@ def _few_orders(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """The same as `_streamed`, of what is kept."""
+    """Kept orders, in place of `_streamed` ones."""
     if stop is not None and stop.is_set():
         raise SearchStoppedError
     return iter(_kept_orders(multiset, entries, dimensions))

@@ -100,7 +100,8 @@ class LocalityParameters(BoundaryParameters):
     """Which memories data stays in between layers."""
 
     workload_data_always_from_top_mem: bool = False
-    """With `exploit_data_locality`, the input of the first and the output of the last layer use the top memory."""
+    """`true`, with `exploit_data_locality`: the input of the first and the output of the last layer use the top memory.
+    """
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -139,7 +140,7 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
     """Keep data that a next layer uses in the lowest memory that has room for it."""
 
     def without_effect(self) -> dict[str, str]:
-        """Those of other engines, and what only counts where data are kept between layers."""
+        """Options without effect: those of other engines, and those that need data to be kept between layers."""
         found = super().without_effect()
         if not self.exploit_data_locality:
             found["workload_data_always_from_top_mem"] = "has no effect without exploit_data_locality"

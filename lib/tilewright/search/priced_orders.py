@@ -55,7 +55,7 @@ class OrderPricer:
 
     prepared: PreparedProblem
     variants: CoreVariants
-    """Of any of the cores."""
+    """Variants of any of the cores."""
     profile: ModelProfile
     objective: str
     _terms: dict[tuple[OperationalArray, ...], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ QUIET_S = 1.0
 """A search whose orders nobody can count before is shown when it takes longer."""
 LOG_INTERVAL_S = 15.0
 LEAST_SHARE = 0.1
-"""Of the work that is done before the time that is left is told."""
+"""Share of the work that is done before the time that is left is told."""
 
 
 class TimeLeft:
@@ -33,7 +33,7 @@ class TimeLeft:
         self._last_s = 0.0
 
     def advance(self, count: int, now_s: float) -> None:
-        """So much more is done at a time in seconds."""
+        """Note of so much more work at a time in seconds."""
         self._done += count
         self._last_s = now_s
         if self._first is None:

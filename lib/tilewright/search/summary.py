@@ -113,7 +113,7 @@ def _alternatives(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
 
 
 def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
-    """For how many distinct problems the optimum is proven, the largest gap of the others, and what the proofs cover.
+    """Number of distinct problems with a proof, the largest gap of the others, and what the proofs cover.
 
     {} without proofs.
     """

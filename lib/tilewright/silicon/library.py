@@ -14,7 +14,7 @@ CACTI, FILLED, NODES, ENTRIES, SOURCES = "cacti.csv", "cacti_filled.csv", "nodes
 PLAIN, ZIGZAG_CALL = "plain", "zigzag_call"
 """Kinds of memories that CACTI was asked for: what designers mean, and what zigzag-dse asks for."""
 FEWEST_WORDS = 32
-"""Of a memory that CACTI finds."""
+"""Fewest words of a memory that CACTI finds."""
 HP, LSTP = "itrs-hp", "itrs-lstp"
 """Cells and periphery of high performance, and of low standby power."""
 
@@ -23,9 +23,9 @@ class SramFigures(NamedTuple):
     """What CACTI says of a memory."""
 
     read_energy_pj: float
-    """Of a word."""
+    """Energy of a word."""
     write_energy_pj: float
-    """Of a word."""
+    """Energy of a word."""
     leakage_mw: float
     area_mm2: float
     access_time_ns: float

@@ -96,7 +96,7 @@ class SramCost:
     """The figures of an SRAM, and how they came about."""
 
     read_energy_pj: float
-    """Of a word."""
+    """Energy of a word."""
     write_energy_pj: float
     area_mm2: float
     leakage_mw: float | None
@@ -276,7 +276,7 @@ class CostSource:
     steps: tuple[str, ...]
     """How the figures came about."""
     leakage_mw: float | None = None
-    """Of one instance; None where nothing is known of it."""
+    """Static power of one instance; None where nothing is known of it."""
     access_time_ns: float | None = None
     """None where nothing is known of it."""
     relative_range: tuple[float, float] = (1.0, 1.0)
@@ -288,7 +288,7 @@ class MemoryCost:
     """Costs of one instance of a memory."""
 
     read_energy_pj: float
-    """Of a word of the widest port that reads."""
+    """Energy of a word of the widest port that reads."""
     write_energy_pj: float
     area_mm2: float
     """0 of what is off the chip."""

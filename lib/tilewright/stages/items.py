@@ -35,7 +35,7 @@ class CandidateTally:
     orders: int = 0
     """Loop orders looked at."""
     feasible: int = 0
-    """Of these, orders that meet the constraints and fit the core."""
+    """Orders among these that meet the constraints and fit the core."""
     energy_pj: float | None = None
     """Energy of the mapping that was chosen, if one was."""
     latency_cycles: float | None = None

@@ -33,7 +33,7 @@ def single_row(costs: CostedBatch, row: int) -> CostedBatch:
 
 
 def tally_key(batch: OrderBatch) -> tuple[int, Unrolling]:
-    """Of which spatial mapping a batch is."""
+    """Key of the spatial mapping that a batch is of."""
     return getattr(batch.problem, "candidate", 0), batch.problem.spatial.unrolling
 
 

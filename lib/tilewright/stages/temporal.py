@@ -165,7 +165,7 @@ class ExactAnswer(TemporalMapper):
 
     result: "ExactResult"
     unrolling: Unrolling
-    """Of which spatial mapping it is."""
+    """Unrolling of the spatial mapping that it is of."""
     allocation: str
     notes: tuple[tuple[str, object], ...]
 

@@ -43,7 +43,7 @@ class Place:
 
     core: Core | None
     layers: dict[str, Layer]
-    """By name."""
+    """Layers by name."""
     names: tuple[str, ...] = ()
     """The layers that share the problem of this layer; () for a network."""
     candidate: int | None = None

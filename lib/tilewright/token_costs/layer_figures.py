@@ -53,7 +53,7 @@ class LayerFigures:
     """None for a layer that the core does not run."""
     _kinds: dict[tuple[str, Layer, str], Kind] = field(default_factory=dict)
     _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
-    """Of the layers that the core runs, where limits are asked for."""
+    """Mappings of the layers that the core runs, where limits are asked for."""
     _with_ports: dict[tuple[Kind, tuple[PortName, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

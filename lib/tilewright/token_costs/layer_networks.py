@@ -25,7 +25,7 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.nests import NestOperand, nest_layer
 
 NAME = "layer"
-"""Of the layer of such a network, and how the names of its parts begin."""
+"""Name of the layer of such a network, and how the names of its parts begin."""
 _REDUCED = "C"
 """The loop of matrix products that adds up."""
 _ADD = "Add"

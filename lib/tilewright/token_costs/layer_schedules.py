@@ -42,7 +42,8 @@ from tilewright.token_costs.strategies import PIPELINE
 from tilewright.workload.graph import Workload, WorkloadNode
 
 ROOM_FOR_ANYTHING_BITS = 2**60
-"""Of the off-chip memory, as schedules see it: what fits a table says, and what does not is costed all the same."""
+"""Bits of the off-chip memory, as schedules see it: what fits a table says, and what does not is costed all the same.
+"""
 
 
 LayerKey = tuple[Workload, MappingConstraints, str, int]

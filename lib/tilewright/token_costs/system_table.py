@@ -253,7 +253,7 @@ class Shared:
 
     strategy: str
     figures: Numbers
-    """Of all of it."""
+    """Figures of all of it."""
     interval_cycles: float
     """Between the ends of two such works where there are always more of them."""
     stages: tuple[int, ...] = ()
@@ -261,7 +261,7 @@ class Shared:
 
     @property
     def latency_cycles(self) -> float:
-        """Of one."""
+        """Latency of one."""
         return float(self.figures[LATENCY])
 
 

@@ -200,7 +200,7 @@ class TokenCosts:
     parameters: int
     active_parameters: int
     weight_bits: int
-    """Of all weights, with the scales of their groups."""
+    """Bits of all weights, with the scales of their groups."""
     memory: str
     """The memory that has to hold weights, caches and activations: the largest of the outermost ones."""
     memory_bits: int
@@ -230,12 +230,12 @@ class Capacity:
     memory: str
     memory_bits: int
     weight_bits: int
-    """Of all weights, with the scales of their groups."""
+    """Bits of all weights, with the scales of their groups."""
     request_bits: int
-    """Of activations of one request."""
+    """Bits of activations of one request."""
     model: Architecture
     cache_bits: int
-    """Of a number that is kept."""
+    """Bits of a number that is kept."""
 
     def row(self, batch: int, context: int) -> dict[str, Any]:
         """What is said of the room for a batch: the first columns of a row."""

@@ -61,7 +61,7 @@ def affine(*terms: tuple[str, int], offset: int = 0) -> AxisIndex:
 
 
 def fixed(index: int = 0) -> AxisIndex:
-    """The same index for all loops."""
+    """One index for all loops."""
     return AxisIndex((), index)
 
 

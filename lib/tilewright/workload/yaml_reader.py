@@ -93,13 +93,13 @@ class LayerEntry(Entry):
     operand_precision: PrecisionEntry
     """Bits of each operand."""
     operand_source: SourcesEntry | None = None
-    """For each input the id of the layer that makes it; the own id marks a constant."""
+    """Id of the layer that makes each input; the own id marks a constant."""
     pr_loop_dims: list[LoopDimension] | None = None
     """Dimensions declared by sliding windows, in the order of `pr_loop_sizes` and `padding`."""
     pr_loop_sizes: list[PositiveCount] | None = None
-    """Their sizes; where given, padding is not used."""
+    """Sizes of `pr_loop_dims`; where given, padding is not used."""
     padding: list[Padding] | None = None
-    """[before, after] for each of `pr_loop_dims`."""
+    """Padding `[before, after]` for each of `pr_loop_dims`."""
 
 
 WorkloadFile = Annotated[list[LayerEntry], Field(min_length=1)]

@@ -40,7 +40,7 @@ class OperandAxis:
 
     index: AxisIndex
     size: int
-    """Without padding."""
+    """Size without padding."""
     reach: int
     """Indices that the loops go through, without the padding that is given."""
     window: Window | None = None

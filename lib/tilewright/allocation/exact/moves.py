@@ -148,7 +148,7 @@ class _Kind:
     maker: int
     """Part; -1 for constants."""
     row: int
-    """Of the cost table, of their maker; -1 for constants."""
+    """Row of the cost table, of their maker; -1 for constants."""
     is_output: bool
     readers: frozenset[tuple[int, int, int]]
     """(part, row of the cost table, operand)"""

@@ -63,7 +63,7 @@ class CaseComparison:
     stream_2023: ModelResult | None
     causal: ModelResult | None
     causal_lower_bound_cycles: int | None
-    """Of the allocation that was run."""
+    """Lower bound of the allocation that was run."""
     nodes: int
     edges: int
     """With one chain for each layer, as the reference counts them."""

@@ -147,7 +147,7 @@ class CaseRun:
 
     @property
     def latency_cycles(self) -> int:
-        """Of the schedule."""
+        """Latency of the schedule."""
         return self.schedule.latency_cycles
 
     @cached_property

@@ -44,7 +44,7 @@ HARDWARE = DATA / "hardware" / "gemmini_16.yaml"
 DRAWN_ARRAY = 16
 """Array of the hardware file; others are scaled from it."""
 BUS_BYTES = 16
-"""Of a beat of the DMA."""
+"""Bytes of a beat of the DMA."""
 EQUATION = "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]"
 DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")
 HARDWARE_ORDER = ("OX", "OY", "B", "C", "FX", "FY", "K")
@@ -97,7 +97,7 @@ class RowTraffic:
     """What a row of a tile costs on average over the tiles of a tensor."""
 
     beats: float
-    """Of 16 bytes."""
+    """Beats of 16 bytes."""
     lines: float
     """Cache lines that are touched anew: neighbours share them if the tile has whole rows."""
 
@@ -176,7 +176,7 @@ def footprint_bytes(size: Mapping[str, int], stride: tuple[int, int], inputs: tu
 
 LEAST_COMMAND_CYCLES = 4
 OUTPUT_TRANSFERS = 2
-"""Of a line of outputs that the caches do not hold: it is fetched before it is written, and written back."""
+"""Transfers of a line of outputs that the caches do not hold: it is fetched before it is written, and written back."""
 RELEVANT = {
     "W": frozenset(("K", "C", "FX", "FY")),
     "I": frozenset(("B", "C", "OY", "OX", "FY", "FX")),

@@ -26,7 +26,7 @@ STEP = 64
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Parts of the sum over k."""
 LEAST_STEPS = 4
-"""Of a part of a sum that is cut."""
+"""Least steps of a part of a sum that is cut."""
 SUM_BYTES = 4
 BF16_BYTES = 2
 WEIGHT_BYTES = {"bf16": 2, "fp8": 1}
@@ -75,9 +75,9 @@ class Product:
     quantised_bytes: float
     """Read and written by the kernel that quantises the inputs; 0 where there is none."""
     tile_flops: np.ndarray
-    """Of the thread blocks that run one after the other on a multiprocessor."""
+    """Operations of the thread blocks that run one after the other on a multiprocessor."""
     steps: np.ndarray
-    """Of those blocks."""
+    """Steps of those blocks."""
     l2_bytes: np.ndarray
     """Loads of all blocks."""
     sum_bytes: np.ndarray

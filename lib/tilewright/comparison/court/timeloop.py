@@ -30,7 +30,7 @@ REGISTERS, ACCUMULATOR, SCRATCHPAD, DRAM = range(4)
 """Places of the memories in a mapping."""
 Loops = Sequence[tuple[str, int]]
 Point = tuple[int, int, int, int]
-"""Of the input: batch, channel, row, column."""
+"""Place in the input: batch, channel, row, column."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Architecture:
     side: int
     """Columns, and words of a row of the scratchpad."""
     accumulator_bytes: int
-    """Of one column."""
+    """Bytes of one column."""
     scratchpad_bytes: int
     accumulator_words_per_cycle: float
     scratchpad_words_per_cycle: float
@@ -59,11 +59,11 @@ class Counts:
     """Product of all temporal loops."""
     columns: int
     rows: int
-    """Of the array that are in use."""
+    """Rows of the array that are in use."""
     outputs: int
     register_fills: int
     weight_fills: int
-    """Of the scratchpad."""
+    """Weight fills of the scratchpad."""
     input_fills: int
     output_moves: int
     """Written from the accumulators to DRAM."""
@@ -75,7 +75,7 @@ class Counts:
 
     @property
     def input_reads(self) -> int:
-        """Of the scratchpad: an input goes to all columns at once."""
+        """Input reads of the scratchpad: an input goes to all columns at once."""
         return self.macs // self.columns
 
 

@@ -34,7 +34,7 @@ OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
 PARTS = {OWN: "products", UP_DOWN: "products", GATE_UP: "products", Q: "q or q+k+v", ON_CHIP: "weights on chip"}
 HEADS, KEY_VALUE_HEADS = 32, 8
 SCORE_BYTES = 12
-"""Of a score: written and read in 32 bits, and as a probability in 16 bits."""
+"""Bytes of a score: written and read in 32 bits, and as a probability in 16 bits."""
 MATMUL_COLUMNS: dict[str, type | tuple[type, ...]] = {
     "op": str,
     "m": int,

@@ -43,9 +43,9 @@ class Part:
     equal: int | None
     """Rows whose estimate is the figure of the source to its last digit; None where that is no question."""
     errors: dict[str, Errors]
-    """Of each prediction: `bound`, `estimate`, `roofline`, `peer`, `second` as far as there are any."""
+    """Errors of each prediction: `bound`, `estimate`, `roofline`, `peer`, `second` as far as there are any."""
     causes: dict[str, Errors]
-    """Of the estimate, by what limits it."""
+    """Causes of the estimate, by what limits it."""
 
 
 PREDICTIONS = ("estimate", "bound", "roofline", "peer", "second")

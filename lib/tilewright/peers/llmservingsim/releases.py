@@ -92,7 +92,7 @@ class Described(NamedTuple):
     model: str
     """As its cluster configuration names it, such as meta-llama/Llama-3.1-8B."""
     variant: str
-    """Of numbers: the folder that release 1.1 looks in, such as bf16."""
+    """Variant of numbers: the folder that release 1.1 looks in, such as bf16."""
     mixture: MixtureSize | None
     """None for a model without experts."""
     has_head_norms: bool

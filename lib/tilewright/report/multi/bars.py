@@ -52,7 +52,7 @@ class ScheduleView:
 
     @property
     def schedule(self) -> Schedule:
-        """When what runs and moves."""
+        """Times of what runs and moves."""
         return self.artifact.schedule
 
     @property
@@ -77,7 +77,7 @@ class ScheduleView:
 
     @cached_property
     def first_node(self) -> Integers:
-        """[layer + 1] its first CN"""
+        """[layer + 1] first CN of a layer"""
         return np.searchsorted(self.node_layer, np.arange(len(self.names.layer_names) + 1))
 
     def link_label(self, link: int) -> str:
@@ -137,9 +137,9 @@ class Row:
     index: int
     """Column of the core, number of the link, -1."""
     lanes: int
-    """At least 1."""
+    """Number of lanes, at least 1."""
     busy_cycles: int
-    """In which some bar of the row lasts."""
+    """Cycles in which some bar of the row lasts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ class ScheduleTable:
     item: Integers
     """[bar] CN, transfer, or record of the streams"""
     layer: Integers
-    """[bar] of the CN or of the data; -1: of none"""
+    """[bar] layer of the CN or of the data; -1: of none"""
     category: Integers
     """[bar] place in `CATEGORIES`, -1 for CNs"""
     latency_cycles: int

@@ -31,7 +31,7 @@ class BaselineRow:
     latency_cycles: int
     energy_pj: float
     gap: float | None
-    """Of the latency to its lower bound, as a share of the latency; None where it is not known."""
+    """Gap of the latency to its lower bound, as a share of the latency; None where it is not known."""
 
     @property
     def edp(self) -> float:
@@ -40,7 +40,7 @@ class BaselineRow:
 
 
 def baseline_rows(summary: Summary) -> list[BaselineRow]:
-    """This run, then its baselines in the order of the summary."""
+    """Rows of this run, then of its baselines in the order of the summary."""
     rows = [BaselineRow(THIS_RUN, summary["latency_cycles"], summary["energy_pj"], summary.get("gap_latency"))]
     for row in summary.get("baselines") or ():
         name = readable(row["name"])

@@ -55,7 +55,7 @@ def proof_faults(
 
 
 def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> Any:
-    """[cn, core] from the cores of each part; None where the parts are others."""
+    """[cn, core] allowed cores from those of each part; None where the parts are others."""
     pairs = np.stack((problem.graph.layer, problem.graph.group))
     distinct, part = np.unique(pairs, axis=1, return_inverse=True)
     if distinct.shape[1] != len(choices):

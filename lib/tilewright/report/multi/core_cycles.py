@@ -53,16 +53,16 @@ NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
 )
 """A core waits."""
 IDLE = "nothing to run"
-"""After its last CN, or all the time."""
+"""Cause of cycles after the last CN of a core, or all the time."""
 CAUSES_OF_CYCLES = (
     *(ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS),
     *(NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN, IDLE),
 )
-"""In the order in which they are told."""
+"""Causes in the order in which they are shown."""
 BUSY_CAUSES = CAUSES_OF_CYCLES[: CAUSES_OF_CYCLES.index(NOT_MADE)]
-"""Those in which the core runs something."""
+"""Causes in which the core runs something."""
 WAITS = tuple(cause for cause in CAUSES_OF_CYCLES if cause not in (*BUSY_CAUSES, IDLE))
-"""Those in which it waits."""
+"""Causes in which it waits."""
 
 if TYPE_CHECKING:
     from tilewright.report.multi.result_tables import CoreCosts
@@ -73,9 +73,9 @@ class CoreCycles(NamedTuple):
 
     core: str
     layer: str
-    """Of the CN that computes, or waits; '' of none."""
+    """Layer of the CN that computes, or waits; '' of none."""
     cause: str
-    """Of CAUSES_OF_CYCLES."""
+    """One of CAUSES_OF_CYCLES."""
     what: str
     """The layer whose data is not made, the kind of data on the way, the link, the memory; '' of the other causes."""
     cycles: int
@@ -190,7 +190,7 @@ class _Waits:
         yield from self._until_ready(cn, item, since)
 
     def _until_ready(self, cn: int, item: int, since: int) -> Iterator[_Stretch]:
-        """The same up to the end of what was ready last, a CN or a transfer."""
+        """Waits up to the end of what was ready last, a CN or a transfer."""
         nodes, logs = self.logs.nodes, self.logs
         known, last = max(((logs.start[one], -one) for one in self._predecessors(cn)), default=(0, -NOTHING))
         has_begun = True
@@ -231,7 +231,7 @@ class _Waits:
         return self._before[self._first[cn] : self._first[cn + 1]]
 
     def _ready(self, cn: int) -> tuple[int, int]:
-        """When all that a CN needs was there, and the CN or transfer that ended then; NOTHING at cycle 0."""
+        """Time at which all that a CN needs was there, and the CN or transfer that ended then; NOTHING at cycle 0."""
         logs = self.logs
         ends = [(logs.end[one], one) for one in self._predecessors(cn)]
         ends += [(logs.moves[one].end_cycles, logs.nodes + one) for one in self._fetches(cn)]

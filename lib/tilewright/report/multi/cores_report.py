@@ -42,7 +42,7 @@ WORDS = {
 }
 """Kinds of parts for people."""
 SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
-"""The same without what is changed."""
+"""Words without what is changed."""
 MOST_SETS_PLAYED = 60
 """Sets of parts of one size that are played where no single part helps."""
 MOST_NODES_PLAYED = 3_000_000
@@ -79,7 +79,7 @@ class Limits:
     parts: tuple[DoubledPart, ...] = ()
     """All that were tried, those that save most first; of equal ones cores, then links, then memories, by number."""
     latency_cycles: int = 0
-    """Of the schedule as it is."""
+    """Latency of the schedule as it is."""
     unknown: str = ""
     """Why nothing was tried; '' where it was."""
     together: tuple[DoubledPart, ...] = ()
@@ -108,7 +108,7 @@ class Limits:
         return 0 if part.latency_cycles is None else self.latency_cycles - part.latency_cycles
 
     def as_object(self) -> dict[str, Any]:
-        """As plain data."""
+        """Limits as plain data."""
         rows = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.parts]
         together = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.together]
         known = {"latency_cycles": self.latency_cycles, "doubled": rows, "not_known": self.unknown}
@@ -305,10 +305,10 @@ class CoresReport:
 
     latency_cycles: int
     rows: tuple[CoreCycles, ...]
-    """Those of a core add up to the latency."""
+    """Rows of cycles; those of a core add up to the latency."""
     limits: Limits
     links: tuple[LinkUse, ...]
-    """Those that carry something, the fullest first."""
+    """Links that carry something, the fullest first."""
     layer: str = ""
     """The layer that alone is looked at; '' for all of them."""
 
@@ -325,7 +325,7 @@ class CoresReport:
         return pandas.DataFrame(self.rows, columns=list(CoreCycles._fields))
 
     def of_layer(self, layer: str) -> "CoresReport":
-        """The same of the cycles in which cores run a layer or wait for it."""
+        """Report of the cycles in which cores run a layer or wait for it."""
         return replace(self, rows=tuple(row for row in self.rows if row.layer == layer), layer=layer)
 
     def added(self, key: Callable[[CoreCycles], Any], causes: Iterable[str] | None = None) -> dict[Any, int]:
@@ -338,7 +338,7 @@ class CoresReport:
         return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
     def as_object(self) -> dict[str, Any]:
-        """As plain data."""
+        """Report as plain data."""
         return {
             "core_cycles": [row._asdict() for row in self.rows],
             "limits": self.limits.as_object(),

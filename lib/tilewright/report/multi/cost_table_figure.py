@@ -33,7 +33,7 @@ BAR_INCHES = (0.07, 0.2)
 LEAST_CLASS_INCHES = 0.3
 LABEL_CHARACTERS = 38
 MOST_CLASSES = 200
-"""Of more classes, those with the most cycles are drawn."""
+"""Most classes that are drawn; of more, those with the most cycles."""
 _CANNOT: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 3.5, "markeredgewidth": 0.8}
 _STREAMS = "//////"
 _LABEL_POINTS = 6.5
@@ -104,7 +104,7 @@ def _class_inches(classes: int, cores: int) -> float:
 
 
 def _split(numbers: list[int], most: int) -> list[list[int]]:
-    """In rows of nearly equal length."""
+    """Split into rows of nearly equal length."""
     count = max(1, math.ceil(len(numbers) / most))
     length = max(1, math.ceil(len(numbers) / count))
     return [numbers[start : start + length] for start in range(0, len(numbers), length)] or [[]]

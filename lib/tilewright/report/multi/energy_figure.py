@@ -35,9 +35,10 @@ LINKS = "links"
 _PART_WORDS = {"link": LINKS, "memory": "memories"}
 _GREYS = {ON_CORE_WORDS: "#8a8a8a", TOTAL: "#bbbbbb"}
 _COLOURS = tuple(OPERAND_COLOURS[number] for number in (0, 2, 4, 3, 1, 5))
-"""Of the terms after that on cores, in the order in which people are shown them; after the last comes the first."""
+"""Colours of the terms after that on cores, in the order in which people are shown them; after the last comes the
+first."""
 CORE_GREYS = ("#1f1f1f", "#4a4a4a", "#6f6f6f", "#919191", "#b0b0b0", "#cccccc", "#e2e2e2")
-"""Of the parts of the energy on cores, in their order; there are no more parts."""
+"""Greys of the parts of the energy on cores, in their order; there are no more parts."""
 WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.8, 1.2, 5.0
 TOP_INCHES, BAR_INCHES, AXIS_INCHES, LINE_INCHES = 0.75, 0.42, 0.6, 0.19
 THIS_RUN = "this run"
@@ -49,8 +50,8 @@ class EnergyBar:
 
     name: str
     terms_pj: Mapping[str, float]
-    """In words → pJ: the parts of all terms in order, that on cores only where it is not divided. TOTAL alone where
-    none is known."""
+    """Words → pJ of the parts of all terms in order, that on cores only where it is not divided. TOTAL alone where none
+    is known."""
     in_cores_pj: Mapping[str, float] = field(default_factory=dict)
     """`on_core_parts`"""
 
@@ -66,7 +67,7 @@ class EnergyBar:
 
 
 def schedule_parts(schedule: Schedule) -> dict[str, float]:
-    """In words → pJ: the parts of the terms of a schedule; they add up to its energy."""
+    """Words → pJ of the parts of the terms of a schedule; they add up to its energy."""
     return _named_parts(schedule.energy_terms_pj)
 
 
@@ -87,7 +88,8 @@ def on_core_parts(summary: Summary | None) -> dict[str, float]:
 
 
 def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
-    """This run, then the baselines of its summary, with their parts where those are given (`energy_parts_pj`)."""
+    """Bars of this run, then of the baselines of its summary, with their parts where those are given
+    (`energy_parts_pj`)."""
     parts, in_cores = schedule_parts(view.schedule), on_core_parts(summary)
     if in_cores:
         del parts[ON_CORE_WORDS]

@@ -117,13 +117,13 @@ def _coverage(
 
 Summary = Mapping[str, Any]
 CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "++++", "|||||")
-"""By place in CATEGORIES. Lines alone: a hatch of circles makes an SVG file larger than all the rest does."""
+"""Hatches by place in CATEGORIES. Lines alone: a hatch of circles makes an SVG file larger than all the rest does."""
 SECTIONS = ((0.0, 0.05), (0.475, 0.525), (0.95, 1.0))
 """What is shown of a schedule that is not shown in full: shares of its latency."""
 MOST_SHAPES = 2500
 """Bars in a panel from which they are an image instead of shapes."""
 IMAGE_DOTS_PER_INCH, PNG_DOTS_PER_INCH = 100, 180
-"""Of that image, and of all."""
+"""Dots an inch of that image, and of all."""
 WIDTH_INCHES, RIGHT_INCHES, TOP_INCHES, AXIS_INCHES, GAP_INCHES = 16.0, 0.6, 0.75, 0.45, 0.25
 CORE_INCHES, LINK_INCHES, LANE_INCHES, MOST_ROW_INCHES = 0.36, 0.24, 0.1, 1.2
 ROW_GAP_INCHES = 0.05

@@ -24,12 +24,12 @@ from tilewright.units import size_text
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5
 LEAST_PANEL_INCHES, MOST_INCHES = 0.3, 24.0
-"""Of many panels: how low each may be, and what all of them should take."""
+"""Least height of each of many panels, and the height that all of them should take."""
 MEMORY_COLOUR, LINK_COLOUR, LIMIT_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
-"""Of time, in each of which one value is drawn of curves with more than twice as many steps."""
+"""Stretches of time, in each of which one value is drawn of curves with more than twice as many steps."""
 LEAST_SHARE = 0.05
-"""Of the limit that a curve reaches, below which the limit is not drawn."""
+"""Share of the limit that a curve reaches, below which the limit is not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Curve:
     times: Integers
     """Cycles, rising"""
     values: Floats
-    """From each time on"""
+    """Value from each time on"""
     text: str
     """Peak or use, in words."""
     limit: float

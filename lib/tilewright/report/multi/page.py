@@ -35,7 +35,8 @@ Column = npt.NDArray[Any]
 MOST_CAUSES = 500_000
 """CNs and transfers, above which the page does not say why they began: to find it out takes seconds for so many."""
 MEMORY_STRETCHES = 5000
-"""Of time, in each of which the page has the most that a memory holds, where it changes more than twice as often."""
+"""Stretches of time, in each of which the page has the most that a memory holds, where it changes more than twice as
+often."""
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")
 
 

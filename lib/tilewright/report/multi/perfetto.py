@@ -198,7 +198,7 @@ def _memories(view: ScheduleView) -> Iterator[Event]:
 
 
 def _flows(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """From within the last cycle of a CN to the first of the one that needs its data; ids count the edges."""
+    """Flows from within the last cycle of a CN to the first of the one that needs its data; ids count the edges."""
     place = {
         item: threads[row][0]
         for row, kind, item in zip(table.row.tolist(), table.kind.tolist(), table.item.tolist(), strict=True)

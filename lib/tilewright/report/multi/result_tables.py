@@ -136,10 +136,10 @@ class ScheduledRun(SeveralCoresTables):
 
     @property
     def latency_cycles(self) -> int:
-        """Of the schedule."""
+        """Latency of the schedule."""
         return self.artifact.schedule.latency_cycles
 
     @property
     def energy_pj(self) -> float:
-        """Of the schedule."""
+        """Energy of the schedule."""
         return self.artifact.schedule.energy_pj

@@ -61,7 +61,7 @@ class ChainPart(NamedTuple):
     place: str
     """The core that computes, or the kind of data that moves, of CATEGORIES."""
     layer: str
-    """Of the CN, or of the data: that which makes them, or else that which reads them first."""
+    """Layer of the CN, or of the data: that which makes them, or else that which reads them first."""
     start_cycles: int
     end_cycles: int
 
@@ -138,7 +138,7 @@ class _Index:
         return self.items.get((place, time), NOTHING)
 
     def at_one_of(self, places: Iterable[int], time: int) -> int:
-        """Of the first of these places that has one."""
+        """Entry of the first of these places that has one."""
         return next((item for place in places if (item := self.at(place, time)) != NOTHING), NOTHING)
 
 
@@ -170,7 +170,7 @@ class ScheduleLogs:
         self._index()
 
     def _index(self) -> None:
-        """By core, by memory, by link; all of them in the place 0 of `ends`."""
+        """Index by core, by memory, by link; all of them in the place 0 of `ends`."""
         self.ends, self.ends_on_core, self.begins_on_core = _Index(), _Index(), _Index()
         self.ends_in_memory, self.ends_on_link, self.arrives = _Index(), _Index(), _Index()
         self.ends_to_core, self.ends_from_memory = _Index(), _Index()
@@ -256,7 +256,7 @@ def _ended_before(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
-    """Of all transfers; one that listens to a broadcast began with it."""
+    """Causes of all transfers; one that listens to a broadcast began with it."""
     full_links, lacks_room = links_too_full(logs), _lack_room(logs)
     main_of = {one: main for main, others in listeners(logs.view).items() for one in others}
     causes: dict[int, Cause] = {}

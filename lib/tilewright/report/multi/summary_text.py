@@ -71,7 +71,7 @@ def _baselines(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _slower_lines(summary: Summary) -> list[str]:
-    """In words, what a run loses to what it is compared with."""
+    """Lines on what a run loses to what it is compared with."""
     lines = [
         f"this run {words}"
         for row in summary["baselines"]

@@ -22,7 +22,7 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
 SCRIPTS = ("base.js", "charts.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
-"""Of what the page has of runs beside their rows: runs beyond have their row alone, and the page says so."""
+"""Bytes of what the page has of runs beside their rows: runs beyond have their row alone, and the page says so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class PageRun:
     point: Candidate
     """What it is compared by."""
     detail: Mapping[str, Any]
-    """Of `one_core_detail` or `several_cores_detail`."""
+    """Result of `one_core_detail` or `several_cores_detail`."""
     verdict: Mapping[str, Any] | None = None
     """Which port limits the network, as in `bottlenecks.json`."""
     limited_by: str = ""

@@ -23,7 +23,7 @@ from tilewright.report.verdict import Verdict
 MOST_WAITS = 25
 """Causes for which cores wait; the others are one row."""
 MOST_SCHEDULE_BYTES = 1_500_000
-"""Of a schedule in the page; a longer one is only in a file of its own."""
+"""Bytes of a schedule in the page; a longer one is only in a file of its own."""
 _BASELINES = {
     "this_run": "this run",
     "layer_by_layer": "layer by layer",

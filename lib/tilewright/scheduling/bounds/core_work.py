@@ -25,7 +25,7 @@ def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rou
 
 
 def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> Weighted:
-    """The same with its weights: on cores that some CN is allowed, by number, then on traffic. There must be CNs.
+    """Bound with its weights: on cores that some CN is allowed, by number, then on traffic. There must be CNs.
 
     `ends` are cycles before the first CN and after the last one; `rounds` are those of the search for weights.
     """
@@ -56,7 +56,7 @@ def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends:
 def traffic_loads(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: int, written_bits: int
 ) -> list[TrafficLoad]:
-    """Of what is read from the off-chip memory, of what is written to it, and of both.
+    """Loads of what is read from the off-chip memory, of what is written to it, and of both.
 
     The bits are those of what is fetched or written in any case.
     """

@@ -18,17 +18,17 @@ class SystemLimits:
     """Rates in bits per cycle; infinite where nothing limits them, 0 where there is no way."""
 
     read_bits_per_cycle: float
-    """of all that leaves the off-chip memory"""
+    """Rate of all that leaves the off-chip memory"""
     write_bits_per_cycle: float
-    """of all that enters it"""
+    """Rate of all that enters it"""
     both_bits_per_cycle: float
-    """of both together"""
+    """Rate of both together"""
     fetch_rate: Floats
-    """[memory] of one piece from the off-chip memory"""
+    """[memory] rate of one piece from the off-chip memory"""
     direct_rate: Floats
-    """[core, memory] of one piece from the output memory of a core"""
+    """[core, memory] rate of one piece from the output memory of a core"""
     write_rate: Floats
-    """[core] of one piece from the output memory of a core to the off-chip memory"""
+    """[core] rate of one piece from the output memory of a core to the off-chip memory"""
     read_link_pj: Floats
     """[core] link energy of a bit from the off-chip memory"""
     write_link_pj: Floats

@@ -29,7 +29,7 @@ class LowerBounds:
     phases_cycles: int
     """What must be done between the starts of some CNs, with what memories can hold meanwhile."""
     ordered_phases_cycles: int
-    """The same where nothing is done before what it needs; 0 where that was not looked at."""
+    """Bound by phases where nothing is done before what it needs; 0 where that was not looked at."""
     energy_pj: float
     scope: Schedules = field(default_factory=Schedules)
     """Over which schedules they hold."""

@@ -24,7 +24,7 @@ MOST_CNS = 16
 MOST_CHOICES = 40_000
 """Ways times phases of all that runs and moves, above which fewer phases are looked at: some ten seconds."""
 MOST_EDGES = 100_000
-"""Of the graph, above which nothing is looked at."""
+"""Most edges of the graph, above which nothing is looked at."""
 MOST_PLACES = 28
 """Items along a layer: CNs beyond are put together, side by side."""
 Pairs = list[tuple[int, int]]

@@ -93,15 +93,15 @@ class PhaseWeights:
     """Prices from which a bound follows, whatever they are."""
 
     resource: Floats
-    """[phase, resource] of a cycle"""
+    """[phase, resource] weight of a cycle"""
     least: Floats
-    """[phase] of the cycles that it takes in any case"""
+    """[phase] weight of the cycles that it takes in any case"""
     room: Floats
-    """[set of memories, phase] of a bit at its beginning"""
+    """[set of memories, phase] weight of a bit at its beginning"""
     order: Floats
-    """[order, phase] of the whole of an item that is done before its end, and not what must be before it"""
+    """[order, phase] weight of the whole of an item that is done before its end, and not what must be before it"""
     stay: Floats
-    """[stay, phase] of a bit that is there at its beginning"""
+    """[stay, phase] weight of a bit that is there at its beginning"""
 
     def normal(self, program: PhaseProblem) -> "PhaseWeights":
         """Weights that give a bound: none below zero, no more than one in all for a phase, none for a bit that

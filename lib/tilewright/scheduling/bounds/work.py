@@ -38,7 +38,7 @@ class CompulsoryMoves:
     """Kinds of moves and the ways that are open to each; none of them may be left out."""
 
     bits: Integers
-    """[move] of the pieces that must move so, each counted once"""
+    """[move] bits of the pieces that must move so, each counted once"""
     start: Integers
     """[move + 1] into the ways"""
     cycles_per_bit: Floats
@@ -181,7 +181,7 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
 
 
 _LEGS = 2
-"""Of a way: what is written off-chip may be fetched again much later."""
+"""Legs of a way: what is written off-chip may be fetched again much later."""
 
 
 def _load(way: Way, widths: Integers) -> Floats:

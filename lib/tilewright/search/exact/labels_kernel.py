@@ -163,7 +163,7 @@ def late_cycles(problem, x, b):
 
 @kernel
 def set_keys(problem, x):
-    """What of each closed boundary can still matter to a completion, as numbers to compare."""
+    """Keys of each closed boundary: what can still matter to a completion, as numbers to compare."""
     for b in range(x.boundary_count):
         x.child_key[b] = -1
         x.child_key_runs[b] = 0

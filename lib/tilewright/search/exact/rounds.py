@@ -54,7 +54,7 @@ class Best:
     """Position of its spatial mapping."""
 
     def value(self, objective: str) -> float:
-        """Of the objective."""
+        """Value of the objective."""
         return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
 
 

@@ -45,7 +45,7 @@ class ExactResult(BoundedValue):
     order: LoopOrder
     boundaries: Boundaries | None
     value: float
-    """Of the objective, in cycles and pJ."""
+    """Value of the objective, in cycles and pJ."""
     lower_bound: float
     """No mapping of the space has a smaller objective."""
     nodes: int
@@ -150,7 +150,7 @@ def search_choices(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
-    """The same over spatial mappings that are made one at a time, which the time budget covers too.
+    """Optimum over spatial mappings that are made one at a time, which the time budget covers too.
 
     Whatever the budget, the result is no worse than the best that loma and salsa find, as they are without options, for
     the first `starts` of them.
@@ -334,7 +334,7 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
     def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
-        """These rounds of every part that is waiting."""
+        """Rounds of every part that is waiting."""
         for candidate in self._waiting(candidates):
             if candidate.settled(self.best):
                 continue

@@ -78,7 +78,7 @@ OUTPUT = 0
 TABLE_STEPS = (fill_tables, mark_tables, sum_tables)
 TABLE_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 FLOOR_SWITCHES = ("whole_tiles", "exact_window_sizes")
-"""Under these, one more loop below a boundary never adds to what crosses it."""
+"""Switches under which one more loop below a boundary never adds to what crosses it."""
 CHUNK_POINTS = 4096
 """Points of the lattice filled between two looks at the clock."""
 
@@ -127,7 +127,7 @@ def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: W
 
 
 def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str, free: bool) -> np.record:
-    """This thread's record with what is searched, and no tables. Raises MappingError where there is no room."""
+    """Record of this thread with what is searched, and no tables. Raises MappingError where there is no room."""
     problem = prepared.arrays
     shape = [count + 1 for _, count in multiset.loops]
     _check_room(problem, multiset, math.prod(shape))
@@ -162,7 +162,7 @@ _LARGE_BYTES = 1 << 19
 
 
 def _cleared_record() -> np.record:
-    """This thread's record, at zero but for the large fields, which each search fills as far as it reads them.
+    """Record of this thread, at zero but for the large fields, which each search fills as far as it reads them.
 
     One record serves all searches of a thread: a new one costs more than a small search, in pages of memory.
     """

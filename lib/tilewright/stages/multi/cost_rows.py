@@ -30,9 +30,9 @@ class MappedCn:
     """A mapping of a CN."""
 
     layer: Layer
-    """As it was mapped."""
+    """Layer as it was mapped."""
     core: Core
-    """As it was mapped: with the off-chip memory on top for what streams."""
+    """Core as it was mapped: with the off-chip memory on top for what streams."""
     streams: tuple[str, ...]
     """Memory operands that stream."""
     record: LayerRecord
@@ -125,7 +125,7 @@ def _mirrored(layer: Layer, written: float, read: float) -> float:
 
 
 def _array_energy(mapped: MappedCn) -> float:
-    """Of all operations, whatever terms the array has."""
+    """Energy of all operations, whatever terms the array has."""
     return sum(mapped.record.energy_terms_pj[term] for term in array_model(mapped.core.operational_array).terms)
 
 

@@ -54,12 +54,12 @@ class MultiCoreResult(SeveralCoresTables):
 
     @property
     def latency_cycles(self) -> int:
-        """Of the schedule."""
+        """Latency of the schedule."""
         return self.artifact.schedule.latency_cycles
 
     @property
     def energy_pj(self) -> float:
-        """Of the schedule."""
+        """Energy of the schedule."""
         return self.artifact.schedule.energy_pj
 
     @property

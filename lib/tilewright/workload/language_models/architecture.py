@@ -30,14 +30,14 @@ class Attention:
     heads: int
     key_heads: int
     width: int
-    """Of a head."""
+    """Width of a head."""
     has_input_bias: bool
-    """Of the projections to queries, keys and values."""
+    """Whether the projections to queries, keys and values have a bias."""
     has_output_bias: bool
     is_rotary: bool
     """Whether queries and keys are turned by their position (RoPE)."""
     head_norm: Norm | None = None
-    """Of each head of queries and keys."""
+    """Normalisation of each head of queries and keys."""
     window: int | None = None
     """Tokens that a query sees, itself included; None for all before it."""
     has_softcap: bool = False
@@ -54,11 +54,11 @@ class LatentAttention:
     rank: int
     """Width of the latent vector of keys and values."""
     width: int
-    """Of the part of a query that is not turned."""
+    """Width of the part of a query that is not turned."""
     rotary_width: int
     value_width: int
     has_bias: bool
-    """Of the projections to latent vectors and of the output."""
+    """Whether the projections to latent vectors and of the output have a bias."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class StateSpace:
     kernel: int
     """Tokens that the convolution sees."""
     rank: int
-    """Of the step sizes."""
+    """Rank of the step sizes."""
     has_bias: bool
     has_kernel_bias: bool
 
@@ -106,7 +106,7 @@ class Block:
     """One layer of the model, in the sense of its configuration."""
 
     name: str
-    """Of its kind; '' where all are of one kind."""
+    """Name of its kind; '' where all are of one kind."""
     mixer: Attention | LatentAttention | StateSpace
     feed_forward: FeedForward | Mixture | None
     norm: Norm

@@ -22,7 +22,7 @@ class Kept:
 
     tensor: str
     width: int
-    """Of it the first so many channels."""
+    """Number of its first channels that count."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Heads:
     queries: str
     """[tokens of all requests, heads * query width]."""
     first_row: int
-    """Of the group."""
+    """First row of the group."""
     group: Requests
     keys: Kept
     values: Kept
@@ -62,7 +62,7 @@ class AttentionSite:
     """Scores, softmax and weighted values of a group of requests, as they stand in a workload."""
 
     prefix: str
-    """Of the names of its layers, with `/` at the end."""
+    """Prefix of the names of its layers, with `/` at the end."""
     repeats: int
     """Blocks that it stands for."""
     heads: Heads
@@ -239,7 +239,7 @@ class _Rows(NamedTuple):
     first_query: int
     queries: int
     blocks: int = 1
-    """So many of them, one after the other."""
+    """Number of blocks, one after the other."""
 
 
 def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int, ...]:

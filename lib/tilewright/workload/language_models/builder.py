@@ -52,7 +52,7 @@ class Builder:
 
     @contextmanager
     def scope(self, name: str, repeats: int = 1) -> Iterator[None]:
-        """Within it names begin with `name/`, and every node stands for so many times more."""
+        """Scope in which names begin with `name/`, and every node stands for so many times more."""
         before = self.prefix, self.repeats
         self.prefix, self.repeats = f"{self.prefix}{name}/" if name else self.prefix, self.repeats * repeats
         try:
@@ -171,7 +171,7 @@ class Builder:
         return self._any_of(written, access_of_loops(output, (name for name, _ in written)), source)
 
     def _any_of(self, loops: Loops, output: TensorAccess, source: str, operand: str = "") -> IndexMap:
-        """The same with the loops that say who makes what: tiles of a layer each make their own elements."""
+        """Access to any element, with the loops that say who makes what: tiles each make their own elements."""
         read = tuple((f"S{axis}", size) for axis, size in enumerate(self.shape(source)))
         return IndexMap((*loops, *read), output, access_of_loops(source, (name for name, _ in read)), operand, False)
 

@@ -39,7 +39,7 @@ from tilewright.workload.language_models.request import (
 from tilewright.yamlfile import YamlDocument, load_yaml
 
 MOST_OPERATIONS = 2**60
-"""Of one layer: counts of operations and cycles are 64 bit integers."""
+"""Most operations of one layer: counts of operations and cycles are 64 bit integers."""
 MOST_NODES = 20_000
 _MOST_TOKENS = 2**31
 Bits = Annotated[int, Field(gt=0, le=1024)]
@@ -52,20 +52,20 @@ class PrecisionOfModel(Entry):
     """Bits of one number."""
 
     weights: Bits = DEFAULT_BITS
-    """Of weights."""
+    """Bits of weights."""
     activations: Bits = DEFAULT_BITS
-    """Of all that is computed and not kept."""
+    """Bits of all that is computed and not kept."""
     kv_cache: Bits = DEFAULT_BITS
-    """Of keys, values and latent vectors that are kept, and of states."""
+    """Bits of keys, values and latent vectors that are kept, and of states."""
     partial_sums: Bits | None = None
-    """Of partial sums; by default twice the widest input of a layer."""
+    """Bits of partial sums; by default twice the widest input of a layer."""
     weight_group: Tokens | None = None
     """Weights that share a scale: of each output of a matrix product so many inputs, one after the other; by default
     weights have no scales."""
     weight_scale: Bits | None = None
-    """Of each scale; 16 by default."""
+    """Bits of each scale; 16 by default."""
     weight_zero_point: Bits | None = None
-    """Of the zero point of each group; by default there is none."""
+    """Bits of the zero point of each group; by default there is none."""
 
 
 class RequestsEntry(Entry):
@@ -107,7 +107,7 @@ class LanguageModelFile(Entry):
     key_block: Tokens | None = None
     """Keys that attention takes at a time, with what is so far of each row kept beside it; by default all at once."""
     logits: Literal["last", "all"] = "last"
-    """For which tokens the next one is computed: the last of each request, or all."""
+    """Tokens for which the next one is computed: the last of each request, or all."""
     written_out: bool = False
     """Whether every block and expert has layers of its own, instead of one for all that are equal."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 PREFILL, DECODE = "prefill", "decode"
 PHASES = (PREFILL, DECODE)
 LAST, ALL = "last", "all"
-"""For which tokens the next one is computed: the last of each request, or all."""
+"""Tokens for which the next one is computed: the last of each request, or all."""
 ABSORBED, EXPANDED = "absorbed", "expanded"
 """How latent attention runs: on the latent vectors themselves, or on the keys and values that they are expanded to."""
 EXPECTED, BALANCED = "expected", "balanced"
@@ -39,15 +39,15 @@ class Precision:
     weights: int = DEFAULT_BITS
     activations: int = DEFAULT_BITS
     cache: int = DEFAULT_BITS
-    """Of keys, values and latent vectors that are kept, and of states."""
+    """Bits of keys, values and latent vectors that are kept, and of states."""
     partial_sums: int | None = None
     """None: twice the widest input, as where an ONNX file does not say it."""
     weight_group: int | None = None
     """Weights of an output, one input after the other, that share a scale; None where weights have no scales."""
     weight_scale: int = 0
-    """Of a scale."""
+    """Bits of a scale."""
     weight_zero_point: int = 0
-    """Of the number that stands for 0 in a group; 0 where it is 0 in all of them."""
+    """Bits of the number that stands for 0 in a group; 0 where it is 0 in all of them."""
 
     @property
     def group_bits(self) -> int:

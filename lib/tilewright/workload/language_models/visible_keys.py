@@ -32,16 +32,18 @@ class Piece(NamedTuple):
     name: str
     first_query: int
     queries: int
-    """Of a FOLDED piece those of the larger triangle: the other one has the `other_queries` before them."""
+    """Number of queries; of a FOLDED piece those of the larger triangle: the other one has the `other_queries` before
+    them."""
     first_key: int
     keys: int
     other_queries: int = 0
     repeats: int = 1
     """Pieces that this one stands for: blocks of keys one after the other, of which it has the first."""
     wrap: int = 0
-    """Of a WRAPPED piece: from a key of a column to the other one."""
+    """Distance in a WRAPPED piece from a key of a column to the other one."""
     first_row: int = 0
-    """Of a WRAPPED piece: of its first query, in the block; row r of a block has the other keys of columns before r."""
+    """Row of the first query of a WRAPPED piece in its block; row r of a block has the other keys of columns before r.
+    """
     query_blocks: int = 1
     """Pieces that this one stands for: blocks of queries one after the other, of which it has the first."""
 
@@ -160,7 +162,7 @@ def _causal(tokens: int, context: int) -> list[Piece]:
 
 
 def _windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
-    """Of queries that see `window` keys each, the first of them from `first_key` on."""
+    """Pieces of queries that see `window` keys each, the first of them from `first_key` on."""
     half = (window + 1) // 2
     count = tokens // (2 * half) * 2
     pieces = []
@@ -172,7 +174,7 @@ def _windows(tokens: int, window: int, first_query: int, first_key: int, is_writ
 
 
 def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
-    """The same of the queries of one block, which has no more than a window."""
+    """Pieces of the queries of one block, which has no more than a window."""
     if not tokens:
         return []
     if tokens == 1:

@@ -23,12 +23,12 @@ class Weight(NamedTuple):
     """Weights of one shape."""
 
     name: str
-    """As in checkpoints: q_proj, input_layernorm, ..."""
+    """Name as in checkpoints: q_proj, input_layernorm, ..."""
     shape: tuple[int, ...]
     copies: int = 1
     """How many tensors of this name and shape."""
     inputs: int = 0
-    """Of a matrix product: the weights of each output; 0 for what is no matrix of a product."""
+    """Weights of each output of a matrix product; 0 for what is no matrix of a product."""
 
     @property
     def elements(self) -> int:

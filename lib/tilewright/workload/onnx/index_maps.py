@@ -21,7 +21,7 @@ MOST_PIECES = 4096
 _MOST_PERIODS = 256
 _FEW_RUNS = 4
 NOWHERE = -1
-"""In an array of indices: this place depends on nothing."""
+"""Index of a place that depends on nothing."""
 
 
 class TooManyPiecesError(Exception):

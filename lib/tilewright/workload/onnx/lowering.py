@@ -271,7 +271,7 @@ def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
 
 
 _LOOPS = ("Loop", "Scan")
-"""Those that are left when all that run a known number of times are written out."""
+"""Loop operators that are left when all that run a known number of times are written out."""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
 

@@ -14,7 +14,7 @@ class MatrixProduct:
 
     out_batch: Shape
     left_batch: Shape
-    """As long as `out_batch`; 1 where the left operand is shared by all batches."""
+    """Batch sizes of the left operand, as many as `out_batch`; 1 where the left operand is shared by all batches."""
     right_batch: Shape | None
     """None if the shape of the right operand is not known."""
     rows: int

@@ -41,7 +41,7 @@ def lower_conv(op: Lowering) -> None:
 
 @lowers("NhwcConv", "QLinearConv", domain="com.microsoft")
 def lower_conv_of_onnxruntime(op: Lowering) -> None:
-    """As Conv and QLinearConv, with the channels of input and output last; filters are as in the standard."""
+    """Convolution as Conv, with the channels of input and output last; filters are as in the standard."""
     _add_conv(op, op.output())
 
 

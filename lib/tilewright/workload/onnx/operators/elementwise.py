@@ -192,7 +192,7 @@ def lower_identity(op: Lowering) -> None:
 
 @lowers("Dropout")
 def lower_dropout(op: Lowering) -> None:
-    """At inference it passes its input on, and the mask depends on nothing; in training mode it computes."""
+    """Dropout: at inference it passes its input on, and the mask depends on nothing; in training mode it computes."""
     training = op.values(2)
     is_training = op.has_input(2) and (training is None or bool(training.any()))
     if not is_training:

@@ -157,7 +157,7 @@ def lower_layer_normalization(op: Lowering) -> None:
 @lowers("RMSNormalization", "SimplifiedLayerNormalization")
 @lowers("SimplifiedLayerNormalization", domain="com.microsoft")
 def lower_rms_normalization(op: Lowering) -> None:
-    """As LayerNormalization without mean and shift."""
+    """Normalisation as LayerNormalization without mean and shift."""
     groups = _last_axes(op)
     _normalise(op, op.input(), groups, is_centred=False, scale=_factor(op, 1, groups), deviation_output=1)
 
@@ -213,9 +213,9 @@ def lower_group_normalization(op: Lowering) -> None:
 
 @lowers("GroupNorm", "SkipGroupNorm", domain="com.microsoft")
 def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
-    """As GroupNormalization, by default with the channels last; before it the sum with a skip and a bias of the same
-    shape or of channels alone, behind it the activation SiLU if asked for: one operation for every element each.
-    """
+    """Normalisation as GroupNormalization, by default with the channels last; before it the sum with a skip and a bias
+    of the same shape or of channels alone, behind it the activation SiLU if asked for: one operation for every element
+    each."""
     source = op.input()
     if op.node.proto.op_type == "SkipGroupNorm":
         source = op.output(1) if op.has_output(1) else op.temporary("sum", op.input_shape(), op.input())
@@ -264,10 +264,9 @@ def lower_mean_variance_normalization(op: Lowering) -> None:
 
 @lowers("BatchNormalization")
 def lower_batch_normalization(op: Lowering) -> None:
-    """At inference: one multiplication with a scale and addition of a shift for every element, both for a channel (or,
-    before opset 9 with `spatial` 0, for every element of an image). They are folded from scale, shift, mean and
-    variance, at no cost.
-    """
+    """Batch normalisation at inference: one multiplication with a scale and addition of a shift for every element, both
+    for a channel (or, before opset 9 with `spatial` 0, for every element of an image). They are folded from scale,
+    shift, mean and variance, at no cost."""
     if op.node.integer("training_mode", 0) or any(op.has_output(index) for index in range(1, len(op.node.outputs))):
         op.unsupported("BatchNormalization in training mode")
         return

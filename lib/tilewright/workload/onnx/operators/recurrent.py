@@ -53,7 +53,7 @@ class Value:
         return access(self.tensor, *self.before, "B", *self.after, affine((channel, 1), offset=self.start))
 
     def channels(self, start: int) -> "Value":
-        """The same tensor from channel `start` on."""
+        """Tensor from channel `start` on."""
         return Value(self.tensor, self.before, self.after, self.start + start)
 
 

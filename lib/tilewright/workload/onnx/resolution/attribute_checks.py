@@ -7,7 +7,7 @@ import onnx
 from tilewright.errors import InputError, Problem, nearest_name
 
 _LARGEST_ATTRIBUTE = 2**24
-"""Of kernels, strides and the like: times the largest size it stays below 2^63."""
+"""Largest value of kernels, strides and the like: times the largest size it stays below 2^63."""
 
 
 _LARGEST_BLOCK = 2**12

@@ -109,7 +109,7 @@ class LoopStep(PendingNode):
     """The tensor that says whether this iteration runs; '' for always."""
     state: tuple[str, ...] = ()
     collected: tuple[tuple[str, ...], ...] = ()
-    """For each scan output its parts so far."""
+    """Parts of each scan output so far."""
 
 
 class LoopUnroller:
@@ -335,5 +335,5 @@ def with_captured_inputs(item: PendingNode) -> PendingNode:
 
 
 def _fields(item: PendingNode) -> dict[str, Any]:
-    """Those that a loop inherits from its node."""
+    """Fields that a loop inherits from its node."""
     return {name: getattr(item, name) for name in PendingNode.__dataclass_fields__}

@@ -28,8 +28,8 @@ DELEGATED_CHANNELS_LAST = {
     "NhwcMaxPool": ("MaxPool", 1),
     "QLinearConv": ("QLinearConv", 9),
 }
-"""The same for operators whose first input and output have the channels last, QLinearConv if an attribute says so;
-filters are as in the standard."""
+"""Standard operator for operators whose first input and output have the channels last, QLinearConv if an attribute says
+so; filters are as in the standard."""
 
 
 def has_channels_last(node: onnx.NodeProto) -> bool:

@@ -19,7 +19,7 @@ Values = np.ndarray
 LARGEST_VALUES = 4096
 """Constants up to this many elements keep their values: shapes, axes, scales, repeats, sizes, pads."""
 LARGEST_INDICES = 65536
-"""The same for integers, which may be the indices of a gather."""
+"""Largest number of integers, which may be the indices of a gather."""
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL})
 _EVALUATED_TEXT = """
@@ -32,7 +32,7 @@ _EVALUATED_TEXT = """
 EVALUATED = frozenset(_EVALUATED_TEXT.split())
 """Operators that compute shapes. Their results are no larger than the shape inference says, so it is asked first."""
 _BOUNDED_BY_INPUT = frozenset({"NonZero", "Compress", "Unique", "TopK"})
-"""Those whose result is not larger than their input (times its rank), whatever the values are."""
+"""Operators whose result is not larger than their input (times its rank), whatever the values are."""
 
 
 def keeps_values(shape: Shape, element_type: int) -> bool:

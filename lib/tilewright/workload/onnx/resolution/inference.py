@@ -37,7 +37,7 @@ LATEST_OPSET = 2**31 - 1
 _MOST_PLACES = 20
 """Named in one notice."""
 _FIRST_FULL_OPSET = 7
-"""From this operator set on onnx infers the shapes of nearly all operators."""
+"""Operator set from which on onnx infers the shapes of nearly all operators."""
 
 
 class EndlessInferenceError(InputError):
@@ -196,7 +196,7 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
 
 
 Sizes = tuple[int | None, ...]
-"""Of a tensor, None where they are open."""
+"""Sizes of a tensor, None where they are open."""
 
 
 def known_shape(value: onnx.TypeProto | None) -> Sizes | None:
@@ -341,7 +341,7 @@ class Inference:
     def _delegated_types(
         self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
     ) -> dict[str, onnx.TypeProto]:
-        """Those of the standard operator with the same shapes, which has the channels in the second place."""
+        """Types of the standard operator with the same shapes, which has the channels in the second place."""
         version = self.model_opsets.get("", LATEST_OPSET)
         schema = find_schema(operator, "", version)
         if schema is None or any(name and name not in known.facts for name in item.proto.input):

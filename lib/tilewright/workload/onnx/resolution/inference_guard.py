@@ -24,13 +24,14 @@ import onnx.onnx_cpp2py_export
 from tilewright.workload.onnx.resolution.inference_child import BODY, HEADER_BYTES, TYPES
 
 LONGEST_SECONDS = 10
-"""For one operator, which takes less than a millisecond: in time on a machine that is ten thousand times slower."""
+"""Time for one operator, which takes less than a millisecond: in time on a machine that is ten thousand times slower.
+"""
 MEMORY_BYTES = 2 * 2**30
-"""Of the process: the library takes a tenth of a gigabyte, an operator with its constants a megabyte."""
+"""Memory of the process: the library takes a tenth of a gigabyte, an operator with its constants a megabyte."""
 LARGEST_REPLY_BYTES = 2**26
 """More than the types of the outputs of any operator take."""
 _MARSHAL_VERSION = 2
-"""In which equal values have equal bytes."""
+"""Version in which equal values have equal bytes."""
 _CHILD = Path(__file__).with_name("inference_child.py")
 
 
@@ -182,7 +183,7 @@ class _Guard:
                 stream.close()  # type: ignore[union-attr]
 
     def forget(self) -> None:
-        """In a forked copy of this process: the inference's process is the other one's."""
+        """Forget the process in a forked copy of this one: the inference's process is the other one's."""
         self.lock = threading.Lock()
         process, self.process = self.process, None
         if process is not None:

@@ -288,7 +288,7 @@ class StoredShape:
     sizes: tuple[int | None, ...]
     """None where the file has no size, and where nobody says what a symbol stands for."""
     symbols: tuple[str, ...]
-    """By axis, '' where there is none."""
+    """Symbols by axis, '' where there is none."""
 
 
 def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, StoredShape]:

@@ -147,7 +147,7 @@ def _sequence_type(element_type: int) -> onnx.TypeProto:
 
 
 _BY_SHAPE_ALONE = frozenset({"Shape", "Size", "EyeLike"})
-"""Their result depends on the sizes of the input only."""
+"""Operators whose result depends on the sizes of the input only."""
 _MOST_PROBLEMS = 100
 _OLDEST_OPSET = 7
 _MOST_OPSETS = 100_000

@@ -267,7 +267,8 @@ class OutputResolver:
         )
 
     def _reads_tensors_only(self, item: PendingNode) -> bool:
-        """Not so where sequences are read: such operators are not modelled, and their results need no sizes."""
+        """Whether only tensors are read: where sequences are, such operators are not modelled, and their results need
+        no sizes."""
         if all(name in self.known.facts for name in item.proto.input if name):
             return True
         self.inference.note(f"the shape of what {operator_type(item)} takes from a sequence is not known", item.name)
@@ -370,7 +371,7 @@ class InnerTensors:
 
     @staticmethod
     def of(graph: onnx.GraphProto) -> "InnerTensors":
-        """Those of a graph."""
+        """Inner tensors of a graph."""
         return InnerTensors(tensor_names(graph), {value.name for value in network_inputs(graph)})
 
     def __contains__(self, name: object) -> bool:

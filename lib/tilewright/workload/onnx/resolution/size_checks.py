@@ -11,7 +11,7 @@ from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 
 LARGEST_SIZE = 2**31 - 1
-"""Of one dimension; onnx computes some sizes in 32 bits."""
+"""Largest size of one dimension; onnx computes some sizes in 32 bits."""
 
 
 LARGEST_TENSOR = 2**40
@@ -23,7 +23,7 @@ LARGEST_RANK = 32
 
 
 _LARGEST_VALUE = 2**36
-"""Of an input that says sizes, which need not be the size of the result itself."""
+"""Largest value of an input that says sizes, which need not be the size of the result itself."""
 
 
 _SHAPE_INPUTS_TEXT = (

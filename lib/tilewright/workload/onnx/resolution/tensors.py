@@ -39,7 +39,7 @@ class ResolvedGraph:
     """A network as a graph of operators: functions written out, each `If` replaced by one branch, all shapes known."""
 
     nodes: tuple[OnnxNode, ...]
-    """In an order in which they can run, `node_id` being the place in it; names are unique and stable."""
+    """Nodes in an order in which they can run, `node_id` being the place in it; names are unique and stable."""
     tensors: dict[str, TensorFacts]
     """Every tensor with a known shape; sequences, maps and results of unknown operators are not in it."""
     inputs: tuple[str, ...]
@@ -120,7 +120,7 @@ def _stored_bits(facts: TensorFacts) -> int | None:
 
 
 def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Those of the largest operand: the others are the scale or the zero point.
+    """Bits of the largest operand: the others are the scale or the zero point.
 
     Integers of 32 bits count only as what they were computed from: they are sizes and places, too.
     """
@@ -196,22 +196,22 @@ class KnownTensors:
 
     facts: dict[str, TensorFacts] = field(default_factory=dict)
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
-    """Of tensors with facts, and of sequences, optionals and maps."""
+    """Types of tensors with facts, and of sequences, optionals and maps."""
     constants: set[str] = field(default_factory=set)
     """Known before run time, with or without facts."""
     defined: set[str] = field(default_factory=lambda: {""})
     failed: set[str] = field(default_factory=set)
-    """Not known because of a problem that is told already."""
+    """Tensors that are not known because of a problem that is told already."""
     unknown: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
-    """Without a known shape -> what to say when somebody needs it."""
+    """Tensor without a known shape -> what to say when somebody needs it."""
     undecided: set[str] = field(default_factory=set)
-    """Those of the unknown ones whose shape is decided at run time: they cannot be network outputs."""
+    """Unknown tensors whose shape is decided at run time: they cannot be network outputs."""
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
-    """Those of the unknown ones whose rank is known: what to go on with once somebody needs them."""
+    """Unknown tensors whose rank is known: what to go on with once somebody needs them."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
     """Sizes that somebody needed, by name, and nobody gives. What is found after the first one may follow from it."""
     missing_shapes: list[Problem] = field(default_factory=list)
-    """The same for whole shapes."""
+    """Missing shapes as a whole."""
 
     def add(
         self,
