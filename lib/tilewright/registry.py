@@ -1,15 +1,32 @@
 """Registries of entries that can be exchanged by name: written down as text, imported when used.
 
-A module with such a step has a `Registry`; what is entered in it lies above that module, so that nothing there imports
-or knows it. `tilewright.entries` lists what is entered when the package is imported.
+A module with such entries has a `Registry`; what is entered in it lies above that module, so that nothing there imports
+or knows it. `tilewright.entries` lists what is entered when the package is imported. Packages of others enter theirs by
+the entry point group `tilewright`: `energy_term.refresh = "their_package:REFRESH"`, with one of KINDS before the point.
 """
 
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
+from tilewright.errors import InputError, Problem, nearest_name
+
+GROUP = "tilewright"
+"""The entry point group of packages that extend this one."""
+KINDS = {
+    "array": "tilewright.hardware.array_model",
+    "attribute": "tilewright.hardware.attributes",
+    "column": "tilewright.report.run_columns",
+    "energy_term": "tilewright.cost.energy_terms",
+    "operator": "tilewright.workload.onnx.lowering",
+    "schedule_term": "tilewright.scheduling.energy_terms",
+    "topology": "tilewright.hardware.topologies",
+}
+"""Kind of an entry point -> module of the registry."""
 Entry = TypeVar("Entry")
 _entries: dict[str, dict[str, str]] = {}
+_installed: dict[str, dict[str, str]] = {}
+_state = {"is_read": False}
 
 
 def enter(entries: Mapping[str, Mapping[str, str]]) -> None:
@@ -27,7 +44,42 @@ def withdraw(entries: Mapping[str, Mapping[str, str]]) -> None:
 
 def entered(owner: str) -> tuple[str, ...]:
     """The modules that the registry of a module may import."""
-    return tuple(entry.partition(":")[0] for entry in _entries.get(owner, {}).values())
+    return tuple(entry.partition(":")[0] for entry in _named(owner).values())
+
+
+def installed() -> dict[str, str]:
+    """Entry point of an installed package, `kind.name` -> its entry, in the order of names.
+
+    Raises InputError for entry points of an unknown kind, and for two that have one name.
+    """
+    from importlib.metadata import entry_points
+
+    found: dict[str, str] = {}
+    problems = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        kind, dot, name = point.name.partition(".")
+        place = f"entry point {point.name} of {point.dist.name if point.dist else point.value}"
+        if kind not in KINDS or not dot or not name:
+            nearest = nearest_name(kind, tuple(KINDS))
+            allowed = f"<kind>.<name> with {', '.join(KINDS)}"
+            problems.append(Problem("is of no known kind", place, value=point.name, allowed=allowed, nearest=nearest))
+        elif found.get(point.name, point.value) != point.value:
+            problems.append(Problem(f"is {found[point.name]} of another package too", place, value=point.value))
+        else:
+            found[point.name] = point.value
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _named(owner: str) -> dict[str, str]:
+    """Name -> entry of a registry: first those of this package, then those of installed packages by name."""
+    if owner in KINDS.values() and not _state["is_read"]:
+        for point, entry in installed().items():
+            kind, _, name = point.partition(".")
+            _installed.setdefault(KINDS[kind], {})[name] = entry
+        _state["is_read"] = True
+    return {**_installed.get(owner, {}), **_entries.get(owner, {})} if owner in _installed else _entries.get(owner, {})
 
 
 class Registry(Generic[Entry]):
@@ -39,10 +91,16 @@ class Registry(Generic[Entry]):
     @property
     def names(self) -> tuple[str, ...]:
         """Names in the order in which they were entered; nothing is imported."""
-        return tuple(_entries.get(self.owner, ()))
+        return tuple(_named(self.owner))
 
     def __getitem__(self, name: str) -> Entry:
-        """What stands under a name. Raises KeyError."""
-        module, _, attribute = _entries[self.owner][name].partition(":")
-        found: Any = getattr(import_module(module), attribute)
+        """What stands under a name. Raises KeyError, InputError where a package of others has no such thing."""
+        entry = _named(self.owner)[name]
+        module, _, attribute = entry.partition(":")
+        try:
+            found: Any = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            if entry != _installed.get(self.owner, {}).get(name):
+                raise
+            raise InputError([Problem(f"cannot be loaded: {error}", f"plug-in {name}", value=entry)]) from error
         return found  # type: ignore[no-any-return]

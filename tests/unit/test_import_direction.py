@@ -11,8 +11,8 @@ import tilewright
 PACKAGE = Path(tilewright.__file__).parent
 LEVELS = (
     ("harmless",),
-    ("bytecode", "errors", "noted_files", "operator_groups", "registry", "steps"),
-    ("compiled",),
+    ("bytecode", "errors", "noted_files", "operator_groups", "steps"),
+    ("compiled", "registry"),
     ("dominance", "parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
     ("objectives", "profile"),
     ("file_kinds", "processes", "validation"),

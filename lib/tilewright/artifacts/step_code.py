@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 from tilewright import bytecode
@@ -275,10 +276,27 @@ def _running_code_digest(code: StepCode) -> str:
 def digest_of(tree: SourceTree, code: StepCode) -> str:
     """Digest of the files that a step runs: their names and bytes."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    for file in _files_of(tree, code):
+    files = _files_of(tree, code)
+    for file in files:
         digest.update(file.encode() + b"\0")
         digest.update(tree.source(file) + b"\0")
+    for path in _files_of_others(files):
+        digest.update(path.name.encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def _files_of_others(files: Iterable[str]) -> list[Path]:
+    """Sources of the plug-ins that are entered in the registries of these files: their whole packages."""
+    modules = {module.partition(".")[0] for file in files for module in entered(module_name(file))} - {NAME}
+    found = []
+    for module in sorted(modules):
+        spec = find_spec(module)
+        folders = list(spec.submodule_search_locations or ()) if spec else []
+        found += sorted(path for folder in folders for path in Path(folder).rglob("*.py"))
+        if spec and spec.origin and not folders:
+            found.append(Path(spec.origin))
+    return found
 
 
 def _files_of(tree: SourceTree, code: StepCode) -> list[str]:

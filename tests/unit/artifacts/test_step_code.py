@@ -35,7 +35,7 @@ FINDS_BY_NAME = {
 }
 """Modules that import others by names, which stand there as texts, or in the entries of registries."""
 FINDS_ELSEWHERE = {
-    *("bytecode.py", "stages/user_stages.py", "main_stage/theirs.py"),
+    *("bytecode.py", "stages/user_stages.py", "main_stage/theirs.py", "artifacts/step_code.py"),
     "workload/onnx/resolution/inference_child.py",
 }
 """Modules that import by name what is no part of the package, or that say how modules are found."""

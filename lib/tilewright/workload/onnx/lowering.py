@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.errors import InputError
 from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.profile import ModelProfile
+from tilewright.registry import Registry
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, loop
 from tilewright.workload.graph import Tensor
 from tilewright.workload.layer import OUTPUT, Layer
@@ -274,6 +275,10 @@ _LOOPS = ("Loop", "Scan")
 """Loop operators that are left when all that run a known number of times are written out."""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
+
+
+OPERATORS: Registry[LowerFunction] = Registry(__name__)
+"""Functions of others, which `lowers` registers when their modules are imported."""
 
 
 def lowers(*operator_types: str, domain: str = "") -> Callable[[LowerFunction], LowerFunction]:

@@ -26,6 +26,10 @@ _FAMILIES = (
 
 
 def register_operators() -> None:
-    """Import every family, which registers its operators."""
+    """Import every family, and the modules of plug-ins, which registers their operators."""
+    from tilewright.workload.onnx.lowering import OPERATORS
+
     for family in _FAMILIES:
         import_module(family)
+    for name in OPERATORS.names:
+        OPERATORS[name]

@@ -1,0 +1,40 @@
+"""Extensions of tilewright: refresh of memories, a star of cores, two terms of the energy, a column, an operator."""
+
+from tilewright.cost.energy_terms import TermCost
+from tilewright.hardware.attributes import Attribute
+from tilewright.report.run_columns import Column
+from tilewright.workload.onnx.lowering import lowers
+from tilewright.workload.onnx.operators.elementwise import elementwise
+
+REFRESH = Attribute("refresh", "memory", "refresh_mw", "power_mw", "Power that keeps data alive.", term="refresh")
+CYCLES = Column("cycles_a_layer", "Latency over layers.", lambda run: run["latency_cycles"] / run["layers"])
+
+
+class STAR:
+    """A star: all cores linked with the first one."""
+
+    keys, is_bus = (), False
+    fault = staticmethod(lambda sizes, core_count: None)
+    coordinates = staticmethod(lambda sizes, core_count: ())
+    edges = staticmethod(lambda sizes, core_count: ((0, place) for place in range(1, core_count)))
+
+
+class SETUP:
+    """A nanojoule a layer, whatever its mapping."""
+
+    concerns = staticmethod(lambda core: True)
+    cost = staticmethod(lambda layer, core, unrolling: TermCost(fixed_pj=1000.0))
+    waiting_pj_a_cycle = staticmethod(lambda core: 0.0)
+
+
+class GRANTS:
+    """Two picojoules a transfer."""
+
+    concerns = staticmethod(lambda problem: True)
+    energy_pj = staticmethod(lambda problem, schedule: 2.0 * len(schedule.transfers))
+
+
+@lowers("Doubled", domain="org.example")
+def lower_doubled(op):
+    """One operation for every element."""
+    elementwise(op, op.output(), [op.input()])

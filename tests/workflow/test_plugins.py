@@ -1,0 +1,159 @@
+"""A package of others, installed and run: what it brings is read, costed, scheduled, tabulated, and part of digests."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import onnx
+import pytest
+import yaml
+from onnx import TensorProto, helper
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "tests" / "plugin"
+CONFIG = ROOT / "config"
+
+
+def wheel_of(project: Path, folder: Path) -> Path:
+    """The wheel of a project of one module, as build tools make it; none of them is a dependency of tilewright."""
+    about = tomllib.loads((project / "pyproject.toml").read_text())
+    name, version = about["project"]["name"].replace("-", "_"), about["project"]["version"]
+    (module,) = about["tool"]["setuptools"]["py-modules"]
+    points = "".join(f"{key} = {value}\n" for key, value in about["project"]["entry-points"]["tilewright"].items())
+    files = {
+        f"{module}.py": (project / f"{module}.py").read_text(),
+        "METADATA": f"Metadata-Version: 2.1\nName: {about['project']['name']}\nVersion: {version}\n",
+        "WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "entry_points.txt": f"[tilewright]\n{points}",
+    }
+    head = f"{name}-{version}.dist-info/"
+    placed = {key if key.endswith(".py") else head + key: text for key, text in files.items()}
+    placed[f"{head}RECORD"] = "".join(f"{key},,\n" for key in (*placed, f"{head}RECORD"))
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for key, text in placed.items():
+            wheel.writestr(key, text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which pip installs the example; nothing comes from a network."""
+    target = tmp_path_factory.mktemp("site")
+    wheel = wheel_of(EXAMPLE, tmp_path_factory.mktemp("wheel"))
+    options = ["--no-deps", "--no-index", "--no-compile", "--quiet", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, capture_output=True)
+    return target
+
+
+def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
+    """What a verb prints, with the packages of a folder beside those of this environment."""
+    paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "tilewright", *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def digest(site: Path | None, step: str = "map") -> str:
+    """The code digest of a step."""
+    paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
+    program = f"from tilewright.artifacts.step_code import code_digest; print(code_digest({step!r}))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def network(path: Path) -> Path:
+    """A convolution, and an operator that only the example knows."""
+    shape = [1, 16, 8, 8]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], kernel_shape=[1, 1], name="conv"),
+        helper.make_node("Doubled", ["a"], ["y"], domain="org.example", name="doubled"),
+    ]
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [16, 16, 1, 1], [0.5] * 256)
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "net", values[:1], values[1:], [weights])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("org.example", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets), path)
+    return path
+
+
+def test_one_core(installed: Path, tmp_path: Path) -> None:
+    """The operator is a layer, both terms are in the energy, the attribute is read, the column is in the table."""
+    file = yaml.safe_load((CONFIG / "hardware" / "tpu_like_vector.yaml").read_text()) | {"clock_frequency": "1 GHz"}
+    next(iter(file["memories"].values()))["refresh"] = "2 mW"
+    (tmp_path / "core.yaml").write_text(yaml.safe_dump(file, sort_keys=False))
+    words = ["map", "--hardware", "core.yaml", "--workload", str(network(tmp_path / "net.onnx")), "--no-store"]
+    words += ["--mapping", str(CONFIG / "mapping" / "tpu_like_vector.yaml"), "--model", "corrected", "-o", "run"]
+    assert "unknown key" in tilewright(words, None, tmp_path, code=2)
+    tilewright(words, installed, tmp_path)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
+    assert summary["layers"] == 2
+    assert summary["setup_energy_pj"] == 2 * 1000.0
+    assert summary["refresh_energy_pj"] > 0
+    tilewright(["check", "run"], installed, tmp_path)
+    tilewright(["summarize", "run", "--csv", "runs.csv"], installed, tmp_path)
+    with (tmp_path / "runs.csv").open() as stream:
+        (row,) = csv.DictReader(stream)
+    assert float(row["cycles_a_layer"]) == summary["latency_cycles"] / 2
+
+
+def test_several_cores(installed: Path, tmp_path: Path) -> None:
+    """Cores of the topology are linked with the first one alone; the term of schedules counts transfers."""
+    cores = [str(CONFIG / "hardware" / "multi" / "cores" / f"{name}.yaml") for name in (*["k16_c16"] * 3, "offchip")]
+    graph = {"type": "star", "bandwidth": 64, "offchip_core_id": 3}
+    (tmp_path / "star.yaml").write_text(yaml.safe_dump({"name": "star", "cores": cores, "graph": graph}))
+    (tmp_path / "mapping.yaml").write_text("- name: default\n")
+    (tmp_path / "net.yaml").write_text((ROOT / "tests/workflow/tiny/workload/two_layers.yaml").read_text())
+    given = ["--hardware", "star.yaml", "--workload", "net.yaml", "--mapping", "mapping.yaml"]
+    assert "not one of the known values" in tilewright(["cns", *given, "-o", "run"], None, tmp_path, code=2)
+    tilewright(["cns", *given, "--cn-define-mode", "1", "--hint-loops", '[["K", 2]]', "-o", "run"], installed, tmp_path)
+    for words in (["cost", "--core", "k16_c16", "--cns", "run", "-o", "run/cost/k16_c16.jsonl"],):
+        tilewright([*words, *given, "--no-store"], installed, tmp_path)
+    tilewright(["allocate", *given, "--cns", "run", "--costs", "run/cost", "-o", "run"], installed, tmp_path)
+    allocated = ["--allocation", "run/allocation.json"]
+    tilewright(
+        ["schedule", *given, *allocated, "--cns", "run", "--costs", "run/cost", "-o", "run"], installed, tmp_path
+    )
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
+    assert {link["name"] for link in summary["links"] if "->" in link["name"]} == {"0->1", "1->0", "0->2", "2->0"}
+    transfers = sum(
+        cause["transfers"] for name, cause in summary["energy"]["causes"].items() if name != "off_chip_stream"
+    )
+    assert summary["energy"]["terms_pj"] == {"grants": 2.0 * transfers}
+
+
+def test_its_code_is_part_of_what_results_are_made_of(installed: Path, tmp_path: Path) -> None:
+    """Installed, changed, taken away: the code of steps that may run it is other code."""
+    site = tmp_path / "site"
+    shutil.copytree(installed, site)
+    found = [digest(None), digest(site)]
+    module = site / "tilewright_example.py"
+    module.write_text(module.read_text().replace("fixed_pj=1000.0", "fixed_pj=1001.0"))
+    found.append(digest(site))
+    assert len(set(found)) == 3
+    shutil.rmtree(next(site.glob("tilewright_example-*.dist-info")))
+    assert digest(site) == found[0]
+
+
+def test_what_is_wrong_with_a_package_is_said(installed: Path, tmp_path: Path) -> None:
+    """A kind that is none, with the nearest one; an entry that its module does not have: exit code 2, no traceback."""
+    site = tmp_path / "site"
+    shutil.copytree(installed, site)
+    points = next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
+    text = points.read_text()
+    words = ["draw", str(CONFIG / "hardware" / "tpu_like.yaml"), "-o", "x.svg"]
+    points.write_text(text.replace("topology.star", "topolgy.star"))
+    said = tilewright(words, site, tmp_path, code=2)
+    assert "entry point topolgy.star of tilewright-example" in said
+    assert "did you mean 'topology'" in said
+    points.write_text(text.replace("tilewright_example:REFRESH", "tilewright_example:REFRSH"))
+    assert "plug-in refresh cannot be loaded: module" in tilewright(words, site, tmp_path, code=2)
