@@ -27,48 +27,65 @@ PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
 VERBS: dict[str, tuple[str, str]] = {
     "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
     "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
+    "draw": ("tilewright.cli.draw", "Draw the memory hierarchy of a core."),
+    "vary": ("tilewright.cli.vary", "Write hardware files that differ from one in named ways."),
+    "costs": ("tilewright.cli.costs", "Show the library of costs with its sources, and the cost of a memory."),
+    "options": ("tilewright.cli.list_options", "List all options of configurations, verbs and stages."),
     "map": ("tilewright.cli.map", "Find the best mapping of every layer of a network on a core."),
-    "tokens": ("tilewright.cli.tokens", "What tokens of a language model cost, over contexts and batches."),
-    "serving": ("tilewright.cli.serving", "Operator times of a language model for simulators of serving."),
+    "evaluate": ("tilewright.cli.evaluate", "Evaluate given mappings, with the full breakdown."),
+    "export": ("tilewright.cli.export", "Write mappings of a run as a mapping file or as loop nests."),
+    "depth-first": ("tilewright.cli.depth_first", "Run chains of layers on one core in tiles, one after the other."),
+    "attention": ("tilewright.cli.attention", "Run attention of a language model on one core, fused where that pays."),
+    "fuse": ("tilewright.cli.fuse", "Find how a network is cut, fused and given to several cores."),
     "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
     "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
-    "cost": ("tilewright.cli.cost", "Cost of the computation nodes of a network on one of several cores."),
+    "cost": ("tilewright.cli.cost", "Cost the computation nodes of a network on one of several cores."),
     "allocate": ("tilewright.cli.allocate", "Find which of several cores runs what."),
-    "schedule": ("tilewright.cli.schedule", "What runs when on which core, and what that costs."),
-    "fuse": ("tilewright.cli.fuse", "Find how a network is cut, fused and given to several cores."),
-    "evaluate": ("tilewright.cli.evaluate", "Cost of given mappings, with the full breakdown."),
-    "export": ("tilewright.cli.export", "Mappings of a run as a mapping file or as loop nests."),
-    "translate": ("tilewright.cli.translate", "A script for zigzag-dse or Stream as a command and a configuration."),
-    "options": ("tilewright.cli.list_options", "All options of configurations, verbs and stages."),
-    "costs": ("tilewright.cli.costs", "The library of costs with its sources, and what it says of a memory."),
-    "report": ("tilewright.cli.report", "Figures, tables and loop nests of one run."),
-    "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
-    "summarize": ("tilewright.cli.summarize", "One table of many runs."),
-    "results": ("tilewright.cli.results", "Where the results of a configuration lie."),
-    "explain": ("tilewright.cli.explain", "Where energy and cycles of a run go, and which port limits which layer."),
-    "advise": (
-        "tilewright.cli.advise",
-        "What would help a run: each change of one number of its hardware, with its gain.",
-    ),
-    "compare": ("tilewright.cli.compare", "What tells two runs, or two designs, apart: by term, memory and layer."),
-    "page": ("tilewright.cli.page", "Many runs as one page for a browser."),
-    "pareto": ("tilewright.cli.pareto", "Runs that no other beats in energy, latency and area."),
-    "draw": ("tilewright.cli.draw", "Figure of the memory hierarchy of a core."),
-    "depth-first": ("tilewright.cli.depth_first", "Chains of layers on one core in tiles, one after the other."),
-    "attention": ("tilewright.cli.attention", "Attention of a language model on one core, fused where that pays."),
-    "explore": ("tilewright.cli.explore", "What all designs of a space cost, and which no other beats."),
-    "front": ("tilewright.cli.front", "The complete Pareto fronts of a space, with a certificate."),
+    "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
+    "tokens": ("tilewright.cli.tokens", "Cost of tokens of a language model over contexts and batches."),
+    "serving": ("tilewright.cli.serving", "Write operator times of a language model for simulators of serving."),
+    "explore": ("tilewright.cli.explore", "Evaluate all designs of a space, and list those that no other beats."),
+    "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
     "certify": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
+    "advise": ("tilewright.cli.advise", "Find changes that would help a run, each with its gain."),
+    "explain": (
+        "tilewright.cli.explain",
+        "Show where energy and cycles of a run go, and which port limits which layer.",
+    ),
+    "compare": ("tilewright.cli.compare", "Show what differs between two runs or designs, by term, memory and layer."),
+    "report": ("tilewright.cli.report", "Write figures, tables and loop nests of one run."),
+    "page": ("tilewright.cli.page", "Write many runs as one page for a browser."),
+    "summarize": ("tilewright.cli.summarize", "Write one table of many runs."),
+    "pareto": ("tilewright.cli.pareto", "List the runs that no other beats in energy, latency and area."),
+    "results": ("tilewright.cli.results", "Show where the results of a configuration lie."),
+    "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
     "audit": ("tilewright.cli.audit", "Make a random share of results again, and compare bit by bit."),
-    "vary": ("tilewright.cli.vary", "Hardware files that differ from one in named ways."),
-    "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
+    "translate": (
+        "tilewright.cli.translate",
+        "Say a script for zigzag-dse or Stream as a command and a configuration.",
+    ),
     "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),
     "validation": ("tilewright.comparison.validation", "Compare with chips: published cases, both models."),
-    "court": ("tilewright.comparison.court.verb", "Predictions beside measurements that others made."),
-    "completion": ("tilewright.cli.completion", "Completion of verbs, options and files in bash, zsh or fish."),
+    "court": ("tilewright.comparison.court.verb", "Compare predictions with measurements that others made."),
+    "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
     "warm-up": ("tilewright.cli.warm_up", "Compile all kernels now instead of in the first runs."),
+    "completion": (
+        "tilewright.cli.completion",
+        "Print the completion of verbs, options and files for bash, zsh or fish.",
+    ),
 }
 """Verb -> (module with a click command called `command`, one line of help)."""
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Files": ("validate", "parse", "draw", "vary", "costs", "options"),
+    "Map a network on one core": ("map", "evaluate", "export", "depth-first", "attention"),
+    "Several cores": ("fuse", "split", "cns", "cost", "allocate", "schedule"),
+    "Language models": ("tokens", "serving"),
+    "Designs": ("explore", "front", "certify", "advise"),
+    "Results": ("explain", "compare", "report", "page", "summarize", "pareto", "results", "check", "audit"),
+    "Other tools and chips": ("translate", "conformance", "validation", "court"),
+    "Upkeep": ("store", "warm-up", "completion"),
+}
+"""Heading of `--help` -> its verbs."""
 
 
 class InterruptedRunError(Exception):
@@ -88,8 +105,11 @@ class _LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(verb, VERBS[verb][1]) for verb in self.list_commands(ctx)])
+        known = self.list_commands(ctx)
+        for heading, verbs in GROUPS.items():
+            if rows := [(verb, VERBS[verb][1]) for verb in verbs if verb in known]:
+                with formatter.section(heading):
+                    formatter.write_dl(rows, col_max=14)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         from click.shell_completion import CompletionItem

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 from tilewright.cli import main as dispatch
-from tilewright.cli.main import VERBS, cli, main
+from tilewright.cli.main import GROUPS, VERBS, cli, main
 
 PROJECT = Path(__file__).resolve().parents[3]
 HARDWARE = str(PROJECT / "config" / "hardware" / "tpu_like.yaml")
@@ -53,6 +53,8 @@ def test_all_verbs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
     assert [verb for verb in VERBS if f"\n  {verb} " not in text] == []
+    assert [verb for verbs in GROUPS.values() for verb in verbs] == list(VERBS)
+    assert [heading for heading in GROUPS if f"\n{heading}:\n" not in text] == []
 
 
 def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:
