@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
 sys.path[:0] = [str(PROJECT), str(PROJECT / "lib")]
 
-from tilewright.depth_first.certificate import Space  # noqa: E402
+from tilewright.depth_first.certificate import DepthFirstSpace  # noqa: E402
 from tilewright.depth_first.locations import MODES  # noqa: E402
 from tilewright.depth_first.optimum import find_optimum  # noqa: E402
 from tilewright.depth_first.options import READINGS, TileOptions  # noqa: E402
@@ -80,7 +80,7 @@ def measure_optimum(objective: str) -> dict[str, Any]:
     """The best schedule of the whole space, with its certificate."""
     options = TileOptions(objective=objective)
     start = time.process_time()
-    found = find_optimum(fresh_model(objective=objective), Space(), options, seconds=600)
+    found = find_optimum(fresh_model(objective=objective), DepthFirstSpace(), options, seconds=600)
     (first, *others) = found.schedule.stacks
     return {
         "objective": objective,

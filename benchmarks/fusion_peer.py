@@ -27,7 +27,7 @@ from multi_core import HERE, LINES, Settings, answer, markdown, peer
 from peer_networks import without_activations
 from stream_dse.setup_environment import ensure_stream
 from tilewright.errors import InputError, MappingError
-from tilewright.fusion_search.cores import Figures
+from tilewright.fusion_search.cores import PlanFigures
 from tilewright.fusion_search.evaluate import PlanEvaluator, Task
 from tilewright.fusion_search.plan import LayerTiles, Plan
 from tilewright.fusion_search.space import SELECTIONS, Fixed, PlanSpace, plan_space
@@ -112,7 +112,7 @@ def handed_over(bare: Path, found: list[Row]) -> Row:
 
     Raises MappingError with a reason where none has a schedule.
     """
-    best: Figures | None = None
+    best: PlanFigures | None = None
     row: Row = {}
     reasons, schedules = [], 0
     for one in found:

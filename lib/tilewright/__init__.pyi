@@ -11,7 +11,7 @@ from tilewright.api import export_mapping as export_mapping
 from tilewright.api import map_layer as map_layer
 from tilewright.api import run_multi_core as run_multi_core
 from tilewright.artifacts.files import FilePath as _FilePath
-from tilewright.attention.optimum import Optimum as _Optimum
+from tilewright.attention.optimum import AttentionOptimum as _AttentionOptimum
 from tilewright.cli.certify import certify as certify
 from tilewright.cli.compare import compare as compare
 from tilewright.cli.completion import completion as completion
@@ -467,7 +467,7 @@ def attention(
     enable_mix_spatial_mapping: bool = ...,
     temporal_mapping_type: _Literal['uneven', 'even'] = ...,
     lpf_limit: int | None = ...,
-) -> tuple[_Optimum, ...]: ...
+) -> tuple[_AttentionOptimum, ...]: ...
 def audit(
     folder: _FilePath,
     share: str | float = ...,

@@ -73,7 +73,7 @@ class Read(NamedTuple):
     read: Callable[[Any, str], Any]
 
 
-class Check(NamedTuple):
+class ParameterCheck(NamedTuple):
     """A check beside that of the type: it is called with a value and raises InputError."""
 
     check: Callable[[Any], object]
@@ -303,7 +303,7 @@ def _annotated(hint: Any, marks: tuple[Any, ...], value: Any, name: str) -> Any:
     except _MisfitError as misfit:
         found = (told.message or misfit.message, told.allowed or misfit.allowed, misfit.nearest, misfit.is_of_kind)
         raise _MisfitError(*found) from None
-    check = _mark(Check, marks)
+    check = _mark(ParameterCheck, marks)
     if check:
         check.check(converted)
     return converted

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.parameters import Check, Parameters
+from tilewright.parameters import ParameterCheck, Parameters
 
 
 class ModelProfile(NamedTuple):
@@ -125,7 +125,7 @@ def switch_values(profile: ModelProfile) -> Iterable[tuple[str, bool]]:
 class ModelChoice(Parameters):
     """The cost model."""
 
-    model: Annotated[str, Check(profile_by_name)] = REFERENCE.name
+    model: Annotated[str, ParameterCheck(profile_by_name)] = REFERENCE.name
     """Model profile: zigzag-3.9.1, corrected, or one of them with switches, such as zigzag-3.9.1+exact_window_sizes."""
 
     @property

@@ -72,7 +72,7 @@ _MESSAGES = {
 }
 
 
-class Entry(BaseModel):
+class TableModel(BaseModel):
     """A table in a user's file: unknown keys refused, no silent conversion of types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import product
 
 from tilewright.attention.costs import AttentionCosts
-from tilewright.attention.program import CopyProblem, LayerProblem
-from tilewright.attention.space import Place, Plan, Tile
+from tilewright.attention.program import CopyProblem, TileLayerProblem
+from tilewright.attention.space import AttentionPlan, TensorPlace, Tile
 from tilewright.objectives import OBJECTIVES
 
 FIRST = """
@@ -53,20 +53,20 @@ def sequence(stages: tuple[str, ...], is_first: bool) -> list[tuple[str, str, st
 class Walk:
     """One plan, done."""
 
-    def __init__(self, costs: AttentionCosts, plan: Plan) -> None:
+    def __init__(self, costs: AttentionCosts, plan: AttentionPlan) -> None:
         self.costs, self.plan, self.shape, self.memories = costs, plan, costs.attention.shape, costs.memories
-        self.done: Counter[LayerProblem | CopyProblem] = Counter()
+        self.done: Counter[TileLayerProblem | CopyProblem] = Counter()
         self.fits = True
         for units in pieces(self.shape.units, plan.tile.units):
             self.walk(len(units))
 
-    def place(self, tensor: str) -> Place:
+    def place(self, tensor: str) -> TensorPlace:
         """Where it lies."""
         plan = self.plan
         own = {"q": plan.queries, "k": plan.keys, "v": plan.values}
         if tensor in own:
             return own[tensor]
-        return Place(plan.scores) if tensor[0] in "sp" else plan.output
+        return TensorPlace(plan.scores) if tensor[0] in "sp" else plan.output
 
     def bits(self, tensor: str, units: int, heads: int, queries: int, keys: int) -> int:
         """Of a tensor of so much."""
@@ -180,7 +180,7 @@ class Walk:
                         taken[self.place(tensor).memory] += self.bits(one, *whole) - self.bits(one, *size)
             reserved = tuple(sorted((m, bits) for m, bits in taken.items() if bits and m != top))
             sized = Tile(*size)._replace(keys=1) if layer in ROWS else Tile(*size)
-            self.done[LayerProblem(layer, sized, tuple(sorted(reach.items())), reserved)] += 1
+            self.done[TileLayerProblem(layer, sized, tuple(sorted(reach.items())), reserved)] += 1
             for tensor, m in own.items():
                 taken[m] += self.bits(tensor, *size) if tensor != "result" else 0
             if second and second not in own:
@@ -215,7 +215,7 @@ def sees(shape, query: int, key: int) -> bool:
     return key <= own and (shape.window is None or key > own - shape.window)
 
 
-def all_plans(costs: AttentionCosts, sizes: dict[str, list[int]]) -> Iterator[Plan]:
+def all_plans(costs: AttentionCosts, sizes: dict[str, list[int]]) -> Iterator[AttentionPlan]:
     """Every combination of sizes, orders and places, also those that come to the same.
 
     A tensor lies somewhere as a whole only where its tiles would come back: keys and values where queries are outside,
@@ -231,12 +231,12 @@ def all_plans(costs: AttentionCosts, sizes: dict[str, list[int]]) -> Iterator[Pl
         seconds = places(memories.seconds, keys_back)
         rows = [places(some, rows_back) for some in (memories.inputs, made)]
         for score, q, k, v, o in product([m for m in made if m != memories.top], rows[0], seconds, seconds, rows[1]):
-            yield Plan(own, order, score, q, k, v, o)
+            yield AttentionPlan(own, order, score, q, k, v, o)
 
 
-def places(memories: tuple[int, ...], with_whole: bool) -> list[Place]:
+def places(memories: tuple[int, ...], with_whole: bool) -> list[TensorPlace]:
     """A tile of it in each memory, and all of it in each but the outermost."""
-    return [Place(m) for m in memories] + [Place(m, True) for m in memories[:-1] if with_whole]
+    return [TensorPlace(m) for m in memories] + [TensorPlace(m, True) for m in memories[:-1] if with_whole]
 
 
 def least_value(costs: AttentionCosts, sizes: dict[str, list[int]]) -> float:

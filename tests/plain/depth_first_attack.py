@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from tilewright.depth_first.bounds import check_boundable, quick_bounds, stack_bounds, stack_floor
-from tilewright.depth_first.certificate import Space
+from tilewright.depth_first.certificate import DepthFirstSpace
 from tilewright.depth_first.chain import Chain
 from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.optimum import find_optimum
@@ -228,7 +228,7 @@ def _compare_optimum(rng: random.Random, model: StackModel, seed: int, tally: Ta
     if least == math.inf:
         tally.counts["spaces without a schedule"] += 1
         return
-    found = find_optimum(model, Space(), options)
+    found = find_optimum(model, DepthFirstSpace(), options)
     tally.counts["spaces searched through"] += 1
     tally.counts["schedules in these spaces"] += found.schedules_in_space
     tally.counts["stacks that the search costed"] += len(found.costed)

@@ -15,7 +15,7 @@ from typing import Any
 from tilewright.cost.ledger import LATENCY_TERMS
 from tilewright.exploration.advice import LEAST_GAIN, Advice, Advices, together
 from tilewright.exploration.advice_text import advice_text
-from tilewright.exploration.changes import BANDWIDTH, Change
+from tilewright.exploration.changes import BANDWIDTH, FileChange
 from tilewright.exploration.held_mappings import Outcome
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.report.bottlenecks import Bottlenecks, bottlenecks_object, bottlenecks_of
@@ -313,5 +313,5 @@ class Said:
         return [] if "Together they do" in text else [f"advise: {text!r} is silent"]
 
 
-def _change(port: tuple[str, str]) -> Change:
-    return Change(BANDWIDTH, ("memories", *port), " ".join(port), "h.yaml", 1, 1, 2, more=True)
+def _change(port: tuple[str, str]) -> FileChange:
+    return FileChange(BANDWIDTH, ("memories", *port), " ".join(port), "h.yaml", 1, 1, 2, more=True)

@@ -9,7 +9,7 @@ import tilewright
 import yaml
 from tilewright.cli.main import main
 from tilewright.errors import InputError
-from tilewright.peers.llmservingsim.points import Limits, MixtureSize
+from tilewright.peers.llmservingsim.points import MixtureSize, ProfileLimits
 from tilewright.peers.llmservingsim.releases import BUNDLE, FLAT, PREDICTIONS, points_of
 from tilewright.search.options import SearchOptions
 from tilewright.token_costs.serving import ServingProfile, operator_of, variant_of
@@ -140,11 +140,11 @@ def test_release_1_1_has_what_it_reads_beside_the_tables() -> None:
 
 def test_points_are_those_that_a_release_looks_up() -> None:
     """Every number of tokens before 1.1, multiples of 64 keys; doubling axes with both ends from 1.1 on."""
-    points = points_of(PREDICTIONS, Limits(40, 2, 100), None)
+    points = points_of(PREDICTIONS, ProfileLimits(40, 2, 100), None)
     assert points.rows == tuple(range(1, 41))
     assert points.prompts == ((32, 0), (64, 0))
     assert points.answers == ((1, 63), (1, 127), (2, 63), (2, 127))
-    points = points_of(BUNDLE, Limits(6, 3, 40), MixtureSize(5, 2))
+    points = points_of(BUNDLE, ProfileLimits(6, 3, 40), MixtureSize(5, 2))
     assert points.rows == (1, 2, 3, 4, 6)
     assert {context for _, context in points.prompts} == {0, 16, 32, 40}
     assert {requests for requests, _ in points.answers} == {1, 2, 3}

@@ -19,55 +19,9 @@ TREES = {
 NAMES_OF_OTHERS = "main_stage/"
 """Classes there have the names that scripts for zigzag-dse and Stream use."""
 SEVERAL_MEANINGS = {
-    "Answer",
-    "Architecture",
-    "Attention",
-    "Block",
-    "Candidate",
-    "Certificate",
-    "Certified",
-    "Chain",
-    "Change",
-    "Check",
-    "Comparison",
-    "Counts",
-    "Cutting",
-    "Difference",
-    "Entry",
-    "ExploredSpace",
-    "Figures",
-    "Given",
-    "Group",
-    "Heads",
-    "Item",
-    "Job",
-    "LayerCost",
-    "LayerProblem",
-    "Ledger",
-    "Limits",
-    "Link",
-    "Members",
-    "Named",
-    "Optimum",
-    "Outcome",
-    "Part",
-    "Place",
-    "Places",
-    "Plan",
-    "Points",
-    "Precision",
-    "Program",
-    "Space",
-    "Stack",
-    "Step",
-    "Tensor",
-    "Topology",
-    "Verdict",
-    "Window",
-    "Work",
-    "Workload",
+    "Workload": "the stage that maps a network has the name that ZigZag gives it",
 }
-"""Public class names that stand in several modules."""
+"""Public class name that stands in several modules -> why; at most ten."""
 FILES_WITH_COLUMN = {"energy_pj": 61, "latency_cycles": 50, "edp_pj_cycles": 18, "area_mm2": 28}
 """Column of runs -> modules in which its name stands as a text."""
 LARGE_CLASSES = {
@@ -116,7 +70,8 @@ def test_a_public_class_name_means_one_thing() -> None:
         for node in tree.body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    assert {name for name, times in count.items() if times > 1} == SEVERAL_MEANINGS
+    assert {name for name, times in count.items() if times > 1} == SEVERAL_MEANINGS.keys()
+    assert len(SEVERAL_MEANINGS) <= 10
 
 
 def test_columns_are_named_in_few_places() -> None:

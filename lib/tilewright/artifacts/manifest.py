@@ -236,7 +236,7 @@ def read_order(file: Path | str) -> Order:
 
 
 @dataclass
-class Ledger:
+class ResultsLedger:
     """All units of a configuration, compared with what lies in the folder of its results."""
 
     results: Path

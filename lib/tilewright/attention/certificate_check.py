@@ -15,10 +15,10 @@ from tilewright.artifacts.codec import decode, encode
 from tilewright.artifacts.seals import read_sealed
 from tilewright.attention.costs import AttentionCosts
 from tilewright.attention.optimum import Bounds
-from tilewright.attention.program import LayerProblem
+from tilewright.attention.program import TileLayerProblem
 from tilewright.attention.result import plan_object, problem_of
-from tilewright.attention.shape import Points
-from tilewright.attention.space import ORDERS, Plan, Sizes, Space, Tile
+from tilewright.attention.shape import AttentionPoints
+from tilewright.attention.space import ORDERS, AttentionPlan, AttentionSpace, Sizes, Tile
 from tilewright.depth_first.options import LayerOptions
 from tilewright.errors import InputError, Problem
 from tilewright.objectives import OBJECTIVES
@@ -29,7 +29,7 @@ Reach = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Certificate:
+class AttentionCertificate:
     """The certificate in a file."""
 
     objective: str
@@ -45,7 +45,7 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Certified:
+class CertifiedAttention:
     """An attention in a file."""
 
     name: str
@@ -55,7 +55,7 @@ class Certified:
     costs: tuple[float, float]
     """Energy and latency of the best plan."""
     unfused: tuple[float, float]
-    certificate: Certificate
+    certificate: AttentionCertificate
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class CertifiedFile:
 
     core: str
     workload: str
-    points: Points
+    points: AttentionPoints
     options: LayerOptions
-    attentions: tuple[Certified, ...]
+    attentions: tuple[CertifiedAttention, ...]
 
 
 def read_certified(file: Path) -> CertifiedFile:
@@ -75,19 +75,21 @@ def read_certified(file: Path) -> CertifiedFile:
     try:
         told = json.loads(content)
         found = [
-            Certified(
+            CertifiedAttention(
                 one["name"],
                 one["repeats"],
                 one["shape"],
                 one["plan"],
                 (float(one["best"]["energy_pj"]), float(one["best"]["latency_cycles"])),
                 (float(one["unfused"]["energy_pj"]), float(one["unfused"]["latency_cycles"])),
-                decode(Certificate, one["certificate"]),
+                decode(AttentionCertificate, one["certificate"]),
             )
             for one in told["attentions"]
         ]
         options = decode(LayerOptions, told["options"])
-        return CertifiedFile(told["core"], told["workload"], decode(Points, told["points"]), options, tuple(found))
+        return CertifiedFile(
+            told["core"], told["workload"], decode(AttentionPoints, told["points"]), options, tuple(found)
+        )
     except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         text = f"no certificate of attention, or a damaged one: {type(error).__name__}: {error}"
         raise InputError([Problem(text, path=str(file))]) from error
@@ -109,7 +111,7 @@ def check_certificates(told: CertifiedFile, name: str, problems: Sequence[Attent
 
 @dataclass(frozen=True)
 class _Checker:
-    told: Certified
+    told: CertifiedAttention
     costs: AttentionCosts
 
     def checks(self) -> Iterator[Check]:
@@ -124,10 +126,10 @@ class _Checker:
         yield result(f"{name}: lower bound", f"{claim.plans_in_space:,} plans bounded again", list(self._bound()))
 
     @property
-    def _space(self) -> Space:
-        return Space(self.costs.attention.shape, self.costs.memories, self.told.certificate.sizes)
+    def _space(self) -> AttentionSpace:
+        return AttentionSpace(self.costs.attention.shape, self.costs.memories, self.told.certificate.sizes)
 
-    def _plan(self) -> Plan | None:
+    def _plan(self) -> AttentionPlan | None:
         """The plan of the file as a plan of the space; None where there is none like it."""
         told = self.told.plan
         assert told is not None
@@ -188,7 +190,7 @@ class _Checker:
     def _bound(self) -> Iterator[str]:
         """Plans that could be below the lower bound."""
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
-        searched: dict[LayerProblem, tuple[float, float] | None] = {}
+        searched: dict[TileLayerProblem, tuple[float, float] | None] = {}
         for row in claim.searched:
             problem = problem_of(self.costs, row)
             if problem is not None:

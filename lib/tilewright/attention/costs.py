@@ -13,14 +13,14 @@ from tilewright.attention.program import (
     STATISTICS,
     VALUES_IN,
     CopyProblem,
-    LayerProblem,
-    Program,
+    PlanProgram,
+    TileLayerProblem,
     kind_of,
     program,
     steps,
 )
-from tilewright.attention.shape import MOST, SCORES, SUM, VALUES, Attention, layer_nodes, tile_layer
-from tilewright.attention.space import Memories, Plan
+from tilewright.attention.shape import MOST, SCORES, SUM, VALUES, NetworkAttention, layer_nodes, tile_layer
+from tilewright.attention.space import AttentionPlan, Memories
 from tilewright.depth_first.options import LayerOptions
 from tilewright.depth_first.schedule import best_ledger
 from tilewright.depth_first.stack_cost import COPY, Cause, Copy, Ledger, copy_ledger, hops_between
@@ -37,11 +37,11 @@ from tilewright.workload.layer import OUTPUT, Layer
 class AttentionCosts:
     """Costs the parts of plans of an attention, each problem once. Not for several threads."""
 
-    attention: Attention
+    attention: NetworkAttention
     core: Core
     mapping: Mapping
     options: LayerOptions
-    known: dict[LayerProblem, Ledger | None] = field(default_factory=dict)
+    known: dict[TileLayerProblem, Ledger | None] = field(default_factory=dict)
     """What was searched; None where nothing fits."""
 
     @cached_property
@@ -86,11 +86,11 @@ class AttentionCosts:
             raise InputError(problems)
         self.memories.check()
 
-    def program(self, plan: Plan) -> Program:
+    def program(self, plan: AttentionPlan) -> PlanProgram:
         """What a plan does."""
         return program(self.attention.shape, self.memories, plan)
 
-    def layer(self, problem: LayerProblem) -> tuple[Layer, Core, MappingConstraints]:
+    def layer(self, problem: TileLayerProblem) -> tuple[Layer, Core, MappingConstraints]:
         """The layer of a problem, the core as it sees it, and what is given of its mapping."""
         template = self.attention.templates()[problem.layer]
         layer = tile_layer(template, problem.layer, self.attention.shape, problem.tile)
@@ -103,7 +103,7 @@ class AttentionCosts:
         reached = core_for(layer, self.core, replace(given, memory_reach=reach))
         return replace(layer, name=""), reached, given
 
-    def of_layer(self, problem: LayerProblem) -> Ledger | None:
+    def of_layer(self, problem: TileLayerProblem) -> Ledger | None:
         """The cost of a layer of a tile, by operand; None where nothing fits. Not to be changed."""
         if problem not in self.known:
             try:
@@ -121,7 +121,7 @@ class AttentionCosts:
         hops = hops_between(self.core, links[source], start, links[target], end)
         return copy_ledger(self.core, (Copy(problem.bits, hops),), True)
 
-    def of_plan(self, plan: Plan) -> Ledger | None:
+    def of_plan(self, plan: AttentionPlan) -> Ledger | None:
         """The cost of a plan, by kind of tensor; None where a layer of a tile fits in no way."""
         total = Ledger()
         found = self.program(plan)
@@ -149,7 +149,7 @@ class AttentionCosts:
         return total
 
 
-def _tensors_of(problem: LayerProblem | CopyProblem, stages: tuple[str, ...]) -> dict[str, str]:
+def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]) -> dict[str, str]:
     """Operand, or the cause of a copy -> kind of tensor."""
     if isinstance(problem, CopyProblem):
         return {COPY: problem.tensor}

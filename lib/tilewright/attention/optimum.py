@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tilewright.attention.costs import AttentionCosts
-from tilewright.attention.program import CopyProblem, LayerProblem, Part, Program
+from tilewright.attention.program import CopyProblem, PlanPart, PlanProgram, TileLayerProblem
 from tilewright.attention.shape import tile_layer
-from tilewright.attention.space import Plan, Sizes, Space
+from tilewright.attention.space import AttentionPlan, AttentionSpace, Sizes
 from tilewright.depth_first.stack_cost import Ledger
 from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
@@ -28,7 +28,7 @@ from tilewright.proof import ROUNDING, BoundedValue
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 
-def floor(costs: AttentionCosts, problem: LayerProblem) -> tuple[float, float]:
+def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, float]:
     """(energy in pJ, latency in cycles) that no mapping of a layer of a tile is below.
 
     Each operation is paid for; each element passes each boundary between the memories from the array to where its
@@ -88,12 +88,12 @@ class Bounds:
     """Lower bounds of plans from what was searched so far, of the `searched` problems alone."""
 
     costs: AttentionCosts
-    searched: dict[LayerProblem, tuple[float, float] | None] = field(default_factory=dict)
+    searched: dict[TileLayerProblem, tuple[float, float] | None] = field(default_factory=dict)
     """(energy in pJ, latency in cycles); None where nothing fits."""
-    _floors: dict[LayerProblem, tuple[float, float]] = field(default_factory=dict)
+    _floors: dict[TileLayerProblem, tuple[float, float]] = field(default_factory=dict)
     _copies: dict[CopyProblem, tuple[float, float]] = field(default_factory=dict)
 
-    def of_part(self, problem: LayerProblem | CopyProblem) -> tuple[float, float]:
+    def of_part(self, problem: TileLayerProblem | CopyProblem) -> tuple[float, float]:
         """Energy and latency that a part has at least; infinite where nothing fits."""
         if isinstance(problem, CopyProblem):
             if problem not in self._copies:
@@ -107,7 +107,7 @@ class Bounds:
             self._floors[key] = floor(self.costs, key)
         return self._floors[key]
 
-    def of_program(self, program: Program) -> tuple[float, float]:
+    def of_program(self, program: PlanProgram) -> tuple[float, float]:
         """Energy and latency that a plan has at least."""
         if not program.fits(self.costs.memories):
             return math.inf, math.inf
@@ -119,12 +119,12 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Optimum(BoundedValue):
+class AttentionOptimum(BoundedValue):
     """The best way to run an attention, and how that is known."""
 
     costs: AttentionCosts
     sizes: Sizes
-    plan: Plan | None
+    plan: AttentionPlan | None
     """None: unfused."""
     ledger: Ledger
     unfused: Ledger
@@ -133,7 +133,7 @@ class Optimum(BoundedValue):
     lower_bound: float
     """No plan of the space is below it, but for rounding."""
     plans_in_space: int
-    searched: dict[LayerProblem, tuple[float, float] | None]
+    searched: dict[TileLayerProblem, tuple[float, float] | None]
     """What was searched, in that order."""
 
 
@@ -142,7 +142,7 @@ def find_optimum(
     sizes: Sizes,
     time_budget_s: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
-) -> Optimum:
+) -> AttentionOptimum:
     """The best plan of the space, or unfused where that is no worse; the best found where the time ends before.
 
     Raises InputError for what cannot be costed, MappingError where a layer of the network fits in no way.
@@ -152,7 +152,7 @@ def find_optimum(
     powers = OBJECTIVES[costs.options.objective]
     best, value = None, powers.value(unfused.energy_pj, unfused.latency_cycles())
     bounds = Bounds(costs)
-    plans = list(Space(costs.attention.shape, costs.memories, sizes).plans())
+    plans = list(AttentionSpace(costs.attention.shape, costs.memories, sizes).plans())
     heap = []
     for place, plan in enumerate(plans):
         bound = powers.value(*bounds.of_program(costs.program(plan)))
@@ -169,7 +169,7 @@ def find_optimum(
             heapq.heapreplace(heap, (now, place))
         elif missing:
             problem = max(missing, key=lambda part: _weight(part, bounds)).problem
-            assert isinstance(problem, LayerProblem)
+            assert isinstance(problem, TileLayerProblem)
             ledger = costs.of_layer(problem)
             bounds.searched[problem] = None if ledger is None else (ledger.energy_pj, ledger.latency_cycles())
             advance(1)
@@ -181,13 +181,13 @@ def find_optimum(
     lower = min([value, *[bound for bound, _ in heap[:1]]])
     ledger = unfused if best is None else costs.of_plan(best)
     assert ledger is not None
-    return Optimum(costs, sizes, best, ledger, unfused, value, lower, len(plans) + 1, bounds.searched)
+    return AttentionOptimum(costs, sizes, best, ledger, unfused, value, lower, len(plans) + 1, bounds.searched)
 
 
-def _is_open(part: Part, bounds: Bounds) -> bool:
-    return isinstance(part.problem, LayerProblem) and part.problem not in bounds.searched
+def _is_open(part: PlanPart, bounds: Bounds) -> bool:
+    return isinstance(part.problem, TileLayerProblem) and part.problem not in bounds.searched
 
 
-def _weight(part: Part, bounds: Bounds) -> float:
+def _weight(part: PlanPart, bounds: Bounds) -> float:
     """What of a part can weigh most, by its cycles: the most operations come first."""
     return bounds.of_part(part.problem)[1] * part.times

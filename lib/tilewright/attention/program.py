@@ -26,7 +26,7 @@ from tilewright.attention.shape import (
     VALUES,
     AttentionShape,
 )
-from tilewright.attention.space import QUERIES_OUTER, Memories, Plan, Tile
+from tilewright.attention.space import QUERIES_OUTER, AttentionPlan, Memories, Tile
 from tilewright.workload.layer import OUTPUT
 
 Key = TypeVar("Key")
@@ -143,7 +143,7 @@ QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT = "queries", "keys", "values
 TENSORS = (QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT)
 
 
-class Step(NamedTuple):
+class TileStep(NamedTuple):
     """A layer of a tile: the tensors that it reads, as first and second operand, and the one that it makes."""
 
     layer: str
@@ -159,46 +159,46 @@ def kind_of(tensor: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def steps(stages: tuple[str, ...], is_first: bool) -> tuple[Step, ...]:
+def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
     """The layers of a tile in order; the first tile of a row has nothing to merge with."""
     names = [f"{SCORE}.{place}" for place in range(len(stages) + 1)]
     most, total, output = f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far"
     powers = f"{SCORE}.powers"
-    found = [Step(SCORES, QUERIES, KEYS, names[0])]
-    found += [Step(stage, names[place], "", names[place + 1]) for place, stage in enumerate(stages)]
+    found = [TileStep(SCORES, QUERIES, KEYS, names[0])]
+    found += [TileStep(stage, names[place], "", names[place + 1]) for place, stage in enumerate(stages)]
     scaled = names[-1]
     if is_first:
         return (
             *found,
-            Step(MOST, scaled, "", most),
-            Step(POWERS, scaled, most, powers),
-            Step(SUM, powers, "", total),
-            Step(VALUES, powers, VALUES_IN, output),
+            TileStep(MOST, scaled, "", most),
+            TileStep(POWERS, scaled, most, powers),
+            TileStep(SUM, powers, "", total),
+            TileStep(VALUES, powers, VALUES_IN, output),
         )
     own_most, own_sum, own_output = f"{most}_of_tile", f"{total}_of_tile", f"{RESULT}.of_tile"
     factor = f"{STATISTICS}.factor"
     return (
         *found,
-        Step(MOST, scaled, "", own_most),
-        Step(MERGE_MOST, f"{most}_before", own_most, most),
-        Step(POWERS, scaled, most, powers),
-        Step(FACTOR, f"{most}_before", most, factor),
-        Step(SUM, powers, "", own_sum),
-        Step(RESCALE_SUM, f"{total}_before", factor, f"{total}_rescaled"),
-        Step(MERGE_SUM, f"{total}_rescaled", own_sum, total),
-        Step(VALUES, powers, VALUES_IN, own_output),
-        Step(RESCALE_OUTPUT, f"{output}_before", factor, f"{output}_rescaled"),
-        Step(MERGE_OUTPUT, f"{output}_rescaled", own_output, output),
+        TileStep(MOST, scaled, "", own_most),
+        TileStep(MERGE_MOST, f"{most}_before", own_most, most),
+        TileStep(POWERS, scaled, most, powers),
+        TileStep(FACTOR, f"{most}_before", most, factor),
+        TileStep(SUM, powers, "", own_sum),
+        TileStep(RESCALE_SUM, f"{total}_before", factor, f"{total}_rescaled"),
+        TileStep(MERGE_SUM, f"{total}_rescaled", own_sum, total),
+        TileStep(VALUES, powers, VALUES_IN, own_output),
+        TileStep(RESCALE_OUTPUT, f"{output}_before", factor, f"{output}_rescaled"),
+        TileStep(MERGE_OUTPUT, f"{output}_rescaled", own_output, output),
     )
 
 
-LAST = (Step(DIVIDE, f"{RESULT}.so_far", f"{STATISTICS}.sum", f"{RESULT}.final"),)
+LAST = (TileStep(DIVIDE, f"{RESULT}.so_far", f"{STATISTICS}.sum", f"{RESULT}.final"),)
 """The end of a row of tiles."""
 STATE = (f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far")
 """What of a row stays from tile to tile."""
 
 
-class LayerProblem(NamedTuple):
+class TileLayerProblem(NamedTuple):
     """A layer of a tile, to be mapped with the memories above its tensors cut off."""
 
     layer: str
@@ -220,18 +220,18 @@ class CopyProblem(NamedTuple):
     target: tuple[str, int]
 
 
-class Part(NamedTuple):
+class PlanPart(NamedTuple):
     """Something that a plan does so many times."""
 
-    problem: LayerProblem | CopyProblem
+    problem: TileLayerProblem | CopyProblem
     times: int
 
 
 @dataclass(frozen=True)
-class Program:
+class PlanProgram:
     """What a plan does in all."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PlanPart, ...]
     live_bits: tuple[tuple[int, int], ...]
     """(memory, the most bits of it that tensors take)."""
 
@@ -253,9 +253,9 @@ def tensor_bits(shape: AttentionShape, kind: str, tile: Tile) -> int:
     }[kind]
 
 
-def program(shape: AttentionShape, memories: Memories, plan: Plan) -> Program:
+def program(shape: AttentionShape, memories: Memories, plan: AttentionPlan) -> PlanProgram:
     """All parts of a plan with their counts."""
-    found: Counter[LayerProblem | CopyProblem] = Counter()
+    found: Counter[TileLayerProblem | CopyProblem] = Counter()
     live: dict[int, int] = {}
     seen = visits(shape, plan.tile, plan.order)
     for units, times in split(shape.units, plan.tile.units):
@@ -268,14 +268,14 @@ def program(shape: AttentionShape, memories: Memories, plan: Plan) -> Program:
             _add(found, live, _tile(shape, memories, plan, tile, LAST), times * count)
         for problem, count in _moves(shape, memories, plan, units):
             found[problem] += times * count
-    parts = tuple([Part(problem, count) for problem, count in found.items()])
-    return Program(parts, tuple(sorted(live.items())))
+    parts = tuple([PlanPart(problem, count) for problem, count in found.items()])
+    return PlanProgram(parts, tuple(sorted(live.items())))
 
 
 def _add(
-    found: Counter[LayerProblem | CopyProblem],
+    found: Counter[TileLayerProblem | CopyProblem],
     live: dict[int, int],
-    tile: tuple[list[LayerProblem | CopyProblem], dict[int, int]],
+    tile: tuple[list[TileLayerProblem | CopyProblem], dict[int, int]],
     count: int,
 ) -> None:
     for problem in tile[0]:
@@ -284,7 +284,9 @@ def _add(
         live[memory] = max(live.get(memory, 0), bits)
 
 
-def _moves(shape: AttentionShape, memories: Memories, plan: Plan, units: int) -> Iterator[tuple[CopyProblem, int]]:
+def _moves(
+    shape: AttentionShape, memories: Memories, plan: AttentionPlan, units: int
+) -> Iterator[tuple[CopyProblem, int]]:
     """What brings queries, keys and values to where they lie, and swaps outputs so far, for one tile of units."""
     seen = visits(shape, plan.tile, plan.order)
     whole = Tile(units, shape.heads, shape.queries, shape.keys)
@@ -333,7 +335,7 @@ class _Layer(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _layers(sequence: tuple[Step, ...], copies: bool) -> tuple[_Layer, ...]:
+def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
     """The layers of a tile; `copies` says whether second operands that were made here are copied to be read."""
     found = []
     uses = _last_uses(sequence)
@@ -353,10 +355,10 @@ def _layers(sequence: tuple[Step, ...], copies: bool) -> tuple[_Layer, ...]:
 
 
 def _tile(
-    shape: AttentionShape, memories: Memories, plan: Plan, tile: Tile, sequence: tuple[Step, ...]
-) -> tuple[list[LayerProblem | CopyProblem], dict[int, int]]:
+    shape: AttentionShape, memories: Memories, plan: AttentionPlan, tile: Tile, sequence: tuple[TileStep, ...]
+) -> tuple[list[TileLayerProblem | CopyProblem], dict[int, int]]:
     """The problems of a tile, and the most bits that tensors take of each memory while it runs."""
-    problems: list[LayerProblem | CopyProblem] = []
+    problems: list[TileLayerProblem | CopyProblem] = []
     most: dict[int, int] = {}
     bits, top = {kind: tensor_bits(shape, kind, tile) for kind in TENSORS}, memories.top
     place = _places(plan) | {"": top}
@@ -377,7 +379,7 @@ def _tile(
             if operand == "W" and layer.is_copied_now:
                 problems.append(CopyProblem(kind, bits[kind], (OUTPUT, place[kind]), ("W", memory)))
         sized = tile if layer.name in _OVER_KEYS or layer.name in shape.stages else by_row
-        problems.append(LayerProblem(layer.name, sized, tuple(reach), reserved))
+        problems.append(TileLayerProblem(layer.name, sized, tuple(reach), reserved))
         for k, amount in taken.items():
             if k != top and amount > most.get(k, 0):
                 most[k] = amount
@@ -387,7 +389,7 @@ def _tile(
 _OVER_KEYS = (SCORES, MOST, POWERS, SUM, VALUES)
 
 
-def _places(plan: Plan) -> dict[str, int]:
+def _places(plan: AttentionPlan) -> dict[str, int]:
     """Kind -> memory."""
     output = plan.output.memory
     return {
@@ -406,7 +408,7 @@ def _with_room(memories: Memories, bits: int) -> int:
     return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)
 
 
-def _read_from_before(sequence: tuple[Step, ...]) -> list[str]:
+def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
     """Tensors that are read before they are made, besides those from outside."""
     made: set[str] = {QUERIES, KEYS, VALUES_IN, ""}
     found = []
@@ -416,7 +418,7 @@ def _read_from_before(sequence: tuple[Step, ...]) -> list[str]:
     return found
 
 
-def _last_uses(sequence: tuple[Step, ...]) -> dict[tuple[str, bool], int]:
+def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
     """(tensor, whether it is a copy) -> number of the last step that needs it; what is not there stays to the end."""
     uses: dict[tuple[str, bool], int] = {}
     for number, step in enumerate(sequence):
@@ -427,7 +429,7 @@ def _last_uses(sequence: tuple[Step, ...]) -> dict[tuple[str, bool], int]:
     return {key: number for key, number in uses.items() if key[1] or key[0] not in (QUERIES, KEYS, VALUES_IN, *stays)}
 
 
-def _whole_rest(shape: AttentionShape, plan: Plan, tile: Tile) -> dict[int, int]:
+def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
     """Memory -> bits of tensors that lie there as a whole, less those of the tile."""
     if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
         return {}

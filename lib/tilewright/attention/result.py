@@ -5,10 +5,10 @@ from typing import Any
 
 from tilewright.artifacts.codec import encode
 from tilewright.attention.costs import AttentionCosts
-from tilewright.attention.optimum import Optimum
-from tilewright.attention.program import TENSORS, LayerProblem
-from tilewright.attention.shape import Points
-from tilewright.attention.space import Place, Plan, Tile
+from tilewright.attention.optimum import AttentionOptimum
+from tilewright.attention.program import TENSORS, TileLayerProblem
+from tilewright.attention.shape import AttentionPoints
+from tilewright.attention.space import AttentionPlan, TensorPlace, Tile
 from tilewright.depth_first.stack_cost import LATENCY_PARTS, Ledger
 from tilewright.harmless import terminal_lines
 from tilewright.proof import TilePlans, optimum_line
@@ -17,21 +17,21 @@ from tilewright.units import count_text, energy_text
 OUTERMOST, TILE, WHOLE = "outermost", "tile", "whole"
 
 
-def problem_row(costs: AttentionCosts, problem: LayerProblem) -> list[Any]:
+def problem_row(costs: AttentionCosts, problem: TileLayerProblem) -> list[Any]:
     """A layer of a tile as JSON values: name, size, (operand, memory), (memory, bits reserved)."""
     names = [memory.name for memory in costs.core.memories]
     reach = [[operand, names[k]] for operand, k in problem.reach]
     return [problem.layer, list(problem.tile), reach, [[names[k], bits] for k, bits in problem.reserved]]
 
 
-def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> LayerProblem | None:
+def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> TileLayerProblem | None:
     """The layer of a tile of a row; None where the core or the attention has nothing like it."""
     place = {memory.name: k for k, memory in enumerate(costs.core.memories)}
     layer, size, reach, reserved = row[:4]
     named = {name for _, name in reach} | {name for name, _ in reserved}
     if layer not in costs.attention.templates() or not named <= set(place):
         return None
-    return LayerProblem(
+    return TileLayerProblem(
         layer,
         Tile(*size),
         tuple([(operand, place[name]) for operand, name in reach]),
@@ -39,11 +39,11 @@ def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> LayerProblem | None
     )
 
 
-def plan_object(costs: AttentionCosts, plan: Plan) -> dict[str, Any]:
+def plan_object(costs: AttentionCosts, plan: AttentionPlan) -> dict[str, Any]:
     """A plan as JSON values."""
     names, top = [memory.name for memory in costs.core.memories], costs.memories.top
 
-    def place(one: Place) -> list[str]:
+    def place(one: TensorPlace) -> list[str]:
         return [names[one.memory], WHOLE if one.is_whole else OUTERMOST if one.memory == top else TILE]
 
     return {
@@ -72,7 +72,7 @@ def ledger_object(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def optimum_object(found: Optimum) -> dict[str, Any]:
+def optimum_object(found: AttentionOptimum) -> dict[str, Any]:
     """An attention with its best plan, both costs and the certificate."""
     costs, shape = found.costs, found.costs.attention.shape
     names = [memory.name for memory in costs.core.memories]
@@ -97,7 +97,7 @@ def optimum_object(found: Optimum) -> dict[str, Any]:
     }
 
 
-def row(found: Optimum, points: Points) -> dict[str, Any]:
+def row(found: AttentionOptimum, points: AttentionPoints) -> dict[str, Any]:
     """A row of the table."""
     costs, plan = found.costs, found.plan
     shape, told = costs.attention.shape, {} if plan is None else plan_object(costs, plan)
@@ -127,7 +127,7 @@ def row(found: Optimum, points: Points) -> dict[str, Any]:
     return result
 
 
-def table_text(found: Sequence[Optimum], points: Points) -> str:
+def table_text(found: Sequence[AttentionOptimum], points: AttentionPoints) -> str:
     """The attentions as a table for people."""
     width = max(len(_plan_text(one.plan)) for one in found)
     size = f" {points.memory:>14}" if points.memory else ""
@@ -146,14 +146,14 @@ def table_text(found: Sequence[Optimum], points: Points) -> str:
     return terminal_lines(lines)
 
 
-def _plan_text(plan: Plan | None) -> str:
+def _plan_text(plan: AttentionPlan | None) -> str:
     if plan is None:
         return "unfused"
     tile = plan.tile
     return f"{tile.queries:,} x {tile.keys:,}, {tile.heads} x {tile.units} heads, {plan.order}"
 
 
-def why_text(found: Optimum) -> str:
+def why_text(found: AttentionOptimum) -> str:
     """What the best plan is, what it saves by tensor and memory, and how that is known."""
     costs, plan = found.costs, found.plan
     lines = [f"{costs.attention.name}: {'unfused' if plan is None else 'fused'}"]

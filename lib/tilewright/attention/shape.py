@@ -13,7 +13,7 @@ from tilewright.workload.language_models.architecture import Architecture
 from tilewright.workload.language_models.attended import AttentionSite, Heads, Kept, attend
 from tilewright.workload.language_models.builder import Builder
 from tilewright.workload.language_models.model import attentions_of
-from tilewright.workload.language_models.request import Precision, Requests, Step
+from tilewright.workload.language_models.request import ModelStep, Precision, Requests
 from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece
 from tilewright.workload.layer import Layer
 
@@ -71,7 +71,7 @@ class AttentionShape:
 
 
 @dataclass(frozen=True)
-class Attention:
+class NetworkAttention:
     """An attention of a network, with the layers that it is there."""
 
     name: str
@@ -87,13 +87,13 @@ class Attention:
         return _templates(self.name, self.shape)
 
 
-def language_model_attentions(model: Architecture, step: Step) -> tuple[Attention, ...]:
+def language_model_attentions(model: Architecture, step: ModelStep) -> tuple[NetworkAttention, ...]:
     """Each attention of one step of a language model."""
     builder, sites = attentions_of(model, step)
     return tuple([_attention(builder, site) for site in sites])
 
 
-def _attention(builder: Builder, site: AttentionSite) -> Attention:
+def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
     heads, group = site.heads, site.heads.group
     bits = Bits(
         builder.tensors[heads.queries].bits,
@@ -120,7 +120,7 @@ def _attention(builder: Builder, site: AttentionSite) -> Attention:
         ]
     )
     name = site.prefix.rstrip("/") or "attention"
-    return Attention(name, site.repeats, shape, Workload(name, numbered))
+    return NetworkAttention(name, site.repeats, shape, Workload(name, numbered))
 
 
 @lru_cache(maxsize=256)
@@ -173,7 +173,7 @@ def layer_nodes(workload: Workload) -> Iterator[WorkloadNode]:
 
 
 @dataclass(frozen=True)
-class Points:
+class AttentionPoints:
     """Every context with every size; () for what the files say."""
 
     contexts: tuple[int, ...] = ()
@@ -182,7 +182,7 @@ class Points:
     """The memory of other sizes."""
     sizes_bits: tuple[int, ...] = ()
 
-    def steps(self, step: Step) -> list[Step]:
+    def steps(self, step: ModelStep) -> list[ModelStep]:
         """The step at each context: a request of one new token has the others in its cache, of a prompt all are new."""
 
         def moved(group: Requests, context: int) -> Requests:

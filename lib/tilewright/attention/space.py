@@ -26,7 +26,7 @@ class Tile(NamedTuple):
     keys: int
 
 
-class Place(NamedTuple):
+class TensorPlace(NamedTuple):
     """Where a tensor lies while tiles run."""
 
     memory: int
@@ -35,17 +35,17 @@ class Place(NamedTuple):
     """Whether all of it lies there that the tiles of the same units need, not that of one tile."""
 
 
-class Plan(NamedTuple):
+class AttentionPlan(NamedTuple):
     """A way to run an attention fused."""
 
     tile: Tile
     order: str
     scores: int
     """The memory of scores and what the softmax makes of them."""
-    queries: Place
-    keys: Place
-    values: Place
-    output: Place
+    queries: TensorPlace
+    keys: TensorPlace
+    values: TensorPlace
+    output: TensorPlace
     """Place of the output so far, with the extremes and sums of its rows."""
 
 
@@ -121,7 +121,7 @@ class Memories:
 
 
 @dataclass(frozen=True)
-class Space:
+class AttentionSpace:
     """All plans of an attention on a core."""
 
     shape: AttentionShape
@@ -140,7 +140,7 @@ class Space:
         )
         return tuple([Tile(*sizes) for sizes in product(*axes)])
 
-    def plans(self) -> Iterator[Plan]:
+    def plans(self) -> Iterator[AttentionPlan]:
         """Every plan once. Of plans that differ in nothing the first is there: loops of one tile have no order, and
         all of a tensor is its one tile."""
         memories, shape = self.memories, self.shape
@@ -154,19 +154,19 @@ class Space:
                 seconds = _places(memories.seconds, has_rows and has_keys and outer)
                 outputs = _places(memories.made, has_rows and has_keys and not outer)
                 for scores, *places in product(held, queries, seconds, seconds, outputs):
-                    yield Plan(tile, order, scores, *places)
+                    yield AttentionPlan(tile, order, scores, *places)
 
-    def has(self, plan: Plan) -> bool:
+    def has(self, plan: AttentionPlan) -> bool:
         """Whether a plan is in the space."""
         return plan in set(self.plans_of(plan.tile))
 
-    def plans_of(self, tile: Tile) -> Iterator[Plan]:
+    def plans_of(self, tile: Tile) -> Iterator[AttentionPlan]:
         """The plans in tiles of a size; none for a size that is not searched."""
         units, heads, queries, keys = ((size,) for size in tile)
         some = Sizes(units, heads, queries, keys, self.sizes.orders)
-        return Space(self.shape, self.memories, some).plans() if tile in self.tiles else iter(())
+        return AttentionSpace(self.shape, self.memories, some).plans() if tile in self.tiles else iter(())
 
 
-def _places(memories: tuple[int, ...], with_whole: bool) -> list[Place]:
-    found = [Place(k) for k in memories]
-    return found + [Place(k, True) for k in memories[:-1]] if with_whole else found
+def _places(memories: tuple[int, ...], with_whole: bool) -> list[TensorPlace]:
+    found = [TensorPlace(k) for k in memories]
+    return found + [TensorPlace(k, True) for k in memories[:-1]] if with_whole else found

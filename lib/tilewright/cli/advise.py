@@ -33,7 +33,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.exploration.advice import Advices, ExplainedRun
-    from tilewright.exploration.changes import Change, MappingChange
+    from tilewright.exploration.changes import FileChange, MappingChange
     from tilewright.exploration.space import SystemOptions
     from tilewright.exploration.system_advice import ExplainedSystemRun
     from tilewright.hardware.core import Core
@@ -177,7 +177,7 @@ def _advised(
     return found
 
 
-_Loaded = tuple["tuple[Change, ...]", int, "Callable[..., Advices]"]
+_Loaded = tuple["tuple[FileChange, ...]", int, "Callable[..., Advices]"]
 """The changes of the hardware of a run, how many others there are, and what says what all of them do to it."""
 
 
@@ -308,7 +308,7 @@ Document = Mapping[str, Any]
 
 def explained_system_run(
     folder: Path, given: Given, network_options: NetworkOptions, by: Fraction
-) -> "tuple[ExplainedSystemRun, tuple[Change, ...]]":
+) -> "tuple[ExplainedSystemRun, tuple[FileChange, ...]]":
     """The run in a folder with what it was made of, and the changes of its accelerator file and its core files by a
     factor. Raises InputError where it is not of these."""
     from tilewright.exploration.changes import system_changes

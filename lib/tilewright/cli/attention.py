@@ -13,7 +13,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import document_text
 from tilewright.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.artifacts.seals import sealed_document
-from tilewright.attention.shape import Points, read_sizes
+from tilewright.attention.shape import AttentionPoints, read_sizes
 from tilewright.attention.space import ORDERS, Sizes
 from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
@@ -28,7 +28,7 @@ from tilewright.unused import refuse_unused, unused_in, with_unused
 
 if TYPE_CHECKING:
     from tilewright.attention.costs import AttentionCosts
-    from tilewright.attention.optimum import Optimum
+    from tilewright.attention.optimum import AttentionOptimum
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
 
 TIME_BUDGET_S = 600.0
@@ -87,7 +87,7 @@ def command(
     """
     sizes = Sizes(tile_units, tile_heads, tile_queries, tile_keys, order or ORDERS)
     notices: list[str] = []
-    points = Points(tuple(context_list(contexts)) if contexts else (), *read_sizes(memory_sizes))
+    points = AttentionPoints(tuple(context_list(contexts)) if contexts else (), *read_sizes(memory_sizes))
     asked = _Asked(sizes, points, time_budget_s, strict)
     chosen = options()
     found = _found((workload, hardware, mapping), asked, options, notices, not as_json)
@@ -99,7 +99,7 @@ def command(
     from tilewright.attention.result import table_text, why_text
 
     echo_text(table_text(found.optima, points), nl=True)
-    if points == Points():
+    if points == AttentionPoints():
         echo_text("\n".join(why_text(one) for one in found.optima), nl=True)
     if paths:
         echo_paths(paths, as_json)
@@ -122,7 +122,7 @@ def attention(
     search: Named[LayerOptions],
     output: FilePath | None = None,
     strict: bool = False,
-) -> "tuple[Optimum, ...]":
+) -> "tuple[AttentionOptimum, ...]":
     """The best way to run each attention of a language model on one core, fused or not, with how that is known.
 
     Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
@@ -134,7 +134,7 @@ def attention(
     chosen = search()
     found = _found(
         (workload, hardware, mapping),
-        _Asked(sizes, Points(tuple(contexts), *read_sizes(memory_sizes)), time_budget_s, strict),
+        _Asked(sizes, AttentionPoints(tuple(contexts), *read_sizes(memory_sizes)), time_budget_s, strict),
         search,
         [],
     )
@@ -146,7 +146,7 @@ def attention(
 @dataclass(frozen=True)
 class _Asked:
     sizes: Sizes
-    points: Points
+    points: AttentionPoints
     seconds: float
     is_strict: bool
 
@@ -155,8 +155,8 @@ class _Asked:
 class _Found:
     workload: str
     core: str
-    points: Points
-    optima: "tuple[Optimum, ...]"
+    points: AttentionPoints
+    optima: "tuple[AttentionOptimum, ...]"
     notices: tuple[str, ...]
 
 
@@ -178,7 +178,7 @@ def _check_sizes(sizes: Sizes) -> None:
 
 
 def attention_problems(
-    given: tuple[Any, Any, Any], points: Points, options: LayerOptions, notices: list[str]
+    given: tuple[Any, Any, Any], points: AttentionPoints, options: LayerOptions, notices: list[str]
 ) -> "tuple[str, list[AttentionCosts]]":
     """The name of a workload, and what costs each of its attentions, at each point.
 
@@ -220,7 +220,7 @@ def _found(
         costs.check()
     try:
         with search_progress(None, "attention", show_progress, unit="layers", least=20) as advance:
-            known: dict[Any, Optimum] = {}
+            known: dict[Any, AttentionOptimum] = {}
             for costs in problems:
                 if costs.alike not in known:
                     known[costs.alike] = find_optimum(costs, asked.sizes, asked.seconds, advance)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.artifacts.files import FilePath
-from tilewright.cli.auditing.inputs import Given
+from tilewright.cli.auditing.inputs import GivenDescriptions
 from tilewright.cli.auditing.items import (
     PLURALS,
-    Item,
+    AuditItem,
     LeftOut,
     Made,
     NotAudited,
@@ -67,7 +67,7 @@ def command(
     Example: tilewright audit results --share 1% --seed 7
     """
     files = {"hardware": hardware, "workload": workload, "mapping": mapping}
-    found = _audited(folder, share, seed, Given(files, space, network_options), show_progress=not as_json)
+    found = _audited(folder, share, seed, GivenDescriptions(files, space, network_options), show_progress=not as_json)
     if as_json:
         echo_json(found.as_dict())
     else:
@@ -99,7 +99,9 @@ def audit(
     given = {"hardware": hardware, "workload": workload, "mapping": mapping}
     files = {kind: None if file is None else Path(file) for kind, file in given.items()}
     options = network_options or NetworkOptions()
-    return _audited(Path(folder), share, seed, Given(files, None if space is None else Path(space), options)).as_dict()
+    return _audited(
+        Path(folder), share, seed, GivenDescriptions(files, None if space is None else Path(space), options)
+    ).as_dict()
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Audit:
     folder: Path
     share: Fraction
     seed: int
-    items: Sequence[Item]
+    items: Sequence[AuditItem]
     """All that could be drawn."""
     made: Sequence[Made]
     """What was drawn and compared."""
@@ -203,7 +205,9 @@ def _joined(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def _audited(folder: Path, share: str | float, seed: int, given: Given, show_progress: bool = False) -> Audit:
+def _audited(
+    folder: Path, share: str | float, seed: int, given: GivenDescriptions, show_progress: bool = False
+) -> Audit:
     from tilewright.cli.auditing.folders import audited_folders
 
     part = read_share(share)
@@ -237,7 +241,7 @@ def _verify(folder: Path) -> None:
 
 
 def _made_again(
-    found: "Sequence[Audited]", chosen: Sequence[Item], refused: list[NotAudited], show_progress: bool
+    found: "Sequence[Audited]", chosen: Sequence[AuditItem], refused: list[NotAudited], show_progress: bool
 ) -> list[Made]:
     """The results that were drawn, made again folder by folder; a folder that cannot be is added to `refused`."""
     from tilewright.search.progress import search_progress

@@ -14,7 +14,7 @@ from tilewright.errors import InputError, Problem
 from tilewright.harmless import terminal_lines
 
 if TYPE_CHECKING:
-    from tilewright.exploration.certify import Verdict
+    from tilewright.exploration.certify import CertificateVerdict
 
 SAMPLE = 100
 
@@ -69,7 +69,7 @@ def certify(
     return _as_dict(_verdict(Path(folder), None if space is None else Path(space), sample, seed, everything, jobs))
 
 
-def verdict_text(verdict: "Verdict") -> str:
+def verdict_text(verdict: "CertificateVerdict") -> str:
     """What was checked and what is wrong, in lines."""
     checked = [
         f"{verdict.designs:,} designs counted, with their areas; {verdict.fronts} fronts compared",
@@ -83,7 +83,7 @@ def verdict_text(verdict: "Verdict") -> str:
     return terminal_lines([*checked, *(result or ["the certificate is true as far as this was checked"])])
 
 
-def _as_dict(verdict: "Verdict") -> "dict[str, Any]":
+def _as_dict(verdict: "CertificateVerdict") -> "dict[str, Any]":
     counts = {key: getattr(verdict, key) for key in ("designs", "fronts", "members", "costed", "families")}
     return {**counts, "problems": [f"{problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]}
 
@@ -96,7 +96,7 @@ def _verdict(
     everything: bool,
     jobs: int,
     show_progress: bool = False,
-) -> "Verdict":
+) -> "CertificateVerdict":
     from tilewright.exploration.certify import certify as check
     from tilewright.exploration.space_reader import read_space
     from tilewright.search.progress import search_progress

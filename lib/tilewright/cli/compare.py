@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
     from tilewright.report.run_ledger import RunLedger
-    from tilewright.report.two_runs import Comparison
+    from tilewright.report.two_runs import RunComparison
 
 STEM = "comparison"
 """Stem of the files that are written."""
@@ -68,7 +68,7 @@ def compare(a: FilePath, b: FilePath, output: FilePath | None = None, network: s
     return comparison_table(compared)
 
 
-def _compared(a: str, b: str, network: str) -> "Comparison":
+def _compared(a: str, b: str, network: str) -> "RunComparison":
     from tilewright.report.two_runs import compare_two, with_own_names
 
     return compare_two(*with_own_names(_ledger(a, network), _ledger(b, network), (a, b)))
@@ -98,7 +98,7 @@ def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedge
     return ledger_of_layers(folder.name, records_of(artifact, folder / LAYERS), summary, artifact.provenance)
 
 
-def _write(compared: "Comparison", folder: Path) -> list[Path]:
+def _write(compared: "RunComparison", folder: Path) -> list[Path]:
     """Write the table as CSV and JSON, and the figure; returns the paths."""
     from tilewright.report.text_tables import write_csv
     from tilewright.report.two_runs import comparison_object, comparison_table

@@ -36,8 +36,8 @@ from tilewright.configuration.keys import (
     KEYS_OF,
     SEARCH_OF,
     SETTINGS,
-    Plan,
     Run,
+    RunPlan,
     Stages,
     flows_of,
     groups_of,
@@ -89,13 +89,13 @@ TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, KEY, RUNS_PER_JOB, *NETWORK_KEYS, 
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
 
-def read_config(path: Path | str) -> Plan:
+def read_config(path: Path | str) -> RunPlan:
     """The plan of a configuration file. Raises InputError with every problem."""
     document = load_yaml(path)
     return plan_of(document.data, [document])
 
 
-def plan_of(config: Any, documents: Sequence[YamlDocument] = ()) -> Plan:
+def plan_of(config: Any, documents: Sequence[YamlDocument] = ()) -> RunPlan:
     """The plan of a loaded configuration; `documents` say on which line a key stands. Raises InputError."""
     reader = _Reader(list(documents))
     plan = reader.read(config)
@@ -116,9 +116,9 @@ class _Reader:
     systems: dict[str, bool | None] = field(default_factory=dict)
     """Hardware file -> whether it is of several cores; many runs share a file."""
 
-    def read(self, config: Any) -> Plan:
+    def read(self, config: Any) -> RunPlan:
         if not self._is_configuration(config):
-            return Plan((), {}, {}, RESULTS, logs_folder(RESULTS))
+            return RunPlan((), {}, {}, RESULTS, logs_folder(RESULTS))
         self._refuse_repeated_keys()
         self._check_keys(config, (), TOP_KEYS)
         defaults = {key: value for key, value in config.items() if key in RUN_KEYS}
@@ -141,7 +141,7 @@ class _Reader:
         results = results_folder(files, config.get(KEY), self._note)
         made = (tuple(runs.values()), self.files, arguments, results, logs_folder(results), spaces, fronts)
         per_job = self._runs_per_job(config, sum(run.flow == SINGLE for run in runs.values()))
-        return Plan(*made, tuple(self.unused), per_job)
+        return RunPlan(*made, tuple(self.unused), per_job)
 
     def _runs_per_job(self, config: dict[str, Any], count: int) -> int:
         """How many runs on one core share a job."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.exploration.parts import Part, PartDigests, ShardDigests
+    from tilewright.exploration.parts import PartDigests, ShardDigests, SpacePart
     from tilewright.exploration.space import Space
 
 
@@ -23,14 +23,14 @@ class ExploredSpace:
         return read_space(Path(self.file))
 
     @cached_property
-    def shards(self) -> "dict[str, Part]":
+    def shards(self) -> "dict[str, SpacePart]":
         """Name of its file -> shard."""
         from tilewright.exploration.parts import shards_of
 
         return {shard.file_name: shard for shard in shards_of(self.space)}
 
     @cached_property
-    def parts(self) -> "dict[str, Part]":
+    def parts(self) -> "dict[str, SpacePart]":
         """Name of its file -> part of the costs of families."""
         from tilewright.exploration.parts import parts_of
 

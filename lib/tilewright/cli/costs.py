@@ -19,7 +19,7 @@ from tilewright.silicon.explanation import (
     source_row,
     table_lines,
 )
-from tilewright.silicon.library import Entry, dram_types, entries
+from tilewright.silicon.library import LibraryEntry, dram_types, entries
 from tilewright.silicon.memory_cost import (
     CELLS,
     REGISTER_FILE,
@@ -94,7 +94,7 @@ def costs(
     return [_named(name, size, width, node_nm, cells) for name in names]
 
 
-def _of_kind(kind: str) -> list[Entry]:
+def _of_kind(kind: str) -> list[LibraryEntry]:
     kinds = list(dict.fromkeys(entry.kind for entry in entries().values()))
     if kind and kind not in kinds:
         near = nearest_name(kind, kinds)

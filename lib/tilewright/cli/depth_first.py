@@ -233,7 +233,7 @@ def _costed(
 ) -> _Found:
     """The schedules. Raises InputError for everything that is wrong, also what was told before."""
     from tilewright.depth_first.bounds import check_boundable
-    from tilewright.depth_first.certificate import Space
+    from tilewright.depth_first.certificate import DepthFirstSpace
     from tilewright.depth_first.optimum import find_optimum
     from tilewright.depth_first.schedule import Point, schedules_of, stack_model, stacks_of
 
@@ -249,7 +249,7 @@ def _costed(
     if asked.seconds is None:
         return _Found(schedules_of(described, points, asked.cuts, options, advance))
     assert model is not None
-    found = find_optimum(model, Space(modes_or_all, widths, heights), options, asked.seconds, advance)
+    found = find_optimum(model, DepthFirstSpace(modes_or_all, widths, heights), options, asked.seconds, advance)
     return _Found((found.schedule,), found)
 
 

@@ -42,7 +42,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.fusion_search.answer import Fusion
-    from tilewright.fusion_search.evaluate import Outcome
+    from tilewright.fusion_search.evaluate import PlanOutcome
     from tilewright.fusion_search.search import Progress
     from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.stages.descriptions import Descriptions
@@ -226,7 +226,7 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
 
     with allocation_progress(f"{problem.workload.name} on {problem.accelerator.name}", shown) as tell:
 
-        def told(done: int, planned: int, best: "Outcome | None", elapsed_s: float) -> None:
+        def told(done: int, planned: int, best: "PlanOutcome | None", elapsed_s: float) -> None:
             figures = None if best is None else best.figures
             point = None if figures is None else Evaluation((), figures.latency_cycles, figures.energy_pj)
             tell(SearchProgress(done, planned, point, elapsed_s, "plans", options.fusion_time_budget_s))

@@ -17,7 +17,7 @@ from tilewright.steps import MULTI, SUMMARY
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.report.pareto import Candidate, Group
+    from tilewright.report.pareto import ComparableRuns, RunPoint
 
 
 @click.command()
@@ -70,7 +70,7 @@ def pareto(
 
 def _compared(
     runs: Sequence[FilePath], unfinished: FilePath | None, csv_output: FilePath | None, figures: FilePath | None
-) -> "tuple[pandas.DataFrame, Sequence[Group]]":
+) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
     """The table, and the groups of runs that are compared."""
     from tilewright.report.pareto import compare, pareto_table
     from tilewright.report.text_tables import write_csv
@@ -94,7 +94,7 @@ def _compared(
     return table, groups
 
 
-def _candidate(directory: Path) -> "Candidate":
+def _candidate(directory: Path) -> "RunPoint":
     from tilewright.report.pareto import candidate, multi_candidate
 
     flow, summary = read_any_summary(directory)

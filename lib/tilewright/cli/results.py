@@ -11,7 +11,7 @@ import click
 
 from tilewright.artifacts.digests import canonical_text
 from tilewright.artifacts.files import FilePath, write_atomically, writing
-from tilewright.artifacts.manifest import UP_TO_DATE, Ledger
+from tilewright.artifacts.manifest import UP_TO_DATE, ResultsLedger
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS, read_unfinished
 from tilewright.cli.terminal import echo, echo_text
@@ -22,7 +22,7 @@ from tilewright.steps import FRONT, MULTI, SINGLE, SPACE, SUMMARY
 
 if TYPE_CHECKING:
     from tilewright.cli.units import Units
-    from tilewright.configuration.keys import Plan
+    from tilewright.configuration.keys import RunPlan
 
 
 @click.command()
@@ -116,31 +116,31 @@ def _count(units: Sequence[str]) -> str:
     return f"{shown} is" if len(units) == 1 else f"{len(units)} parts of the results ({shown}, ...) are"
 
 
-def _states(plan: "Plan") -> dict[str, str]:
+def _states(plan: "RunPlan") -> dict[str, str]:
     """Unit -> UP_TO_DATE, or why it has to be made again."""
     units = _units(plan)
-    ledger = Ledger(plan.results, units.by_name)
+    ledger = ResultsLedger(plan.results, units.by_name)
     return {name: ledger.state(name) for name in units.by_name}
 
 
-def _units(plan: "Plan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Units":
+def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Units":
     from tilewright.artifacts.step_code import PACKAGE, code_digests
     from tilewright.cli.units import Units
 
     return Units(plan, code_digests(PACKAGE), unfinished)
 
 
-def _of_report(plan: "Plan", unfinished: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """The order of the report of Snakemake, if it has to be made, else ''; and the units that are not up to date."""
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()
-    ledger = Ledger(plan.results, {**units.by_name, unit.name: unit})
+    ledger = ResultsLedger(plan.results, {**units.by_name, unit.name: unit})
     changed = [name for name in units.by_name if ledger.state(name) != UP_TO_DATE]
     order = "" if ledger.state(unit.name) == UP_TO_DATE else str(ledger.order(unit.name))
     return {"report_order": order, "not_up_to_date": changed}
 
 
-def unfinished_runs(plan: "Plan", states: Mapping[str, str]) -> list[dict[str, str]]:
+def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
     """One row with UNFINISHED_KEYS for each run of which a unit has to be made again, by the states of units.
 
     What a run is compared with counts as a part of it.
@@ -158,7 +158,7 @@ def unfinished_runs(plan: "Plan", states: Mapping[str, str]) -> list[dict[str, s
     return rows
 
 
-def unfinished_spaces(plan: "Plan", states: Mapping[str, str]) -> list[dict[str, str]]:
+def unfinished_spaces(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
     """The file and the folder of each exploration and each complete front of which a unit has to be made again."""
     asked = ((SPACE, plan.spaces), (FRONT, plan.fronts))
     return [

@@ -138,7 +138,7 @@ def _found(
     run: tuple[int, Any],
     notices: list[str],
 ) -> "ServingProfile":
-    from tilewright.peers.llmservingsim.points import Limits
+    from tilewright.peers.llmservingsim.points import ProfileLimits
     from tilewright.sources import parse_accelerator, parse_mapping
     from tilewright.stages.base import Control
     from tilewright.token_costs.layer_figures import LayerFigures
@@ -165,7 +165,7 @@ def _found(
         control,
         with_limits=False,
     )
-    limits = Limits(tokens, requests, most)
+    limits = ProfileLimits(tokens, requests, most)
     return serving_profile(described, figures, form, limits, ProfileNames(*names), key_block)
 
 

@@ -32,7 +32,7 @@ from tilewright.steps import (
 )
 
 if TYPE_CHECKING:
-    from tilewright.configuration.keys import Plan
+    from tilewright.configuration.keys import RunPlan
 
 MULTI_MODEL = CORRECTED.name
 """The model profile by which every network on several cores is read."""
@@ -55,7 +55,7 @@ Said = Mapping[str, Callable[[], JsonValue]]
 class Units:
     """The units of a plan."""
 
-    plan: "Plan"
+    plan: "RunPlan"
     code: Mapping[str, str]
     """Step -> digest of its code."""
     unfinished: Sequence[Mapping[str, str]] = ()

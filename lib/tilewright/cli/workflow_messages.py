@@ -28,7 +28,7 @@ _NOT_COUNTED = ("all", "across_runs")
 
 
 @dataclass(frozen=True)
-class Job:
+class EndedJob:
     """A job of the run that ends."""
 
     name: str
@@ -42,7 +42,7 @@ class Job:
     has_failed: bool = False
 
     @classmethod
-    def of(cls, job: Any, dag: Any, failed: Iterable[Any]) -> "Job":
+    def of(cls, job: Any, dag: Any, failed: Iterable[Any]) -> "EndedJob":
         """A job of Snakemake's."""
         values = job.wildcards_dict
         about = [str(values[name]) for name in sorted(values)]
@@ -52,11 +52,11 @@ class Job:
         return cls(" ".join([job.rule.name, *about]), run, logs, dag.needrun(job), done, job in failed)
 
 
-def jobs_of(workflow: Any) -> list[Job]:
+def jobs_of(workflow: Any) -> list[EndedJob]:
     """The jobs of a workflow of Snakemake's that has ended."""
     dag, failed = workflow.dag, getattr(workflow.scheduler, "failed", ())
     counted = (job for job in dag.jobs if job.rule.name not in _NOT_COUNTED)
-    return sorted((Job.of(job, dag, failed) for job in counted), key=lambda job: job.name)
+    return sorted((EndedJob.of(job, dag, failed) for job in counted), key=lambda job: job.name)
 
 
 def tell_ending(
@@ -78,7 +78,7 @@ def tell_ending(
         write(text)
 
 
-def ending_text(jobs: Sequence[Job], seconds: float, results: Path, unused: Sequence[str] = ()) -> str:
+def ending_text(jobs: Sequence[EndedJob], seconds: float, results: Path, unused: Sequence[str] = ()) -> str:
     """What a run with these jobs says at its end; `results` is the folder of its results."""
     if any(not job.is_done for job in jobs):
         return terminal_lines(failure_lines(jobs))
@@ -105,7 +105,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
-def made_line(jobs: Sequence[Job], seconds: float) -> str:
+def made_line(jobs: Sequence[EndedJob], seconds: float) -> str:
     """How long it took, how much was made and how much was there."""
     made = [job for job in jobs if job.was_needed]
     runs = {job.run for job in jobs if job.run}
@@ -133,7 +133,7 @@ def explain_line(results: Path) -> list[str]:
     return [f"what limits a run: .venv/bin/tilewright explain {results / flows[0]}/<run>"] if flows else []
 
 
-def failure_lines(jobs: Sequence[Job]) -> list[str]:
+def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
     """What failed, each cause once, with what its log says; or that the run was stopped."""
     failed = [job for job in jobs if job.has_failed]
     waiting = sum(not job.is_done and not job.has_failed for job in jobs)

@@ -241,7 +241,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """All runs, in the order of the configuration, and the file behind each name."""
 
     every_run: tuple[Run, ...]
@@ -273,6 +273,6 @@ class Plan:
         """Runs of the multi-core flow."""
         return tuple(run for run in self.every_run if run.flow == MULTI)
 
-    def without(self, names: Collection[str]) -> "Plan":
+    def without(self, names: Collection[str]) -> "RunPlan":
         """The plan without some of its runs, and without what these are compared with."""
         return replace(self, every_run=tuple(run for run in self.every_run if not {run.name, run.base} & set(names)))

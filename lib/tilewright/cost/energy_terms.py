@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import ArrayUseRecord, LayerRecord
-from tilewright.hardware.array_model import ArrayRefusalError, ArrayWork, Window, array_model
+from tilewright.hardware.array_model import ArrayRefusalError, ArrayWork, InputWindow, array_model
 from tilewright.hardware.attributes import power_terms
 from tilewright.hardware.core import DIGITAL, Core
 from tilewright.hardware.static_power import rate_pj_a_cycle
@@ -56,18 +56,18 @@ def work_of_record(record: LayerRecord) -> ArrayWork:
     return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.input_loops, profile)
 
 
-def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, Window | None]:
+def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, InputWindow | None]:
     """Loop dimensions of more than one iteration for which columns side by side need inputs of their own, each with the
     window in which it slides, None without one.
 
     They are those of the input that the mapping does not put into the cells. The reference knows those alone over which
     weights stay the same, of the input that is constant, and of two that are computed always of the first one (B14).
     """
-    windows: dict[str, Window] = {}
+    windows: dict[str, InputWindow] = {}
     for relation in layer.relations:
         (first, one), (second, other) = relation.terms
-        windows.setdefault(first, Window(second, one, other))
-        windows.setdefault(second, Window(first, other, one))
+        windows.setdefault(first, InputWindow(second, one, other))
+        windows.setdefault(second, InputWindow(first, other, one))
     return {name: windows.get(name) for name in _input_loop_names(layer, profile, links)}
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.cost.ledger import energy_columns, energy_terms, without_terms
-from tilewright.hardware.array_model import Window
+from tilewright.hardware.array_model import InputWindow
 from tilewright.operator_groups import work_counts
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class ArrayUseRecord(NamedTuple):
 
     lanes: dict[str, dict[str, float]]
     """Array dimension -> {loop dimension: lanes} as the model counts them."""
-    input_loops: dict[str, Window | None]
+    input_loops: dict[str, InputWindow | None]
     """Loop dimension that tells inputs apart (in the reference one over which weights stay the same) -> the window in
     which it slides."""
 

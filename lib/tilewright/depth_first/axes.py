@@ -9,7 +9,7 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True)
-class Window:
+class AxisWindow:
     """What a layer reads along an axis: output o reads inputs o * stride - before ... o * stride - before + extent - 1,
     as far as these exist."""
 
@@ -45,7 +45,7 @@ def tile_ends(size: int, tile: int) -> list[int]:
 
 
 @lru_cache(maxsize=65536)
-def axis_tiles(windows: tuple[Window, ...], tile: int, keeps: bool) -> tuple[AxisTile, ...]:
+def axis_tiles(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> tuple[AxisTile, ...]:
     """The tiles of a stack along an axis, in order; `keeps`: what the next tile needs too is kept, else made again."""
     count = len(windows)
     ends = tile_ends(windows[-1].output_size, tile)

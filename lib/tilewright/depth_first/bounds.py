@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.depth_first.axes import axis_tiles
 from tilewright.depth_first.chain import AXES, Chain
-from tilewright.depth_first.locations import MODES, Places
+from tilewright.depth_first.locations import MODES, MemoryPlaces
 from tilewright.depth_first.stack_cost import hops_between
 from tilewright.depth_first.tile_bounds import cycles_of_passes, least_energy_pj, least_latency_cycles, loading_cycles
 from tilewright.depth_first.tile_loops import (
@@ -156,7 +156,7 @@ def stack_bounds(
     `known`: bounds of each layer [layer, place], which are made better layer by layer, for tiles that are not excluded
     yet. `needs`: whether those of energy, and of latency, are asked for.
     """
-    places, layers = Places(chain), chain.layers[first : last + 1]
+    places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:
         known = StackBounds(*np.zeros((2, len(layers), len(tiles))))
     energy, latency = known.energy_pj.sum(axis=0), known.latency_cycles.sum(axis=0)
@@ -188,7 +188,7 @@ def stack_bounds(
     return StackBounds(energy * (1 - ROUNDING), latency * (1 - ROUNDING))
 
 
-def _fetched(places: Places, first: int, positions: Grid) -> tuple[Grid, Grid]:
+def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, Grid]:
     """Energy and cycles of the copy that fetches the input of a stack."""
     chain = places.chain
     bits = positions * chain.layers[first].input_bits
@@ -211,7 +211,7 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
     Tiles together make at least what tiles of one position make that keep everything, and read all of its input from
     the outermost memory. Larger tiles also make what windows with gaps between them skip.
     """
-    places = Places(chain)
+    places = MemoryPlaces(chain)
     made = [_least_made(chain, first, last, axis) for axis in (0, 1)]
     weight_bits = sum(entry.weight_bits for entry in chain.layers[first : last + 1])
     energy = cycles = 0.0
@@ -271,7 +271,7 @@ class _Along:
 
 def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
     """The bounds of layers `first` to `last`; what the fetch of their input costs is left out."""
-    keeps, places = MODES[mode], Places(chain)
+    keeps, places = MODES[mode], MemoryPlaces(chain)
     kinds = [axis_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1)]
     energy, latency = (np.zeros((last - first + 1, len(sizes[0]), len(sizes[1]))) for _ in range(2))
     for i, entry in enumerate(chain.layers[first : last + 1]):

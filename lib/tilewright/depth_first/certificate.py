@@ -15,7 +15,7 @@ Layers = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Space:
+class DepthFirstSpace:
     """What is searched: every cut of the chain into stacks, and for each stack each of these."""
 
     modes: tuple[str, ...] = tuple(MODES)
@@ -54,7 +54,7 @@ class Optimum(BoundedValue):
     """The best schedule, and how that is known."""
 
     schedule: DepthFirstSchedule
-    space: Space
+    space: DepthFirstSpace
     objective: str
     value: float
     """Value of the objective."""

@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.artifacts.codec import decode
 from tilewright.artifacts.seals import read_sealed
 from tilewright.depth_first.bounds import StackBounds, check_boundable, quick_bounds, stack_bounds, stack_floor
-from tilewright.depth_first.certificate import Space
+from tilewright.depth_first.certificate import DepthFirstSpace
 from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.options import TileOptions
 from tilewright.depth_first.schedule import stack_model
@@ -33,7 +33,7 @@ Tile = tuple[int, int, str, int, int]
 
 
 @dataclass(frozen=True)
-class Certificate:
+class DepthFirstCertificate:
     """The certificate in a file, with the schedule that it is about."""
 
     objective: str
@@ -42,17 +42,17 @@ class Certificate:
     gap: float
     proven: bool
     schedules_in_space: int
-    space: Space
+    space: DepthFirstSpace
     stacks_bounded: tuple[tuple[str, str], ...]
     stacks_costed: tuple[tuple[str, str, str, int, int, float, float], ...]
     stacks_unmappable: tuple[tuple[str, str, str, int, int], ...]
 
 
 @dataclass(frozen=True)
-class Certified:
+class CertifiedSearch:
     """What a file of a search for the optimum says."""
 
-    certificate: Certificate
+    certificate: DepthFirstCertificate
     options: TileOptions
     stacks: tuple[tuple[list[str], str, int, int, float, float], ...]
     """(layers, mode, width, height, energy, latency) of the schedule."""
@@ -60,7 +60,7 @@ class Certified:
     workload: str
 
 
-def read_certified(file: Path) -> Certified:
+def read_certified(file: Path) -> CertifiedSearch:
     """What a file says. Raises InputError where that is no certificate."""
     content = read_sealed(file, is_required=False)
     try:
@@ -77,14 +77,14 @@ def read_certified(file: Path) -> Certified:
             for s in told["schedules"][0]["stacks"]
         ]
         options = decode(TileOptions, told["options"])
-        certificate = decode(Certificate, told["certificate"])
-        return Certified(certificate, options, tuple(stacks), told["core"], told["workload"])
+        certificate = decode(DepthFirstCertificate, told["certificate"])
+        return CertifiedSearch(certificate, options, tuple(stacks), told["core"], told["workload"])
     except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         text = f"no certificate of depth-first --optimum, or a damaged one: {type(error).__name__}: {error}"
         raise InputError([Problem(text, path=str(file))]) from error
 
 
-def check_certificate(told: Certified, problem: tuple[Any, Any, Any]) -> list[Check]:
+def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> list[Check]:
     """The checks of a certificate for the workload, core and mapping that it is about."""
     model = stack_model(problem, told.options)
     check_boundable(model.chain, told.options.profile)
@@ -106,7 +106,7 @@ def check_certificate(told: Certified, problem: tuple[Any, Any, Any]) -> list[Ch
 
 
 class _Checker:
-    def __init__(self, told: Certified, model: StackModel) -> None:
+    def __init__(self, told: CertifiedSearch, model: StackModel) -> None:
         self.told, self.model, self.claim = told, model, told.certificate
         self.layers = [entry.layer.name for entry in model.chain.layers]
         self.powers = OBJECTIVES.get(self.claim.objective)

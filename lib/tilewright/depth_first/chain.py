@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tilewright.depth_first.axes import Window
+from tilewright.depth_first.axes import AxisWindow
 from tilewright.errors import InputError, Problem, some_of
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -39,8 +39,8 @@ class ChainLayer:
 
     layer: Layer
     constraints: MappingConstraints
-    x: Window
-    y: Window
+    x: AxisWindow
+    y: AxisWindow
     input_operand: str
     weight_operand: str | None
     input_bits: int
@@ -51,7 +51,7 @@ class ChainLayer:
     data_dimensions: tuple[str, ...]
     """Dimensions of the windows along x and y, '' where there is none."""
 
-    def window(self, axis: int) -> Window:
+    def window(self, axis: int) -> AxisWindow:
         """Along x (0) or y (1)."""
         return self.y if axis else self.x
 
@@ -81,7 +81,7 @@ class Chain:
     weight: str
     """Memory operand of their weights."""
 
-    def windows(self, first: int, last: int, axis: int) -> tuple[Window, ...]:
+    def windows(self, first: int, last: int, axis: int) -> tuple[AxisWindow, ...]:
         """Of the layers of a stack, `last` included, along an axis."""
         return tuple([layer.window(axis) for layer in self.layers[first : last + 1]])
 
@@ -195,17 +195,17 @@ def _chain_layer(layer: Layer, constraints: MappingConstraints, profile: ModelPr
     )
 
 
-def _window(layer: Layer, operand: str, axis: str) -> Window:
+def _window(layer: Layer, operand: str, axis: str) -> AxisWindow:
     found = _window_text(layer, operand, axis)
     assert found is not None
     name, kernel, stride, dilation = found
     size = layer.size_of[axis]
     if not name:
-        return Window(1, 1, 0, size, size)
+        return AxisWindow(1, 1, 0, size, size)
     extent = (layer.size_of.get(str(kernel), 1) - 1) * dilation + 1
     padding = dict(layer.padding).get(name, (0, 0))
     present = (size - 1) * stride + extent - sum(padding)
-    return Window(stride, extent, padding[0], dict(layer.data_dimension_sizes).get(name, present), size)
+    return AxisWindow(stride, extent, padding[0], dict(layer.data_dimension_sizes).get(name, present), size)
 
 
 def _misfits(producer: ChainLayer, reader: ChainLayer) -> Iterator[str]:

@@ -15,7 +15,7 @@ from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 
 
 @dataclass(frozen=True)
-class Places:
+class MemoryPlaces:
     """The memories of a core that a chain of layers can lay data in, by index."""
 
     chain: Chain
@@ -75,7 +75,7 @@ class Places:
 class Stack:
     """Layers `first` to `last` of a chain, run depth-first."""
 
-    places: Places
+    places: MemoryPlaces
     first: int
     last: int
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.depth_first.bounds import StackBounds, check_boundable, quick_bounds, stack_bounds, stack_floor
-from tilewright.depth_first.certificate import Costed, Layers, Optimum, Space, Unmappable
+from tilewright.depth_first.certificate import Costed, DepthFirstSpace, Layers, Optimum, Unmappable
 from tilewright.depth_first.options import TileOptions
-from tilewright.depth_first.schedule import DepthFirstSchedule, Stack
+from tilewright.depth_first.schedule import DepthFirstSchedule, ScheduledStack
 from tilewright.depth_first.stack_cost import StackModel
 from tilewright.errors import MappingError
 from tilewright.objectives import OBJECTIVES
@@ -60,7 +60,7 @@ class _Search:
     """Branch and bound over stacks."""
 
     model: StackModel
-    space: Space
+    space: DepthFirstSpace
     objective: str
     costed: list[Costed] = field(default_factory=list)
     bounded: list[Layers] = field(default_factory=list)
@@ -264,7 +264,7 @@ def _front(found: list[tuple[float, float, tuple[Costed, ...]]]) -> list[tuple[f
 
 def find_optimum(
     model: StackModel,
-    space: Space,
+    space: DepthFirstSpace,
     options: TileOptions,
     seconds: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
@@ -280,7 +280,8 @@ def find_optimum(
     if not search.best and search.reason is not None:
         raise search.reason
     stacks = [
-        Stack(*one.layers, one.mode, *one.tile, model.cost(*one.layers, one.tile, one.mode)) for one in search.best
+        ScheduledStack(*one.layers, one.mode, *one.tile, model.cost(*one.layers, one.tile, one.mode))
+        for one in search.best
     ]
     schedule = DepthFirstSchedule(model.chain, model.reading, tuple(stacks))
     return Optimum(
@@ -297,7 +298,7 @@ def find_optimum(
     )
 
 
-def _schedules(model: StackModel, space: Space) -> int:
+def _schedules(model: StackModel, space: DepthFirstSpace) -> int:
     """How many schedules there are: a stack after each prefix, with each mode and size of tiles."""
     layers = model.chain.layers
     counts: Sequence[int] = [1]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from tilewright.objectives import Goal
-from tilewright.parameters import Check
+from tilewright.parameters import ParameterCheck
 from tilewright.profile import CORRECTED, profile_by_name
 from tilewright.search.options import BoundaryParameters, LomaParameters, SpatialParameters
 
@@ -37,7 +37,7 @@ READINGS: dict[str, Reading] = {reading.name: reading for reading in (DEFAULT, D
 class LayerOptions(LomaParameters, BoundaryParameters, SpatialParameters, Goal):
     """How the mapping of a layer of a tile is searched."""
 
-    model: Annotated[str, Check(profile_by_name)] = CORRECTED.name
+    model: Annotated[str, ParameterCheck(profile_by_name)] = CORRECTED.name
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -169,7 +169,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Stack:
+class ScheduledStack:
     """A part of a schedule: layers that run depth-first."""
 
     first: int
@@ -186,7 +186,7 @@ class DepthFirstSchedule:
 
     chain: Chain
     reading: Reading
-    stacks: tuple[Stack, ...]
+    stacks: tuple[ScheduledStack, ...]
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -288,7 +288,8 @@ def schedules_of(
     for point in points:
         tile = (point.tile_x, point.tile_y)
         parts = [
-            Stack(first, last, point.mode, *tile, model.cost(first, last, tile, point.mode)) for first, last in stacks
+            ScheduledStack(first, last, point.mode, *tile, model.cost(first, last, tile, point.mode))
+            for first, last in stacks
         ]
         found.append(DepthFirstSchedule(model.chain, model.reading, tuple(parts)))
         advance(1)

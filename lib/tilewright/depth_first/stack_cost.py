@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.depth_first.chain import Chain
-from tilewright.depth_first.locations import Places, Stack, TileKind, tile_kinds
+from tilewright.depth_first.locations import MemoryPlaces, Stack, TileKind, tile_kinds
 from tilewright.depth_first.options import Reading
 from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
@@ -75,7 +75,7 @@ def _add(mine: dict[Key, float], theirs: dict[Key, float], times: int) -> None:
 
 
 @dataclass(frozen=True)
-class Link:
+class HopSide:
     """One side of a hop: a memory that is read or written through a port."""
 
     memory: int
@@ -94,8 +94,8 @@ class Link:
 class Hop:
     """From one memory to the next."""
 
-    read: Link
-    write: Link
+    read: HopSide
+    write: HopSide
 
     def cycles(self, bits: int) -> int:
         """The slower side decides."""
@@ -156,7 +156,7 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
     )
 
 
-def _link(core: Core, operand: str, memory: int, direction: int) -> Link:
+def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
     """One side of a hop; a memory without a port for that direction is used through any other of the operand, or else
     of another one. Raises MappingError where there is none.
     """
@@ -171,7 +171,7 @@ def _link(core: Core, operand: str, memory: int, direction: int) -> Link:
         )
     port = held.ports[place]
     cost = held.read_energy_pj if reads else held.write_energy_pj
-    return Link(memory, (memory, place), port.bandwidth_min_bits, port.bandwidth_max_bits, cost)
+    return HopSide(memory, (memory, place), port.bandwidth_min_bits, port.bandwidth_max_bits, cost)
 
 
 def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> CopyCost:
@@ -254,7 +254,7 @@ class StackModel:
 
         The first tile of all brings the weights of its stack from the outermost memory.
         """
-        stack = Stack(Places(self.chain), first, last)
+        stack = Stack(MemoryPlaces(self.chain), first, last)
         found = tile_kinds(stack, tile, mode, self.reading)
         is_first = True
         for kind, count in found.items():

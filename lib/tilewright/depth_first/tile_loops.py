@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.depth_first.chain import AXES, ChainLayer
-from tilewright.depth_first.locations import Places
+from tilewright.depth_first.locations import MemoryPlaces
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
@@ -34,7 +34,7 @@ class TileLoops:
     is that of the sizes. With `is_sum` numbers are [lanes of the two axes], and the least of a bound counts.
     """
 
-    places: Places
+    places: MemoryPlaces
     entry: ChainLayer
     tile: TileSizes
     stack_weight_bits: int

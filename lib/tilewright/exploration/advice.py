@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cost.record import LayerRecord, times
 from tilewright.errors import InputError, KeyPath, MappingError
-from tilewright.exploration.changes import ENERGY, LEFT_OUT, Change, MappingChange
+from tilewright.exploration.changes import ENERGY, LEFT_OUT, FileChange, MappingChange
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.held_mappings import HeldMappings, Outcome, best_known, held_mappings
@@ -51,7 +51,7 @@ OUTERMOST = "is the outermost memory: where it is not on the chip, less of it sa
 class Advice:
     """A change, and what the network costs with it."""
 
-    change: Change
+    change: FileChange
     same: Outcome | None
     """Gain with the mappings of the run; None of a change of the mapping file."""
     search: Outcome | None
@@ -71,7 +71,7 @@ class Advice:
 class Together:
     """Changes that help together where none helps alone, with the same mappings."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     outcome: Outcome
 
 
@@ -207,7 +207,7 @@ class ExplainedRun:
 
 
 def advices_of(
-    run: ExplainedRun, changes: Sequence[Change], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
+    run: ExplainedRun, changes: Sequence[FileChange], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
 ) -> Advices:
     """What each change of the hardware does to a run, and each of the changes of its mapping file that it has.
 
@@ -239,7 +239,7 @@ def advices_of(
     known = best_known(run.placed, list(held.values()), run.options.objective)
     made = Advices.of(run.options.objective, now, found, search, notes, known=None if known[:2] == now[:2] else known)
 
-    def on_changed(chosen: Sequence[Change]) -> Outcome:
+    def on_changed(chosen: Sequence[FileChange]) -> Outcome:
         return _on_changed(run.hardware, [pair for one in chosen for pair in one.settings], mappings)
 
     made = replace(made, together=None if made.helpful else together(made, changes, on_changed))
@@ -275,8 +275,8 @@ def _holder(run: ExplainedRun, core: Core) -> Callable[[dict[str, Any]], HeldMap
 
 def together(
     made: Advices,
-    changes: Sequence[Change],
-    on_changed: Callable[[Sequence[Change]], Outcome],
+    changes: Sequence[FileChange],
+    on_changed: Callable[[Sequence[FileChange]], Outcome],
     most_sets: int = MOST_SETS,
 ) -> Together | None:
     """The fewest changes that give more and save LEAST_GAIN together; `on_changed` says what they do."""
@@ -285,7 +285,7 @@ def together(
     if not now:
         return None
 
-    def saved(chosen: tuple[Change, ...]) -> float:
+    def saved(chosen: tuple[FileChange, ...]) -> float:
         value = on_changed(chosen).value(made.objective)
         return -math.inf if value is None else now - value
 
@@ -389,7 +389,7 @@ def _once_each(core: Core, mappings: Sequence[RecordedMapping]) -> dict[int, Lay
     return {key: one.on(core) for key, one in distinct.items()}
 
 
-def _searched(run: ExplainedRun, changes: Sequence[Change], jobs: int, advance: Advance) -> list[Outcome]:
+def _searched(run: ExplainedRun, changes: Sequence[FileChange], jobs: int, advance: Advance) -> list[Outcome]:
     """What a new search finds on the unchanged core, then on each changed one."""
     designs = [run.hardware, *(with_values(run.hardware, change.settings) for change in changes)]
     blocks = [designs[first : first + DESIGNS_AT_ONCE] for first in range(0, len(designs), DESIGNS_AT_ONCE)]

@@ -21,7 +21,7 @@ NOT_COMPARED, ON_FRONT = -2, -1
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class DesignPoints:
     """What the designs of a space cost."""
 
     space: Space
@@ -35,7 +35,7 @@ class Points:
     latency_cycles: np.ndarray
 
     @classmethod
-    def of(cls, space: Space, table: pandas.DataFrame) -> "Points":
+    def of(cls, space: Space, table: pandas.DataFrame) -> "DesignPoints":
         """From a table of costs."""
         numbers = range(len(space.networks))
         return cls(
@@ -106,7 +106,7 @@ def front_count(space: Space) -> int:
     return len(space.networks) + (len(space.networks) > 1)
 
 
-def dominated_by(points: Points, front: int) -> np.ndarray:
+def dominated_by(points: DesignPoints, front: int) -> np.ndarray:
     """For each row the first design on a front that dominates it, by index, ON_FRONT or NOT_COMPARED."""
     rows, values = points.front_points(front)
     first = first_dominators(values, on_front(values))
@@ -150,7 +150,7 @@ def columns_of(space: Space) -> list[str]:
     return ["index", "area_mm2", *own, *(dominator_column(front) for front in fronts)]
 
 
-def certificate_of(points: Points, costs: FamilyCosts, said: Mapping[str, Any]) -> Certificate:
+def certificate_of(points: DesignPoints, costs: FamilyCosts, said: Mapping[str, Any]) -> Certificate:
     """The certificate of the fronts of all designs."""
     fronts = {dominator_column(front): dominated_by(points, front) for front in range(front_count(points.space))}
     return Certificate(costs.table.assign(**fronts)[columns_of(points.space)], costs.excluded, said)

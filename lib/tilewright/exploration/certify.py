@@ -24,7 +24,7 @@ from tilewright.exploration.explore import SpaceSource, working
 from tilewright.exploration.families import Families
 from tilewright.exploration.family_costs import FamilyCosts, energy_column, latency_column, make_costs
 from tilewright.exploration.parts import PartDigests
-from tilewright.exploration.pricing import FigureReader, Members, members_of
+from tilewright.exploration.pricing import FamilyMembers, FigureReader, members_of
 from tilewright.exploration.results import INFEASIBLE, INVALID, OK
 from tilewright.exploration.shard import make_rows
 from tilewright.exploration.space import Space
@@ -40,7 +40,7 @@ _ON_FRONT, _NOT_COMPARED = -1, -2
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CertificateVerdict:
     """What was checked, and what is wrong."""
 
     designs: int
@@ -64,7 +64,7 @@ def certify(
     everything: bool,
     jobs: int,
     advance: Advance,
-) -> Verdict:
+) -> CertificateVerdict:
     """Check the certificate in a file for a space; `advance` is told families and designs.
 
     `sample` further designs are costed alone, `everything` costs all families again. Raises InputError for a file
@@ -83,8 +83,8 @@ def certify(
         if everything:
             _check_families(faults, rows, source, jobs, advance)
         counts = (len(certificate.table), len(front_names(space)), len(members), len(further), families)
-        return Verdict(*counts, tuple(faults.problems()))
-    return Verdict(len(certificate.table), 0, 0, 0, 0, tuple(faults.problems()))
+        return CertificateVerdict(*counts, tuple(faults.problems()))
+    return CertificateVerdict(len(certificate.table), 0, 0, 0, 0, tuple(faults.problems()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,5 +346,5 @@ def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
     return lambda numbers: [_content(members_of(space, families[number], reader)) for number in numbers]
 
 
-def _content(members: Members) -> FamilyContent:
+def _content(members: FamilyMembers) -> FamilyContent:
     return FamilyContent(members.indexes, members.area_mm2, tuple(members.invalid), members.excluded)

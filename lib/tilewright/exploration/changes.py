@@ -33,7 +33,7 @@ _SIGNIFICANT = 12
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A number of a hardware file that becomes another one, or a spatial mapping of a mapping file."""
 
     kind: str
@@ -77,13 +77,13 @@ class Change:
         return f"{self.key}: {self.before} -> {self.after}"
 
 
-def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[Change, ...]:
+def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
     """All changes of one number of a hardware file by a factor above 1, in the order of the file: what can be more,
     each followed by what can be taken away there. Numbers that would not change or be none are left out."""
     return tuple(_changes(document, factor, _numbers))
 
 
-def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[Change, ...]:
+def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[FileChange, ...]:
     """The same of an accelerator of several cores: of its links, then of each distinct core file.
 
     `document` is its file as it is written, `base` the same with its core files. Keys are those of a space of systems.
@@ -106,7 +106,7 @@ _Numbers = Iterator[tuple[str, Paths, Paths]]
 
 def _changes(
     document: YamlDocument, factor: Fraction, numbers: Callable[[Table[Any, Any]], _Numbers]
-) -> Iterator[Change]:
+) -> Iterator[FileChange]:
     for kind, (path, *others), smallest in numbers(table(document.data)):
         before = document.written(path)
         is_energy = kind == ENERGY
@@ -118,7 +118,7 @@ def _changes(
             also += () if more else tuple(one for part in smallest for one in _narrower(document, part, after))
             place = path_text(document.data, path), document.file, document.line_of(path)
             is_sourced = _is_sourced(document.data, path)
-            yield Change(kind, path, *place, before, after, more, also, is_sourced=is_sourced)
+            yield FileChange(kind, path, *place, before, after, more, also, is_sourced=is_sourced)
 
 
 def _is_sourced(data: Any, path: KeyPath) -> bool:
@@ -234,7 +234,7 @@ LEFT_OUT = "left out"
 class MappingChange:
     """A change of the mapping file, and the mapping that the changed file holds."""
 
-    change: Change
+    change: FileChange
     mapping: Mapping
 
 
@@ -276,11 +276,11 @@ def _others(entry: MappingConstraints, core: Core, layers: Sequence[Layer]) -> I
 
 def _change(
     place: int, entry: MappingConstraints, side: str, spatial: Unrolling, document: YamlDocument | None
-) -> Change:
+) -> FileChange:
     path = (place, "spatial_mapping", *((side,) if side else ()))
     sides = [dict(factors) for factors in (entry.spatial_mapping, spatial)]
     words = [_words(own, side) for own in sides]
-    return Change(
+    return FileChange(
         kind=SPATIAL,
         path=path[:2],
         key=f"mapping: {'.'.join((entry.name, 'spatial_mapping', *((side,) if side else ())))}",

@@ -9,8 +9,8 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.exploration.front_odds import parts_of_row
 from tilewright.exploration.results import OK, energy_parts, latency_parts, read_parquet
 from tilewright.exploration.table_files import FRONT_STEM, SPACE_STEM
-from tilewright.report.pareto import Candidate
-from tilewright.report.run_ledger import ENERGY, LATENCY, Place, RunLedger, ledger_of
+from tilewright.report.pareto import RunPoint
+from tilewright.report.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedger, ledger_of
 
 ASSUMES = "assumes"
 """The column of the table of the front that says what the numbers rest on."""
@@ -39,9 +39,9 @@ def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
     return ledger_of(_candidate(row, folder), _entries(row))
 
 
-def _candidate(row: Mapping[Any, Any], folder: Path) -> Candidate:
+def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
     area = row["area_mm2"]
-    return Candidate(
+    return RunPoint(
         run=row["design"],
         workload=row["network"],
         workload_digest=f"{row['network']} of {folder.resolve()}",  # nothing but its space says which file it is
@@ -64,7 +64,7 @@ def _assumed(folder: Path) -> str:
     return str(found[0]).rstrip(".") if found else ""
 
 
-def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[Place, float]]:
+def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[LedgerPlace, float]]:
     """Terms of the energy, that of accesses by memory, and parts of the latency; what a design does not have is NaN."""
     names = [str(name) for name in row]
     known = {name: float(row[name]) for name in names if isinstance(row[name], float | int) and row[name] == row[name]}
@@ -72,7 +72,7 @@ def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[Place, float]]:
         if column in known:
             term = column.removeprefix("energy_").removesuffix("_pj")
             memory = term.removeprefix(f"{ACCESSES}_") if term.startswith(f"{ACCESSES}_") else ""
-            yield Place(ENERGY, "", ACCESSES if memory else term, memory), known[column]
+            yield LedgerPlace(ENERGY, "", ACCESSES if memory else term, memory), known[column]
     for column in latency_parts(names):
         if column in known:
-            yield Place(LATENCY, "", column.removeprefix("latency_").removesuffix("_cycles")), known[column]
+            yield LedgerPlace(LATENCY, "", column.removeprefix("latency_").removesuffix("_cycles")), known[column]

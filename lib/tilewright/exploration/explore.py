@@ -12,7 +12,7 @@ import pandas
 
 from tilewright.artifacts.files import make_folder
 from tilewright.exploration.design_cost import Sharing
-from tilewright.exploration.parts import SHARD_SCHEMA, Part, ShardDigests, shards_of
+from tilewright.exploration.parts import SHARD_SCHEMA, ShardDigests, SpacePart, shards_of
 from tilewright.exploration.results import MEASURES, OK, Exploration, digest_in
 from tilewright.exploration.shard import Row, ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
 from tilewright.exploration.space import Space, SystemOptions
@@ -111,8 +111,8 @@ Counted = tuple[Found, Sharing]
 class ShardStates:
     """The shards of a space in a folder."""
 
-    fresh: tuple[Part, ...]
-    missing: tuple[Part, ...]
+    fresh: tuple[SpacePart, ...]
+    missing: tuple[SpacePart, ...]
     """Not there, or made of something else than the space says now."""
     digests: dict[int, str]
     """Shard number -> digest of what it is made of now."""
@@ -136,11 +136,11 @@ def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | 
 def make_shards(
     source: SpaceSource,
     space: Space,
-    shards: Sequence[Part],
+    shards: Sequence[SpacePart],
     jobs: int,
     advance: Advance,
     sharing: Sharing | None = None,
-) -> Iterator[tuple[Part, ShardContent]]:
+) -> Iterator[tuple[SpacePart, ShardContent]]:
     """Evaluate shards, in their order; `advance` is told designs as they are done, `sharing` counts what they share.
 
     Results depend neither on `jobs` nor on `sharing`.
@@ -189,7 +189,7 @@ def complete(
         write_shard(folder / SHARDS / shard.file_name, content, states.digests[shard.number], digests.made_of)
 
 
-def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[Part, ...]]:
+def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, ...]]:
     """The exploration of all shards that are there and up to date, and those that are not."""
     states = shard_states(space, ShardDigests(space), folder)
     content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))

@@ -9,7 +9,7 @@ import pandas
 
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.families import Families
-from tilewright.exploration.pricing import FamilyPricer, FigureReader, Members, Prices, members_of
+from tilewright.exploration.pricing import FamilyMembers, FamilyPricer, FigureReader, Prices, members_of
 from tilewright.exploration.results import INVALID
 from tilewright.exploration.shard import ShardMaker
 from tilewright.exploration.space import Space
@@ -73,7 +73,7 @@ class FamilyCoster:
             self._pricer = FamilyPricer(self.space, on_one_core)
         return self._pricer
 
-    def _table(self, members: Members, prices: Mapping[str, Prices]) -> FamilyCosts:
+    def _table(self, members: FamilyMembers, prices: Mapping[str, Prices]) -> FamilyCosts:
         count, bad = len(members.indexes), len(members.invalid)
         columns: dict[str, Any] = {
             "index": np.concatenate([members.indexes, np.array(list(members.invalid), np.int64)]),

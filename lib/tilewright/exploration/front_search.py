@@ -12,7 +12,7 @@ from tilewright.errors import InputError, Problem
 from tilewright.exploration.certificate import (
     ON_FRONT,
     Certificate,
-    Points,
+    DesignPoints,
     certificate_of,
     dominator_column,
     front_count,
@@ -20,7 +20,7 @@ from tilewright.exploration.certificate import (
 )
 from tilewright.exploration.explore import BLOCK_DESIGNS, SpaceSource, exploration_of, working
 from tilewright.exploration.family_costs import FamilyCosts, joined, make_costs
-from tilewright.exploration.parts import COSTS_SCHEMA, MOST_TOGETHER, Part, PartDigests, check_space, parts_of
+from tilewright.exploration.parts import COSTS_SCHEMA, MOST_TOGETHER, PartDigests, SpacePart, check_space, parts_of
 from tilewright.exploration.results import OK, Exploration, digest_in, read_stamped, write_stamped
 from tilewright.exploration.shard import Row, ShardContent, content_of, make_rows
 from tilewright.exploration.space import Space
@@ -39,7 +39,7 @@ class CompleteFront:
     certificate: Certificate
 
 
-def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | None = None) -> list[Part]:
+def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | None = None) -> list[SpacePart]:
     """The parts that are not there or out of date, of all or of `only` one."""
     parts = [part for part in parts_of(space) if only in (None, part.number)]
     return [part for part in parts if digest_in(folder / COSTS / part.file_name, COSTS_SCHEMA) != digests.of(part)]
@@ -83,7 +83,7 @@ def front_of_folder(
         table, said = read_stamped(folder / COSTS / part.file_name, COSTS_SCHEMA)
         parts.append(FamilyCosts(table, said["excluded"]))
     costs = joined(parts, space)
-    points = Points.of(space, costs.table)
+    points = DesignPoints.of(space, costs.table)
     _check_areas(points)
     made_of: dict[str, object] = {
         "space": digests.said,
@@ -105,7 +105,7 @@ def front_of_folder(
     return CompleteFront(replace(exploration, others=_outcomes(points, costs)), certificate)
 
 
-def _outcomes(points: Points, costs: FamilyCosts) -> pandas.DataFrame:
+def _outcomes(points: DesignPoints, costs: FamilyCosts) -> pandas.DataFrame:
     """What came of each design, for each network."""
     parts = [
         pandas.DataFrame(
@@ -130,8 +130,8 @@ def _is_member(space: Space, certificate: Certificate) -> np.ndarray:
 
 
 def _found(
-    source: SpaceSource, space: Space, parts: Sequence[Part], jobs: int, advance: Advance
-) -> Iterator[tuple[Part, FamilyCosts]]:
+    source: SpaceSource, space: Space, parts: Sequence[SpacePart], jobs: int, advance: Advance
+) -> Iterator[tuple[SpacePart, FamilyCosts]]:
     """The costs of parts, in their order."""
     count = sum(part.end - part.first for part in parts)
     size = min(MOST_TOGETHER, max(1, -(-count // (2 * jobs)))) if jobs > 1 else MOST_TOGETHER
@@ -146,7 +146,7 @@ def _found(
             yield part, joined(found, space)
 
 
-def _blocks(part: Part, size: int) -> list[range]:
+def _blocks(part: SpacePart, size: int) -> list[range]:
     return [range(first, min(first + size, part.end)) for first in range(part.first, part.end, size)]
 
 
@@ -157,7 +157,7 @@ def _remove_others(space: Space, folder: Path) -> None:
             path.unlink()
 
 
-def _check_areas(points: Points) -> None:
+def _check_areas(points: DesignPoints) -> None:
     """Raises InputError where designs are to be compared by an area that is not given."""
     unknown = int((np.isnan(points.area_mm2) & points.is_ok.any(axis=1)).sum())
     if unknown and "area_mm2" in points.objectives:
@@ -167,7 +167,7 @@ def _check_areas(points: Points) -> None:
         raise InputError([Problem(message, points.space.file, path="objectives", value="area_mm2")])
 
 
-def _exploration(space: Space, points: Points, content: ShardContent, certificate: Certificate) -> Exploration:
+def _exploration(space: Space, points: DesignPoints, content: ShardContent, certificate: Certificate) -> Exploration:
     """The designs on a front with all that is known of a design."""
     told = (
         f"The fronts are complete: all {len(points.index):,} designs were costed. The certificate has the costs of"
@@ -182,7 +182,7 @@ def _exploration(space: Space, points: Points, content: ShardContent, certificat
     )
 
 
-def _check_rows(points: Points, rows: Sequence[Row]) -> None:
+def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
     """What a design costs alone is what it costs among its family."""
     networks = [network.name for network in points.space.networks]
     for row in rows:

@@ -14,7 +14,7 @@ from tilewright.exploration.space import Space, stated_options
 
 
 @dataclass(frozen=True)
-class Part:
+class SpacePart:
     """Some of what a space consists of (designs, or families of them) that follow one another."""
 
     number: int
@@ -27,9 +27,11 @@ class Part:
         return f"{self.number:05}.parquet"
 
 
-def parts_of_size(size: int, count: int) -> tuple[Part, ...]:
+def parts_of_size(size: int, count: int) -> tuple[SpacePart, ...]:
     """`count` of them in parts of `size`, in their order; the last part has what is left."""
-    return tuple(Part(number, first, min(first + size, count)) for number, first in enumerate(range(0, count, size)))
+    return tuple(
+        SpacePart(number, first, min(first + size, count)) for number, first in enumerate(range(0, count, size))
+    )
 
 
 def made_of(space: Space, step: str) -> dict[str, Any]:
@@ -51,7 +53,7 @@ ENGINE = "loma"
 """The search for which one costing of all orders says what every design of a family costs."""
 
 
-def parts_of(space: Space) -> tuple[Part, ...]:
+def parts_of(space: Space) -> tuple[SpacePart, ...]:
     """The parts of a space, in the order of its families."""
     families = Families(space)
     size = max(LEAST_FAMILIES, -(-len(families) // MOST_PARTS))
@@ -99,7 +101,7 @@ class PartDigests:
         text = json.dumps([*content, space.rows, space.row_names], default=str)
         return digest_of_bytes(text.encode())
 
-    def of(self, part: Part) -> str:
+    def of(self, part: SpacePart) -> str:
         """The digest of all that goes into a part."""
         text = canonical_text([self.said, part.first, part.end])
         return digest_of_bytes(text.encode())
@@ -112,7 +114,7 @@ STEP_OF = {False: "explore", True: "explore_systems"}
 """Whether designs are of several cores -> whose code evaluates them."""
 
 
-def shards_of(space: Space) -> tuple[Part, ...]:
+def shards_of(space: Space) -> tuple[SpacePart, ...]:
     """The shards of a space: parts of its designs, in its order."""
     return parts_of_size(space.shard_designs or SHARD_DESIGNS, len(space))
 
@@ -131,7 +133,7 @@ class ShardDigests:
         """Provenance of every shard."""
         return made_of(self.space, STEP_OF[self.space.is_of_systems]) if self._told is None else self._told
 
-    def of(self, shard: Part) -> str:
+    def of(self, shard: SpacePart) -> str:
         """The digest of all that goes into a shard."""
         space = self.space
         digest = hashlib.blake2b(canonical_text([SHARD_SCHEMA, self.made_of]).encode(), digest_size=DIGEST_BYTES)

@@ -128,7 +128,7 @@ ORDERS_OF_SPATIAL_MAPPING = 2**44
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class FamilyMembers:
     """The designs of a family that are accelerators and meet the constraints before evaluation."""
 
     indexes: np.ndarray
@@ -163,7 +163,7 @@ class Prices:
         return cls(status, reason, np.full(members, np.nan), np.full(members, np.nan))
 
 
-def members_of(space: Space, family: Family, reader: FigureReader) -> Members:
+def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMembers:
     """Read the designs of a family."""
     indexes: list[int] = []
     cores: list[Core] = []
@@ -192,7 +192,7 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> Members:
         indexes.append(index)
         cores.append(core)
     areas = [core_area(core, space.options.profile).mm2 for core in cores]
-    return Members(
+    return FamilyMembers(
         np.array(indexes, np.int64),
         np.array([np.nan if area is None else area for area in areas], np.float64),
         variants_of(cores) if cores else None,
@@ -256,7 +256,7 @@ class FamilyPricer:
     def __init__(self, space: Space, evaluators: Mapping[str, NetworkEvaluator]) -> None:
         self.space, self.evaluators = space, evaluators
 
-    def prices(self, families: Sequence[Members]) -> list[dict[str, Prices]]:
+    def prices(self, families: Sequence[FamilyMembers]) -> list[dict[str, Prices]]:
         """For each family what every member costs on each network.
 
         What families share that differ in sizes alone is computed once, so that these should come together. Raises
@@ -277,7 +277,7 @@ class FamilyPricer:
             _price(layers, self.space)
         return [self._added_up(members, plan) for members, plan in zip(families, plans, strict=True)]
 
-    def _planned(self, number: int, members: Members, kinds: dict[_Kind, _Layers]) -> "_Plan":
+    def _planned(self, number: int, members: FamilyMembers, kinds: dict[_Kind, _Layers]) -> "_Plan":
         """Enter the layers of a family among those that are to be priced."""
         assert members.variants is not None
         assert members.accelerator is not None
@@ -299,7 +299,7 @@ class FamilyPricer:
             parts.append((chosen, found))
         return parts
 
-    def _added_up(self, members: Members, plan: "_Plan") -> dict[str, Prices]:
+    def _added_up(self, members: FamilyMembers, plan: "_Plan") -> dict[str, Prices]:
         """The layers of each network together, one after the other as the summary of a run does it."""
         result: dict[str, Prices] = {}
         for name in self.evaluators:
@@ -317,7 +317,7 @@ class FamilyPricer:
             result[name] = prices
         return result
 
-    def _refused(self, members: Members, name: str) -> Prices:
+    def _refused(self, members: FamilyMembers, name: str) -> Prices:
         """Why no member has a cost: what is told of the first one."""
         assert members.accelerator is not None
         cost = self.evaluators[name].cost(members.hardware, members.accelerator)

@@ -17,9 +17,9 @@ from tilewright.validation import (
     LIST_MARK,
     TABLE_MARK,
     VALUE_MARK,
-    Entry,
     Name,
     PositiveCount,
+    TableModel,
     TextForm,
     json_schema,
     table_or_list,
@@ -83,7 +83,7 @@ Networks = Annotated[
 ]
 Result = Literal["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
 _FROM = Field(default=None, description="First value of a range, which goes on by `factor` or by `step`.")
-_Range: Any = create_model("_Range", __base__=Entry, **{"from": (Number | None, _FROM)})  # type: ignore[call-overload]
+_Range: Any = create_model("_Range", __base__=TableModel, **{"from": (Number | None, _FROM)})  # type: ignore[call-overload]
 
 
 class AxisEntry(_Range):  # type: ignore[misc]
@@ -103,7 +103,7 @@ class AxisEntry(_Range):  # type: ignore[misc]
     """The dotted path in the accelerator that has the value, or several. Without it laws use the name of the axis."""
 
 
-class SpaceFile(Entry):
+class SpaceFile(TableModel):
     """A base accelerator, what is varied in it, what follows from that, and what designs must meet."""
 
     name: FolderName | None = None

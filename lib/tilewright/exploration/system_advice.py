@@ -16,7 +16,7 @@ from typing import Any
 
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.exploration.advice import Advice, Advices, together
-from tilewright.exploration.changes import Change
+from tilewright.exploration.changes import FileChange
 from tilewright.exploration.design_cost import reason_of
 from tilewright.exploration.evaluate_system import SystemEvaluator
 from tilewright.exploration.held_mappings import Outcome
@@ -65,7 +65,7 @@ class ExplainedSystemRun:
 
 def system_advices_of(
     run: ExplainedSystemRun,
-    changes: Sequence[Change],
+    changes: Sequence[FileChange],
     *,
     search: bool,
     jobs: int = 1,
@@ -99,7 +99,7 @@ def system_advices_of(
     made = Advices.of(run.objective, run.now, found, searches, notes, SAME, better)
     made = replace(made, holds_searches=False)
 
-    def on_changed(chosen: Sequence[Change]) -> Outcome:
+    def on_changed(chosen: Sequence[FileChange]) -> Outcome:
         settings = [pair for one in chosen for pair in one.system_settings]
         return _on_hardware(run, with_values(run.hardware, settings))
 
@@ -119,7 +119,7 @@ def _on_hardware(run: ExplainedSystemRun, hardware: dict[str, Any]) -> Outcome:
 
 def _worker(
     run: ExplainedSystemRun, searches: bool
-) -> Callable[[Change | None], tuple[Outcome, Outcome | None, Outcome | None]]:
+) -> Callable[[FileChange | None], tuple[Outcome, Outcome | None, Outcome | None]]:
     """What evaluates changes in one process: at the same allocation, after a new search, and the allocation of that
     search on the accelerator as it is."""
     given = run.costed.descriptions
@@ -127,7 +127,7 @@ def _worker(
     if searches and run.options is not None:
         evaluator = SystemEvaluator(given.workload, given.mapping, run.options)
 
-    def evaluate(change: Change | None) -> tuple[Outcome, Outcome | None, Outcome | None]:
+    def evaluate(change: FileChange | None) -> tuple[Outcome, Outcome | None, Outcome | None]:
         hardware = run.hardware if change is None else with_values(run.hardware, change.system_settings)
         try:
             accelerator = parse_accelerator(hardware)

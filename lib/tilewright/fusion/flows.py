@@ -80,7 +80,7 @@ def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integ
     return [(contents, part) for contents, part in pieces if len(contents)]
 
 
-class Link(NamedTuple):
+class NeedLink(NamedTuple):
     """One operand of a layer that needs one tensor, along any number of ways."""
 
     demands: tuple[Demand, ...]
@@ -117,7 +117,7 @@ class Flows:
     """[entry]"""
 
 
-def flows(links: Sequence[Link]) -> Flows:
+def flows(links: Sequence[NeedLink]) -> Flows:
     """What flows along links; what is needed along several ways of one flows once."""
     columns = _PartColumns()
     contents_of_cns = []
@@ -182,7 +182,7 @@ class _PartColumns:
         self.needs.append(AxisNeeds(keys // size, keys % size, None, owners))
         return len(self.needs) - 1, row_of_entry.reshape(-1)
 
-    def joined(self, links: Sequence[Link]) -> tuple[Integers, Integers, Integers]:
+    def joined(self, links: Sequence[NeedLink]) -> tuple[Integers, Integers, Integers]:
         """([entry] content among those of all links, CN of the producer's layer, elements)."""
         if not self.links:
             none = np.zeros(0, np.int64)
@@ -215,7 +215,7 @@ class _PartColumns:
         return row_of_entry
 
 
-def _cns(link: Integers, number: Integers, links: Sequence[Link]) -> Integers:
+def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
     """[entry] CN of the producer of a link, from the number in its full grid; links ascend."""
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
@@ -229,7 +229,7 @@ _MOST_CNS = 2**14
 class DataLink(NamedTuple):
     """A link between two layers, or from a layer to the outside."""
 
-    link: Link
+    link: NeedLink
     producer: int
     """Number of the layer in the graph."""
     consumer: int

@@ -12,7 +12,7 @@ from typing import TypedDict
 import numpy as np
 
 from tilewright.errors import InputError, Problem
-from tilewright.fusion.flows import DataLink, Link, data_edges
+from tilewright.fusion.flows import DataLink, NeedLink, data_edges
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer, SmallIntegers, SourceTensor
 from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, sums
 from tilewright.fusion.needs import (
@@ -402,7 +402,7 @@ def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -
             for demand in demands:
                 reads.add(operand, tensor, demand, reading_cns(demand, cut.grid), layer.first_cn)
             continue
-        link = Link(tuple(demands), made_by[1], cut.grid)
+        link = NeedLink(tuple(demands), made_by[1], cut.grid)
         building.links.append(DataLink(link, made_by[0], number, operand, tensor, building.bits(tensor)))
 
 
@@ -422,12 +422,12 @@ def _outputs(building: _Building) -> list[DataLink]:
     outside = LayerGrid((), LayerTiling(-1))
     links = []
     for tensor, (number, producer) in building.producers.items():
-        link = Link((whole_tensor(tensor, building.network),), producer, outside)
+        link = NeedLink((whole_tensor(tensor, building.network),), producer, outside)
         links.append(DataLink(link, number, 0, "", tensor, building.bits(tensor)))
     for tensor, demands in needs_of_outputs(building.network).items():
         if tensor in building.producers:
             number, producer = building.producers[tensor]
-            link = Link(tuple(demands), producer, outside)
+            link = NeedLink(tuple(demands), producer, outside)
             links.append(DataLink(link, number, 1, "", tensor, building.bits(tensor)))
     return links
 

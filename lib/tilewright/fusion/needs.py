@@ -38,7 +38,7 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 
 if TYPE_CHECKING:
-    from tilewright.fusion.pieces import Cutting
+    from tilewright.fusion.pieces import TensorPieces
 
 
 _ONE_ROW = np.zeros(1, np.int64)
@@ -427,7 +427,7 @@ class CutMemory:
         self._most = most_entries
         self._entries = 0
         self._needs: dict[tuple[int, LayerCut], Needs] = {}
-        self._pieces: OrderedDict[Hashable, Cutting] = OrderedDict()
+        self._pieces: OrderedDict[Hashable, TensorPieces] = OrderedDict()
 
     def needs(self, node: WorkloadNode, cut: LayerCut) -> Needs:
         """What the tiles of a layer need, the same objects for the same cut."""
@@ -436,7 +436,7 @@ class CutMemory:
             self._needs[key] = needs_of_layer(node, cut.demands, self.network)
         return self._needs[key]
 
-    def pieces(self, key: Hashable, cut: "Callable[[], Cutting]") -> "Cutting":
+    def pieces(self, key: Hashable, cut: "Callable[[], TensorPieces]") -> "TensorPieces":
         """The pieces of a tensor, made by `cut` where they are not known; those used longest ago are forgotten."""
         found = self._pieces.get(key)
         if found is None:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.fusion.axis_rows import NOBODY, owners_of_indices
-from tilewright.fusion.flows import Link, flows
+from tilewright.fusion.flows import NeedLink, flows
 from tilewright.fusion.graph import CnGraph, SmallIntegers, once_a_graph
 from tilewright.fusion.grid import Integers, LayerGrid
 from tilewright.fusion.needs import (
@@ -41,7 +41,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Cutting:
+class TensorPieces:
     """The pieces of one tensor, numbered from 0."""
 
     bits: Integers
@@ -122,7 +122,7 @@ def cutting(
     element_bits: int,
     readers: tuple[tuple[tuple[Demand, ...], LayerGrid], ...],
     made_by: Producer | None,
-) -> Cutting:
+) -> TensorPieces:
     """The pieces of a tensor that anybody needs."""
     bits: list[Integers] = []
     owner: list[Integers] = []
@@ -132,7 +132,7 @@ def cutting(
         as_producer = block.as_producer()
         found = []
         for demands, grid in readers:
-            needed = flows([Link(demands, as_producer, grid)])
+            needed = flows([NeedLink(demands, as_producer, grid)])
             cn, piece = needed.target, needed.source
             made = block.is_made(piece)
             found.append((cn[made], piece[made]))
@@ -142,7 +142,7 @@ def cutting(
         for column, values in zip((bits, owner), block.bits_and_owner(used, element_bits), strict=True):
             column.append(values)
         count += len(used)
-    return Cutting(np.concatenate(bits), np.concatenate(owner), tuple(_in_order(its_needs) for its_needs in needs))
+    return TensorPieces(np.concatenate(bits), np.concatenate(owner), tuple(_in_order(its_needs) for its_needs in needs))
 
 
 def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:

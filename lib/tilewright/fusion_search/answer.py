@@ -16,8 +16,8 @@ from tilewright.artifacts.digests import content_digest
 from tilewright.configuration.arguments import arguments_of
 from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.fusion_search.cores import Figures
-from tilewright.fusion_search.evaluate import Outcome, PlanEvaluator, Task
+from tilewright.fusion_search.cores import PlanFigures
+from tilewright.fusion_search.evaluate import PlanEvaluator, PlanOutcome, Task
 from tilewright.fusion_search.plan import Plan
 from tilewright.fusion_search.search import FusionResult, FusionSearch, Progress, Tried
 from tilewright.fusion_search.space import Fixed, PlanSpace, plan_space
@@ -49,7 +49,7 @@ class CutWorth:
     """Name of the last layer of the stack."""
     before: str
     """Name of the first layer of the next one."""
-    figures: Figures | None
+    figures: PlanFigures | None
     """Without it: the two stacks made one, tiles and cores as they are. None where that has no schedule."""
 
 
@@ -67,7 +67,7 @@ class Fusion:
     """Digest of what was given as a start; '' where nothing was."""
 
     @property
-    def best(self) -> Outcome:
+    def best(self) -> PlanOutcome:
         """The plan with its cores and figures."""
         return self.found.best
 
@@ -146,7 +146,7 @@ class Fusion:
             "workload": self.problem.workload.name,
             "hardware": self.problem.accelerator.name,
             "objective": self.options.objective,
-            **_figures(Figures(self.latency_cycles, self.energy_pj)),
+            **_figures(PlanFigures(self.latency_cycles, self.energy_pj)),
             **self._rates(),
             "lower_bound": {
                 "latency_cycles": bounds.latency_cycles,
@@ -185,7 +185,7 @@ class Fusion:
         }
         return with_unused(document, self.problem.notices)
 
-    def _alone(self, lbl: Outcome, figures: Figures) -> dict[str, Any]:
+    def _alone(self, lbl: PlanOutcome, figures: PlanFigures) -> dict[str, Any]:
         """The best plan with each layer alone: its figures, the terms of its energy, and the bound of its latency."""
         if lbl == self.best:
             problem, artifact = self.multi_core_problem, self.artifact
@@ -308,7 +308,7 @@ def fused(
     return Fusion(problem, options, settings, space, found, cuts, digest)
 
 
-def _cuts(work: PlanWork, space: PlanSpace, best: Outcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
+def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
     """What ends of stacks are worth, those between the largest stacks if there are many, as far as the time goes."""
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
     ends = space.ends_of(best.plan)
@@ -340,7 +340,7 @@ def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[dict[str, Any]]:
     """For each kind of plans how many there were, how many had no schedule or were the best so far, and the best."""
     rows: dict[str, dict[str, Any]] = {}
-    best: dict[str, Figures] = {}
+    best: dict[str, PlanFigures] = {}
     for one in tried:
         row = rows.setdefault(
             one.origin, {"origin": one.origin, "plans": 0, "schedules": 0, "infeasible": 0, "best_so_far": 0}
@@ -372,7 +372,7 @@ def tried_rows(found: FusionResult) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(figures: Figures) -> dict[str, float]:
+def _figures(figures: PlanFigures) -> dict[str, float]:
     latency, energy = figures.latency_cycles, figures.energy_pj
     return {"latency_cycles": latency, "energy_pj": energy, "edp": OBJECTIVES["EDP"].value(energy, float(latency))}
 

@@ -32,7 +32,7 @@ SPREAD_STARTS = 5
 
 
 @dataclass(frozen=True)
-class Figures:
+class PlanFigures:
     """What a schedule costs."""
 
     latency_cycles: int
@@ -45,7 +45,7 @@ class Figures:
 
 Clock = Callable[[], float]
 """Seconds."""
-Judge = Callable[[PartCores, Layers], Figures | None]
+Judge = Callable[[PartCores, Layers], PlanFigures | None]
 """The figures of an allocation where some layers go by way of the off-chip memory, None where it has no schedule."""
 
 
@@ -56,13 +56,13 @@ class SchedulingJudge:
         self._scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
         self._part_of_cn = problem.space.part_of_cn
 
-    def __call__(self, cores: PartCores, by_off_chip: Layers) -> Figures | None:
+    def __call__(self, cores: PartCores, by_off_chip: Layers) -> PlanFigures | None:
         """The figures of an allocation, None where it has no schedule."""
         try:
             found = self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip)
         except MappingError:
             return None
-        return Figures(found.latency_cycles, found.energy_pj)
+        return PlanFigures(found.latency_cycles, found.energy_pj)
 
     def recorded(self, cores: PartCores, by_off_chip: Layers) -> Schedule:
         """The schedule of an allocation that has one, with its logs."""
@@ -139,7 +139,7 @@ class CoreSearch:
         self._recut = recut
         self.best: PartCores | None = None
         self.by_off_chip = by_off_chip
-        self.figures: Figures | None = None
+        self.figures: PlanFigures | None = None
         self._known: set[tuple[PartCores, Layers]] = set()
         self._parts_of: dict[int, list[int]] = {}
         for part in space.flexible:

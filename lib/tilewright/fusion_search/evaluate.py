@@ -20,9 +20,9 @@ from tilewright.fusion.tiling_options import network_tiling
 from tilewright.fusion_search.cores import (
     Clock,
     CoreSearch,
-    Figures,
     LayerCores,
     PartCores,
+    PlanFigures,
     SchedulingJudge,
     layer_cores,
     recut_parts,
@@ -69,11 +69,11 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlanOutcome:
     """What was found for a plan."""
 
     plan: Plan
-    figures: Figures | None
+    figures: PlanFigures | None
     """None where there is no schedule."""
     cores: LayerCores = ()
     evaluations: int = 0
@@ -135,13 +135,13 @@ class PlanEvaluator:
         """What is allocated and scheduled. Raises InputError where a part of a layer has no core."""
         return multi_core_problem(self.costed(plan), plan.settings(self.given))
 
-    def evaluate(self, task: Task) -> Outcome:
+    def evaluate(self, task: Task) -> PlanOutcome:
         """The best schedule that is found for a plan."""
         start_s = self._clock()
         try:
             problem = self.multi_core_problem(task.plan)
         except (InputError, MappingError) as error:
-            return Outcome(task.plan, None, reason=str(error).partition("\n")[0])
+            return PlanOutcome(task.plan, None, reason=str(error).partition("\n")[0])
         draw = random.Random(zlib.crc32(repr((task.seed, task.plan)).encode()))
         by_off_chip = problem.options.layers_by_off_chip
         judge = SchedulingJudge(problem)
@@ -152,7 +152,7 @@ class PlanEvaluator:
             begins = itertools.islice(begins, 1)
         for start in begins:
             if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
-                return Outcome(task.plan, None, reason="a layer cannot run on the cores that it has there")
+                return PlanOutcome(task.plan, None, reason="a layer cannot run on the cores that it has there")
             search.look_at(start)
         end = None if task.time_left_s is None else start_s + task.time_left_s
         search.improve(task.tries, end, detour_steps(problem.assembled.problem) if task.detours else None)
@@ -161,12 +161,12 @@ class PlanEvaluator:
             for found in self._by_engine(problem, None if left is None else max(left, 1.0)):
                 search.look_at(found)
         if search.best is None or search.figures is None:
-            return Outcome(task.plan, None, evaluations=search.evaluations, reason="no allocation has a schedule")
+            return PlanOutcome(task.plan, None, evaluations=search.evaluations, reason="no allocation has a schedule")
         cores = layer_cores(problem.space, search.best, len(self._nodes))
         ids = tuple(self._nodes[layer].node_id for layer in search.by_off_chip)
         again = moved_again_bits(problem.assembled.problem, judge.recorded(search.best, search.by_off_chip))
         plan = replace(task.plan, by_off_chip=ids)
-        return Outcome(plan, search.figures, cores, search.evaluations, moved_again=again)
+        return PlanOutcome(plan, search.figures, cores, search.evaluations, moved_again=again)
 
     def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
         """The cores that a run finds by default, with the same objective; none where no allocation has a schedule."""

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tilewright.fusion_search.evaluate import Outcome, Task
+from tilewright.fusion_search.evaluate import PlanOutcome, Task
 from tilewright.fusion_search.plan import LayerTiles, Loops, Plan
 from tilewright.fusion_search.segments import PART_RULES
 from tilewright.fusion_search.space import SELECTIONS, LayerSpace, PlanSpace
@@ -30,7 +30,7 @@ RELOADS = "reloads"
 """Steps that cut a layer otherwise whose data moves more than once."""
 MERGED = "merged"
 """Steps that cut layers in fewer parts that run on fewer cores than they have parts."""
-Change = Callable[["PlanMoves", Outcome], Plan | None]
+Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
 def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
@@ -78,7 +78,7 @@ class PlanMoves:
     def _loops(self, place: int) -> tuple[tuple[str, int], ...]:
         return self.space.layers[place].layer.loop_sizes
 
-    def next_task(self, parent: Outcome, seed: int) -> tuple[str, Task]:
+    def next_task(self, parent: PlanOutcome, seed: int) -> tuple[str, Task]:
         """A step from a plan that has a schedule: its kind, and what is to be evaluated."""
         kinds = list(self.gain)
         rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
@@ -107,7 +107,7 @@ class PlanMoves:
         count = min(self.draw.randint(1, LONGEST_RUN), len(self.blocks) - first)
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
-    def _other_tiles(self, parent: Outcome) -> Plan | None:
+    def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
         """Finer or coarser rows in a run of layers, or as many tiles in each of them."""
         plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
@@ -120,7 +120,7 @@ class PlanMoves:
             changed[place] = LayerTiles(tiles.between, one.rows_within(min(wanted, max(one.tile_counts))))
         return plan.with_tiles(changed)
 
-    def _other_parts(self, parent: Outcome) -> Plan | None:
+    def _other_parts(self, parent: PlanOutcome) -> Plan | None:
         """More or fewer parts between cores of a layer, or of all that are like it, or parts along rows or
         columns; or the parts of a run of layers by a rule."""
         plan = parent.plan
@@ -156,7 +156,7 @@ class PlanMoves:
             return one.tiles(parts, 1).between
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
 
-    def _fewer_reloads(self, parent: Outcome) -> Plan | None:
+    def _fewer_reloads(self, parent: PlanOutcome) -> Plan | None:
         """A layer whose data moves more than once, or all that are like it: in parts along rows or columns, in other
         parts of channels, in fewer tiles, or alone."""
         draw, plan = self.draw, parent.plan
@@ -184,7 +184,7 @@ class PlanMoves:
             ]
         return plan.with_tiles(dict.fromkeys(alike, tiles))
 
-    def _merged_parts(self, parent: Outcome) -> Plan | None:
+    def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
         """One part of all layers whose parts run on one core, or fewer parts of any layer that has more than cores."""
         if not parent.cores:
             return None
@@ -218,7 +218,7 @@ class PlanMoves:
                 changed[place] = LayerTiles(one.cut_by(rule, 1).between, plan.tiles[place].within)
         return plan.with_tiles(changed)
 
-    def _other_within(self, parent: Outcome) -> Plan | None:
+    def _other_within(self, parent: PlanOutcome) -> Plan | None:
         """Tiles along columns or channels besides those along rows, or none of these."""
         plan = parent.plan
         place = self.draw.randrange(len(self.space.layers))
@@ -242,7 +242,7 @@ class PlanMoves:
         counts = [loop.tiles for loop in tiles.between if loop.dimension == dimension]
         return counts[0] if counts and isinstance(counts[0], int) else 1
 
-    def _other_schedule(self, parent: Outcome) -> Plan | None:
+    def _other_schedule(self, parent: PlanOutcome) -> Plan | None:
         """The other candidate rule, or constants or results fetched ahead or not."""
         plan = parent.plan
         fixed, options = self.space.fixed, []
@@ -254,7 +254,7 @@ class PlanMoves:
             options.append(replace(plan, prefetch_results=not plan.prefetch_results))
         return self.draw.choice(options) if options else None
 
-    def _other_cut(self, parent: Outcome) -> Plan | None:
+    def _other_cut(self, parent: PlanOutcome) -> Plan | None:
         """A stack that ends elsewhere, two stacks made one, one made two, or the layers of a run alone."""
         plan = parent.plan
         ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}

@@ -13,8 +13,8 @@ from functools import partial
 from tilewright.allocation.evaluate import INTERRUPTED, TIME_BUDGET
 from tilewright.configuration.fusion_options import FusionOptions
 from tilewright.errors import MappingError
-from tilewright.fusion_search.cores import Figures
-from tilewright.fusion_search.evaluate import Outcome, Task
+from tilewright.fusion_search.cores import PlanFigures
+from tilewright.fusion_search.evaluate import PlanOutcome, Task
 from tilewright.fusion_search.moves import FEW_TRIES, MANY_TRIES, PlanMoves
 from tilewright.fusion_search.plan import LayerTiles, Plan
 from tilewright.fusion_search.segments import PART_RULES, SEGMENT_TILES, Segment, blocks, candidates, compose
@@ -54,7 +54,7 @@ class Tried:
     number: int
     """In the order in which plans went out."""
     origin: str
-    figures: Figures | None
+    figures: PlanFigures | None
     stacks: int
     evaluations: int
     """Schedules that were made for it."""
@@ -67,8 +67,8 @@ class Tried:
 class FusionResult:
     """What was found."""
 
-    best: Outcome
-    layer_by_layer: Outcome | None
+    best: PlanOutcome
+    layer_by_layer: PlanOutcome | None
     """The best plan in which every layer is alone; None where the run fixes stacks."""
     tried: tuple[Tried, ...]
     segments: int
@@ -76,11 +76,11 @@ class FusionResult:
     evaluations: int
     """Schedules that were made in all."""
     stopped_by: str
-    start: Outcome | None = None
+    start: PlanOutcome | None = None
     """Of the plan that was given as a start, as it is; None where there was none."""
 
 
-Progress = Callable[[int, int, Outcome | None, float], None]
+Progress = Callable[[int, int, PlanOutcome | None, float], None]
 """Told after each plan: plans so far, plans at most, the best, seconds."""
 
 
@@ -101,18 +101,18 @@ class FusionSearch:
     """Seconds that bounds, check and files of a plan take, tried on the first plan that has a schedule."""
     reserve_s: float | None = None
     """What the end of the call needs, without worths of cuts; None while that is not known."""
-    best: Outcome | None = None
-    lbl: Outcome | None = None
+    best: PlanOutcome | None = None
+    lbl: PlanOutcome | None = None
     tried: list[Tried] = field(default_factory=list)
     evaluations: int = 0
     segments: int = 0
     stopped_by: str = ""
-    started: Outcome | None = None
+    started: PlanOutcome | None = None
 
     def run(self) -> FusionResult:
         """The best plan. Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before."""
         self._start = self.clock() if self.start_s is None else self.start_s
-        self._elite: dict[Plan, Outcome] = {}
+        self._elite: dict[Plan, PlanOutcome] = {}
         self._reasons: dict[str, None] = {}
         self._ends = blocks(self.space)
         try:
@@ -128,7 +128,7 @@ class FusionSearch:
             raise MappingError(f"none of {len(self.tried)} plans has a schedule: {'; '.join(list(self._reasons)[:3])}")
         return self._found(self.best)
 
-    def _found(self, best: Outcome) -> FusionResult:
+    def _found(self, best: PlanOutcome) -> FusionResult:
         tried, stopped_by = tuple(self.tried), self.stopped_by or COUNT
         return FusionResult(best, self.lbl, tried, self.segments, self.evaluations, stopped_by, self.started)
 
@@ -221,9 +221,9 @@ class FusionSearch:
     def _selections(self) -> tuple[str, ...]:
         return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
 
-    def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, Figures]]:
+    def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
         """Selection -> what segments cost by themselves; alike ones are scheduled once."""
-        costs: dict[str, dict[Segment, Figures]] = {selection: {} for selection in self._selections}
+        costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
         known: dict[object, list[Segment]] = {}
         wanted: list[SegmentTask] = []
         alike = Likeness(self.work.problem)
@@ -267,14 +267,14 @@ class FusionSearch:
             if joined is not None and self._left > 0:
                 self._look_at([joined], "joined")
 
-    def _step(self, moves: PlanMoves, draw: random.Random, number: int) -> tuple[str, Outcome, Task]:
+    def _step(self, moves: PlanMoves, draw: random.Random, number: int) -> tuple[str, PlanOutcome, Task]:
         assert self.best is not None
         others = list(self._elite.values())
         parent = self.best if number == 0 or draw.random() < BEST_SHARE else draw.choice(others)
         kind, task = moves.next_task(parent, self.options.seed + len(self.tried) + number)
         return kind, parent, task
 
-    def _joined(self, parent: Outcome, better: Sequence[Outcome]) -> Task | None:
+    def _joined(self, parent: PlanOutcome, better: Sequence[PlanOutcome]) -> Task | None:
         """All that made one plan better, at once, the best steps last."""
         if len(better) < 2:
             return None
@@ -290,9 +290,9 @@ class FusionSearch:
         plan = replace(ordered[-1].plan, tiles=tuple(tiles), by_off_chip=tuple(sorted(by_off_chip)))
         return Task(plan, ordered[-1].cores, FEW_TRIES)
 
-    def _look_at(self, tasks: Sequence[Task], origin: str | Sequence[str]) -> list[Outcome]:
+    def _look_at(self, tasks: Sequence[Task], origin: str | Sequence[str]) -> list[PlanOutcome]:
         """The outcomes of tasks, kept; fewer where the search is over before."""
-        outcomes: list[Outcome] = []
+        outcomes: list[PlanOutcome] = []
         if self._is_over():
             return outcomes
         origins: Iterator[str] = iter([origin] * len(tasks) if isinstance(origin, str) else origin)
@@ -308,7 +308,7 @@ class FusionSearch:
                 break
         return outcomes
 
-    def _keep(self, outcome: Outcome, origin: str) -> None:
+    def _keep(self, outcome: PlanOutcome, origin: str) -> None:
         self.evaluations += outcome.evaluations
         is_best = self._is_better(outcome, self.best)
         if is_best:
@@ -331,11 +331,11 @@ class FusionSearch:
         done = len(self.tried) + self.segments
         self.progress(done, max(done, self.options.nb_plans), self.best, self._elapsed())
 
-    def _rank(self, outcome: Outcome) -> tuple[float, ...]:
+    def _rank(self, outcome: PlanOutcome) -> tuple[float, ...]:
         assert outcome.figures is not None
         return outcome.figures.rank(self.options.objective)
 
-    def _is_better(self, outcome: Outcome, other: Outcome | None) -> bool:
+    def _is_better(self, outcome: PlanOutcome, other: PlanOutcome | None) -> bool:
         if outcome.figures is None:
             return False
         return other is None or self._rank(outcome) < self._rank(other)

@@ -8,7 +8,7 @@ and that data stays on chip between them: it is where the search of whole plans 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.fusion_search.cores import Figures
+from tilewright.fusion_search.cores import PlanFigures
 from tilewright.fusion_search.plan import LayerTiles
 from tilewright.fusion_search.space import ALL_ROWS, PartRule, PlanSpace
 from tilewright.mapping.constraints import MappingConstraints
@@ -134,24 +134,24 @@ def _numbered(index_map: IndexMap, of: object) -> Hashable:
 class _Label:
     """A way from the first layer to a cut."""
 
-    figures: Figures
+    figures: PlanFigures
     segments: tuple[Segment, ...]
 
 
-def compose(costs: Mapping[Segment, Figures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
+def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
     """The best ways to put segments together to the whole network, by the sums of latency and energy, the best first.
 
     At each cut the ways are kept that no other one beats in both, since a product of sums is not a sum.
     """
-    from_place: dict[int, list[tuple[Segment, Figures]]] = {}
+    from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():
         from_place.setdefault(segment.first, []).append((segment, figures))
-    labels: dict[int, list[_Label]] = {0: [_Label(Figures(0, 0.0), ())]}
+    labels: dict[int, list[_Label]] = {0: [_Label(PlanFigures(0, 0.0), ())]}
     for place in range(layers):
         here = _undominated(labels.get(place, ()), objective)
         for label in here:
             for segment, figures in from_place.get(place, ()):
-                total = Figures(
+                total = PlanFigures(
                     label.figures.latency_cycles + figures.latency_cycles, label.figures.energy_pj + figures.energy_pj
                 )
                 labels.setdefault(segment.last + 1, []).append(_Label(total, (*label.segments, segment)))

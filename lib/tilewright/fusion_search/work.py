@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.fusion_search.cores import Clock, Figures
-from tilewright.fusion_search.evaluate import Outcome, PlanEvaluator, Task
+from tilewright.fusion_search.cores import Clock, PlanFigures
+from tilewright.fusion_search.evaluate import PlanEvaluator, PlanOutcome, Task
 from tilewright.fusion_search.plan import Plan, layers_of
 from tilewright.fusion_search.segments import Segment, likeness, part_of_network
 from tilewright.fusion_search.space import PlanSpace
@@ -49,7 +49,7 @@ class SegmentTask:
 class SegmentOutcome:
     """What a segment costs."""
 
-    figures: Mapping[str, Figures]
+    figures: Mapping[str, PlanFigures]
     """Selection -> figures, where it has a schedule."""
     evaluations: int
 
@@ -80,11 +80,11 @@ class PlanWorker:
             if len(self._parts) > REMEMBERED_PARTS:
                 self._parts.popitem(last=False)
         stacks = (task.node_ids,) if task.segment.is_fused else tuple((node_id,) for node_id in task.node_ids)
-        figures: dict[str, Figures] = {}
+        figures: dict[str, PlanFigures] = {}
         evaluations = 0
         for selection in task.selections:
             plan = Plan(task.segment.tiles, stacks, selection, task.prefetch, task.prefetch_results)
-            found: Outcome = evaluator.evaluate(Task(plan))
+            found: PlanOutcome = evaluator.evaluate(Task(plan))
             evaluations += found.evaluations
             if found.figures is not None:
                 figures[selection] = found.figures

@@ -20,7 +20,7 @@ class ArrayRefusalError(MappingError):
     """The array cannot run a spatial mapping, or its model has no energy for it."""
 
 
-class Window(NamedTuple):
+class InputWindow(NamedTuple):
     """A loop that slides over the same inputs as another one: input position = coefficient * loop + other * partner."""
 
     partner: str
@@ -42,7 +42,7 @@ class ArrayWork(NamedTuple):
     """Array dimension -> {loop dimension: lanes}."""
     lanes: Mapping[str, Mapping[str, float]] = {}
     """Lanes as the model counts them: under B15 lanes that are busy on average."""
-    input_loops: Mapping[str, Window | None] = {}
+    input_loops: Mapping[str, InputWindow | None] = {}
     """Loop dimensions that tell inputs apart, each with the window that it slides in, None without one; in the
     reference those over which weights stay the same (B14)."""
     profile: ModelProfile = REFERENCE

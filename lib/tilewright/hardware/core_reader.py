@@ -21,7 +21,7 @@ from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, array_kind, 
 from tilewright.hardware.yaml_schema import DataflowEntry, HardwareFile, MemoryEntry, PortEntry, hardware_file
 from tilewright.silicon.memory_cost import CostSource
 from tilewright.units import WrittenArea
-from tilewright.validation import Entry, validate
+from tilewright.validation import TableModel, validate
 from tilewright.yamlfile import YamlDocument, items, table
 
 PORT_KINDS = (("r_port", "read"), ("w_port", "write"), ("rw_port", "read_write"))
@@ -301,7 +301,7 @@ def _of_library(source: CostSource | None) -> dict[str, Any]:
     return {} if source is None else {LEAKAGE.key: source.leakage_mw}
 
 
-def _given(entry: Entry) -> dict[str, Any]:
+def _given(entry: TableModel) -> dict[str, Any]:
     """Keys of a table that have a value."""
     return {key: value for key in type(entry).model_fields if (value := getattr(entry, key)) is not None}
 

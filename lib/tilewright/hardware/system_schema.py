@@ -24,10 +24,10 @@ from tilewright.validation import (
     VALUE_MARK,
     Count,
     EnergyPj,
-    Entry,
     FrequencyMhz,
     Name,
     PositiveCount,
+    TableModel,
     TextForm,
     json_schema,
     table_or_value,
@@ -143,7 +143,7 @@ PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 MemoryName = Annotated[tuple[int, str], TextForm(parse_memory_name, _MEMORY_NAME.pattern)]
 
 
-class StridedEntry(Entry):
+class StridedEntry(TableModel):
     """Rates that were measured for parts of rows."""
 
     read: dict[PositiveCount, PositiveNumber] = Field(default={})
@@ -152,7 +152,7 @@ class StridedEntry(Entry):
     """Bytes in a row -> bits per cycle."""
 
 
-class RateEntry(Entry):
+class RateEntry(TableModel):
     """Rates of a port, or of a core, beside the widths that its file gives (Stream 2.1). Read; not modelled."""
 
     ceiling: PositiveNumber
@@ -165,7 +165,7 @@ class RateEntry(Entry):
     """Bytes that an access moves."""
 
 
-class ReconfigurationEntry(Entry):
+class ReconfigurationEntry(TableModel):
     """What it takes to set up tiles of types aie2 anew (Stream 2.1). Read; not modelled."""
 
     cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
@@ -181,7 +181,7 @@ FileBandwidth = Annotated[
 ]
 
 
-class ConnectionEntry(Entry):
+class ConnectionEntry(TableModel):
     """A link between two cores, or a bus between several."""
 
     type: Literal["link", "bus"] = "link"
@@ -215,7 +215,7 @@ Connection = Annotated[
 ]
 
 
-class ConnectivityFile(Entry):
+class ConnectivityFile(TableModel):
     """An accelerator of several cores, with a list of the links between them (Stream, 2025)."""
 
     name: Name
@@ -264,7 +264,7 @@ class ConnectivityFile(Entry):
     """What setting up such tiles takes (Stream 2.1). Not modelled."""
 
 
-class GraphEntry(Entry):
+class GraphEntry(TableModel):
     """A regular graph of cores."""
 
     type: TopologyName
@@ -289,7 +289,7 @@ class GraphEntry(Entry):
     """The off-chip memory, linked with all cores by its ports."""
 
 
-class GraphFile(Entry):
+class GraphFile(TableModel):
     """An accelerator of several cores in a regular graph (Stream, 2024)."""
 
     name: Name

@@ -20,7 +20,7 @@ from tilewright.hardware.static_power import CLOCK_KEY, missing_clock
 from tilewright.hardware.system import CELLS
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
 from tilewright.operator_groups import ALL, MAC
-from tilewright.validation import Entry, each, names_of, whole
+from tilewright.validation import TableModel, each, names_of, whole
 from tilewright.yamlfile import YamlDocument
 
 IN_MEMORY_KEYS = ("imc_type", "adc_resolution", "bit_serial_precision")
@@ -302,7 +302,7 @@ def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, Me
         problems.at((CLOCK_KEY,), missing_clock(", ".join(leaking)), allowed="200 MHz, 1.2 GHz")
 
 
-def _draws(owner: Owner, entry: Entry) -> bool:
+def _draws(owner: Owner, entry: TableModel) -> bool:
     """Whether a table gives static power."""
     return any(getattr(entry, one.key, None) for one in attributes(owner) if one.term)
 

@@ -18,12 +18,12 @@ from tilewright.validation import (
     BandwidthBits,
     Count,
     EnergyPj,
-    Entry,
     FrequencyMhz,
     Name,
     PositiveCount,
     PowerMw,
     SizeBits,
+    TableModel,
     TextForm,
     json_schema,
     table_or_list,
@@ -93,7 +93,7 @@ DramType = Literal[
     "ddr3", "ddr4", "ddr5", "lpddr4", "lpddr4x", "lpddr5", "lpddr5x", "gddr5", "gddr6", "hbm2", "hbm2e", "hbm3"
 ]
 ElementType = Literal["int4", "int8", "uint8", "int16", "int24", "bf16", "fp16", "int32", "fp32"]
-Model = TypeVar("Model", bound=Entry)
+Model = TypeVar("Model", bound=TableModel)
 DataflowEntry = dict[ArrayDimension, list[Unrolling]]
 _Dataflows = Annotated[
     Annotated[DataflowEntry, Tag(TABLE_MARK)]
@@ -102,7 +102,7 @@ _Dataflows = Annotated[
 ]
 
 
-class PortEntry(Entry):
+class PortEntry(TableModel):
     """One port of a memory."""
 
     name: Name
@@ -122,7 +122,7 @@ _FROM = Field(
     description="What the memory is made of: `sram` of CACTI, `register_file` of flip-flops, `dram` off the chip."
 )
 _Law: Any = create_model(  # type: ignore[call-overload]
-    "_Law", __base__=Entry, **{"from": (Literal["sram", "register_file", "dram"], _FROM)}
+    "_Law", __base__=TableModel, **{"from": (Literal["sram", "register_file", "dram"], _FROM)}
 )
 
 
@@ -138,7 +138,7 @@ class CostEntry(_Law):  # type: ignore[misc]
     """What `dram` it is."""
 
 
-class MemoryEntry(Entry):
+class MemoryEntry(TableModel):
     """One memory. Memories are written from innermost to outermost."""
 
     size: SizeBits
@@ -167,7 +167,7 @@ class MemoryEntry(Entry):
     """Halve the usable size, so that the next tile can be loaded during the current one."""
 
 
-class ArrayEntry(Entry):
+class ArrayEntry(TableModel):
     """The array of multipliers (or other operational units)."""
 
     dimensions: Annotated[list[ArrayDimension], Field(min_length=1)]
@@ -194,7 +194,7 @@ class ArrayEntry(Entry):
     """Bits of an activation that an in-memory array takes at a time, a power of two."""
 
 
-class BanksEntry(Entry):
+class BanksEntry(TableModel):
     """The banks of a core's memory (Stream 2.1). Read; no access waits for a bank here, nor in Stream."""
 
     count: PositiveCount
@@ -205,7 +205,7 @@ class BanksEntry(Entry):
     """Consecutive words in one bank before the next bank follows."""
 
 
-class OperandPrecisionEntry(Entry):
+class OperandPrecisionEntry(TableModel):
     """Element types that the units of a core are made for (Stream 2.1). Read; precisions come from the workload."""
 
     input: ElementType | None = None
@@ -214,7 +214,7 @@ class OperandPrecisionEntry(Entry):
     """Type of partial sums, which Stream takes for those of convolutions and matrix products."""
 
 
-class HardwareFile(Entry):
+class HardwareFile(TableModel):
     """A core: an operational array and its memories."""
 
     name: Name

@@ -37,7 +37,7 @@ from tilewright.workload.relevancy import operand_elements, operand_relevancy
 
 
 @dataclass
-class Tensor:
+class KeptData:
     """Data that may be kept in one memory."""
 
     bits: int
@@ -95,7 +95,7 @@ class LayerUse:
 class DataFlow:
     """All data of a network."""
 
-    tensors: list[Tensor] = field(default_factory=list)
+    tensors: list[KeptData] = field(default_factory=list)
     layers: list[LayerUse] = field(default_factory=list)
     """Layers by step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
@@ -157,12 +157,12 @@ class _FlowReader:
         """New data, there from the step after that in which the last of its sources is made."""
         ready = max(self.made_at[source] for source in sources)
         element_bits = max(self.flow.tensors[source].element_bits for source in sources)
-        joined = self._add(Tensor(elements * element_bits, ready + 1, ready + 1, element_bits), ready)
+        joined = self._add(KeptData(elements * element_bits, ready + 1, ready + 1, element_bits), ready)
         self._use(sources, ready)
         self.flow.joined.append((*sources, joined))
         return joined
 
-    def _add(self, tensor: Tensor, made_at: int) -> int:
+    def _add(self, tensor: KeptData, made_at: int) -> int:
         self.flow.tensors.append(tensor)
         self.made_at[len(self.flow.tensors) - 1] = made_at
         return len(self.flow.tensors) - 1
@@ -206,7 +206,7 @@ class _FlowReader:
         """An input; what no node makes is an input of the network, there from the start."""
         tensors = self._sources(node, size.operand)
         if not tensors:
-            source = Tensor(size.most_bits, 0, step, size.element_bits, is_network_end=True)
+            source = KeptData(size.most_bits, 0, step, size.element_bits, is_network_end=True)
             tensors = (self._add(source, 0),)
         for tensor in tensors:
             self.flow.tensors[tensor].traffic_bits += size.most_bits
@@ -218,7 +218,7 @@ class _FlowReader:
     def _output(self, layer: Layer, size: OperandSize, step: int) -> OperandUse:
         final = layer.bits_of[FINAL_OUTPUT]
         bits = operand_elements(layer, OUTPUT, self.profile) * final
-        tensor = self._add(Tensor(bits, step, step, final, bits), step)
+        tensor = self._add(KeptData(bits, step, step, final, bits), step)
         return OperandUse(size, (tensor,))
 
 

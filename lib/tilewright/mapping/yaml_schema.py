@@ -10,7 +10,7 @@ from tilewright.hardware.yaml_schema import ArrayDimension, Unrolling
 from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry, TilingEntry
 from tilewright.mapping.words import ALL_TILES, TemporalMappingType
 from tilewright.units import LARGEST_WHOLE_NUMBER, FieldError
-from tilewright.validation import Count, Entry, Name, TextForm, json_schema
+from tilewright.validation import Count, Name, TableModel, TextForm, json_schema
 from tilewright.workload.layer import LOOP_DIMENSION, check_loop_dimension
 
 _ORDERING_FORM = '[DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]'
@@ -75,7 +75,7 @@ IntraCoreLoop = Annotated[TilingEntry, TextForm(parse_intra_core_entry, _TILING.
 InterCoreLoop = Annotated[TilingEntry, TextForm(parse_tiling_entry, _TILING.pattern)]
 
 
-class LinksEntry(Entry):
+class LinksEntry(TableModel):
     """The memory operand that each layer operand uses. The order of writing is the order of processing."""
 
     O: MemoryOperand  # noqa: E741
@@ -89,7 +89,7 @@ class LinksEntry(Entry):
 Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]], Field(min_length=1)]
 
 
-class BoundariesEntry(Entry):
+class BoundariesEntry(TableModel):
     """Loops of the temporal ordering of each operand up to and including each memory level, from inside."""
 
     O: Boundaries  # noqa: E741
@@ -100,7 +100,7 @@ class BoundariesEntry(Entry):
     """Boundaries of the layer's input."""
 
 
-class TopmostEntry(Entry):
+class TopmostEntry(TableModel):
     """The last memory of the core that each operand of the layer uses, by its name."""
 
     O: Name  # noqa: E741
@@ -111,7 +111,7 @@ class TopmostEntry(Entry):
     """Where the layer's input comes from."""
 
 
-class ReachEntry(Entry):
+class ReachEntry(TableModel):
     """Up to which memory the data of a layer go: what data locality decided."""
 
     topmost: TopmostEntry
@@ -120,7 +120,7 @@ class ReachEntry(Entry):
     """Bits that data of other layers take while the layer runs, by name of the memory."""
 
 
-class MappingEntry(Entry):
+class MappingEntry(TableModel):
     """Constraints for the layers that the entry's name selects."""
 
     name: Name

@@ -14,11 +14,11 @@ from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Core
 from tilewright.harmless import terminal
 from tilewright.report.array_use import ArrayUses
-from tilewright.report.pareto import Candidate
+from tilewright.report.pareto import RunPoint
 from tilewright.report.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
 from tilewright.report.recorded_mappings import recorded_mappings
 from tilewright.report.records import PlacedLayer, memory_energies_pj, other_energies_pj
-from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, Place, RunLedger, words_of_term
+from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, words_of_term
 from tilewright.report.shown import shown_html
 from tilewright.report.text_tables import NOTHING
 from tilewright.report.verdict import Rival, Verdict
@@ -72,7 +72,7 @@ class PortUse(NamedTuple):
 class Bottlenecks:
     """Where the energy and the cycles of a run go; made by `bottlenecks_of`."""
 
-    run: Candidate
+    run: RunPoint
     shares: tuple[Share, ...]
     """Shares in execution order, those of a layer and a quantity in the order in which they add up; without zeros."""
     limits: Mapping[str, PortLimit] = field(default_factory=dict)
@@ -328,7 +328,7 @@ def waited_for(record: LayerRecord) -> PortRecord | None:
     return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)
 
 
-def entry_shares(entries: Mapping[Place, float]) -> Iterator[Share]:
+def entry_shares(entries: Mapping[LedgerPlace, float]) -> Iterator[Share]:
     """The numbers of a run as far as its ledger says what they are of."""
     for quantity in QUANTITIES:
         for place, value in entries.items():

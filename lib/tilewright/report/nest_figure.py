@@ -30,7 +30,7 @@ Loop = tuple[str, Any]
 
 
 @dataclass(frozen=True)
-class Block:
+class NestBlock:
     """A part of an operand's column: a memory level, or (level None) a band of spatial loops. Heights in inches."""
 
     operand: str
@@ -47,7 +47,7 @@ class NestLayout:
     loops: tuple[Loop, ...]
     """The temporal loops, innermost first."""
     loop_bottoms: tuple[float, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[NestBlock, ...]
     """Blocks of all columns, each from the array upwards."""
     height: float
 
@@ -71,13 +71,13 @@ def nest_layout(record: LayerRecord) -> NestLayout:
     parts = {operand: list(_parts(record, operand)) for operand in operands}
     reached = dict.fromkeys(operands, 0.0)
     loop_bottoms: list[float] = []
-    blocks: list[Block] = []
+    blocks: list[NestBlock] = []
     for position in range(len(loops) + 1):
         loops_top = loop_bottoms[-1] + ROW_INCHES if loop_bottoms else 0.0
         for operand in operands:
             for part in (part for part in parts[operand] if part.end == position):
                 top = reached[operand] + part.height if part.height else loops_top
-                blocks.append(Block(operand, part.level, reached[operand], top, part.spatial))
+                blocks.append(NestBlock(operand, part.level, reached[operand], top, part.spatial))
                 reached[operand] = top
         loop_bottoms.append(max([loops_top, *reached.values()]))
     # The place of the loop after the outermost one is the top of everything.
@@ -103,7 +103,7 @@ def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
             yield _Part(level, inside, 0.0 if levels[level] else EMPTY_INCHES)
 
 
-def _drawn_out(blocks: Sequence[Block], height: float) -> Iterator[Block]:
+def _drawn_out(blocks: Sequence[NestBlock], height: float) -> Iterator[NestBlock]:
     """The blocks, the topmost of each column up to the height of the highest column."""
     last = {block.operand: place for place, block in enumerate(blocks)}
     for place, block in enumerate(blocks):
@@ -235,7 +235,7 @@ def _draw_loops(canvas: Canvas, layout: NestLayout, base: float) -> None:
         canvas.line(*ends, color="#dddddd", linewidth=0.5, zorder=0)
 
 
-def _draw_band(canvas: Canvas, block: Block, colour: str, left: float, base: float) -> None:
+def _draw_band(canvas: Canvas, block: NestBlock, colour: str, left: float, base: float) -> None:
     bottom, height = base + block.bottom, block.top - block.bottom
     face = lighter(colour, 0.55)
     canvas.box(left, bottom, COLUMN_INCHES, height, facecolor=face, hatch="////", edgecolor="white", linewidth=0)
@@ -244,7 +244,7 @@ def _draw_band(canvas: Canvas, block: Block, colour: str, left: float, base: flo
     canvas.text(left + COLUMN_INCHES / 2, bottom + height / 2, text, NOTE_POINTS, ha="center", bbox=behind)
 
 
-def _draw_level(canvas: Canvas, block: Block, record: LayerRecord, colour: str, left: float, base: float) -> None:
+def _draw_level(canvas: Canvas, block: NestBlock, record: LayerRecord, colour: str, left: float, base: float) -> None:
     assert block.level is not None
     bottom, top = base + block.bottom, base + block.top
     face = lighter(colour, 0.88)
@@ -264,7 +264,7 @@ def _draw_level(canvas: Canvas, block: Block, record: LayerRecord, colour: str, 
             canvas.box(left + 0.07, bottom + 0.045, inner * min(share, 1.0), BAR_INCHES, facecolor=filling, linewidth=0)
 
 
-def _draw_own_loops(canvas: Canvas, block: Block, layout: NestLayout, left: float, base: float) -> None:
+def _draw_own_loops(canvas: Canvas, block: NestBlock, layout: NestLayout, left: float, base: float) -> None:
     """The loops of a memory level inside its block, beside the loop nest."""
     for bottom, (dimension, size) in zip(layout.loop_bottoms, layout.loops, strict=True):
         if block.bottom <= bottom < block.top:

@@ -54,7 +54,7 @@ RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RunPoint:
     """A run as a point; `options` are the options that must be equal for a comparison, as text."""
 
     run: str
@@ -92,13 +92,13 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Group:
+class ComparableRuns:
     """Runs that can be compared, in the order given, and who dominates whom."""
 
     workload: str
     difference: str
     """Options in which this group differs from others of the same network; '' if there is only one."""
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[RunPoint, ...]
     objectives: tuple[str, ...]
     dominators: tuple[tuple[int, ...], ...]
     """Members of the non-dominated set that dominate each candidate; () for a member of the set."""
@@ -176,10 +176,10 @@ class Group:
         return not self.dominators[index]
 
 
-def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candidate:
+def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
     """The point of a run; `made_by` is the provenance of its summary."""
     options = {key: value for key, value in made_by.get("options", {}).items() if key != "objective"}
-    return Candidate(
+    return RunPoint(
         run=run,
         workload=summary["workload"],
         workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
@@ -200,10 +200,10 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candida
     )
 
 
-def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> Candidate:
+def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
     """The point of a run of several cores."""
     settings = {key: str(summary["settings"][key]) for key in MODEL_SETTINGS}
-    return Candidate(
+    return RunPoint(
         run=run,
         workload=summary["workload"],
         workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
@@ -239,12 +239,12 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
     return ((COSTED, f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
 
 
-def uncertain_run(point: Candidate, latency: str = "latency_cycles") -> UncertainRun:
+def uncertain_run(point: RunPoint, latency: str = "latency_cycles") -> UncertainRun:
     """A run with what of it has a range; `latency` is the objective that says how long it takes."""
     return UncertainRun(point.energy_pj, getattr(point, latency), point.area_mm2, point.cost_parts)
 
 
-def _range_note(group: Group) -> str:
+def _range_note(group: ComparableRuns) -> str:
     """Note on the ranges of energies, and on how sure the front is; '' where no costs have a range."""
     if not group.front_probabilities:
         return ""
@@ -256,14 +256,14 @@ def _range_note(group: Group) -> str:
     return f"within the ranges of costs ({SAMPLES:,} samples): {'; '.join(told)}"
 
 
-def compare(candidates: Sequence[Candidate], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[Group, ...]:
+def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[ComparableRuns, ...]:
     """The groups of runs that can be compared, networks and groups in the order of their first run; `unfinished` has
     `run` and `workload` of runs without a result."""
-    members: dict[tuple[Any, ...], list[Candidate]] = {}
+    members: dict[tuple[Any, ...], list[RunPoint]] = {}
     for point in candidates:
         is_alike = (point.is_of_several_cores, point.workload_digest, point.model, point.options)
         members.setdefault((point.workload, *is_alike), []).append(point)
-    by_workload: dict[str, list[list[Candidate]]] = {}
+    by_workload: dict[str, list[list[RunPoint]]] = {}
     for group in members.values():
         by_workload.setdefault(group[0].workload, []).append(group)
     return tuple(
@@ -273,7 +273,7 @@ def compare(candidates: Sequence[Candidate], unfinished: Sequence[Mapping[str, s
     )
 
 
-def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
+def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
     """One row per run with its figures, whether it is in the non-dominated set, and who dominates it."""
     rows = []
     for group in groups:
@@ -309,17 +309,17 @@ def pareto_table(groups: Sequence[Group]) -> pandas.DataFrame:
     return pandas.DataFrame(rows, columns=[*COLUMNS, *times, *uncertain])
 
 
-def pareto_text(groups: Sequence[Group]) -> str:
+def pareto_text(groups: Sequence[ComparableRuns]) -> str:
     """The groups as text tables for the terminal."""
     return "\n".join(_group_text(group) for group in groups)
 
 
-def run_label(point: Candidate) -> str:
+def run_label(point: RunPoint) -> str:
     """The name of a run without the network that the whole comparison is about."""
     return point.run.removeprefix(f"{point.workload}-")
 
 
-def figures_of(point: Candidate) -> tuple[str, str, str]:
+def figures_of(point: RunPoint) -> tuple[str, str, str]:
     """Energy in µJ, latency in cycles and area in mm² as texts, or why there is no area."""
     energy_uj = point.energy_pj / 1e6
     energy = f"{energy_uj:,.0f}" if energy_uj >= 1e4 else f"{energy_uj:,.4g}"
@@ -332,7 +332,7 @@ def _option_text(value: Any) -> str:
     return text if len(text) <= LONGEST_OPTION else f"digest {content_digest(value)[:8]}"
 
 
-def objectives_of(points: Sequence[Candidate]) -> tuple[str, ...]:
+def objectives_of(points: Sequence[RunPoint]) -> tuple[str, ...]:
     """What runs are compared by: without area where one has none, by time where clocks differ."""
     known = all(point.area_mm2 is not None for point in points)
     objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
@@ -342,15 +342,15 @@ def objectives_of(points: Sequence[Candidate]) -> tuple[str, ...]:
     return objectives
 
 
-def _group(points: Sequence[Candidate], difference: str, unfinished: Sequence[Mapping[str, str]]) -> Group:
+def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Mapping[str, str]]) -> ComparableRuns:
     objectives = objectives_of(points)
     values = np.array([[getattr(point, key) for key in objectives] for point in points], dtype=np.float64)
     workload = points[0].workload
     absent = tuple(row["run"] for row in unfinished if row["workload"] == workload)
-    return Group(workload, difference, tuple(points), objectives, tuple(dominators(values)), absent)
+    return ComparableRuns(workload, difference, tuple(points), objectives, tuple(dominators(values)), absent)
 
 
-def _difference(point: Candidate, others: Sequence[Candidate]) -> str:
+def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
     """The options in which the groups of a network differ, with their values for this one."""
     flow = "several cores" if point.is_of_several_cores else "one core"
     is_one_flow = len({other.is_of_several_cores for other in others}) == 1
@@ -358,7 +358,7 @@ def _difference(point: Candidate, others: Sequence[Candidate]) -> str:
     return ", ".join(filter(None, ("" if is_one_flow else flow, _other_options(point, alike))))
 
 
-def _other_options(point: Candidate, others: Sequence[Candidate]) -> str:
+def _other_options(point: RunPoint, others: Sequence[RunPoint]) -> str:
     if len(others) == 1:
         return ""
     tables = [dict(other.options) for other in others]
@@ -370,7 +370,7 @@ def _other_options(point: Candidate, others: Sequence[Candidate]) -> str:
     return ", ".join(texts) or f"model {point.model}"
 
 
-def _group_text(group: Group) -> str:
+def _group_text(group: ComparableRuns) -> str:
     title = f"{group.workload}, {group.difference}" if group.difference else group.workload
     table = text_table(title, ("run",), ("energy\n[µJ]", "latency\n[cycles]", "area\n[mm²]", *_HEADINGS))
     for index, point in enumerate(group.candidates):

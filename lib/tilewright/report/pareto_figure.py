@@ -15,7 +15,7 @@ from tilewright.report.figure_files import figure_style, save_figure
 from tilewright.report.figure_layout import OPERAND_COLOURS, unit_for
 from tilewright.report.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.report.number_axes import number_axis
-from tilewright.report.pareto import Group, figures_of, run_label
+from tilewright.report.pareto import ComparableRuns, figures_of, run_label
 
 PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
 TITLE_INCHES, SUBTITLE_INCHES = 0.55, 0.15
@@ -37,7 +37,7 @@ MOST_RUN_CHARACTERS = 34
 SUBTITLE_CHARACTERS = 150
 
 
-def pareto_figure(groups: Sequence[Group]) -> Figure:
+def pareto_figure(groups: Sequence[ComparableRuns]) -> Figure:
     """The groups of one network below each other, each as a plot with a numbered list of its runs."""
     heights = [_top_inches(group) + max(PLOT_INCHES[1], _list_inches(group)) + BOTTOM_INCHES for group in groups]
     width = LEFT_INCHES + PLOT_INCHES[0] + TABLE_GAP_INCHES + sum(COLUMN_INCHES) + 0.2
@@ -51,9 +51,9 @@ def pareto_figure(groups: Sequence[Group]) -> Figure:
     return figure
 
 
-def write_pareto_figures(groups: Sequence[Group], folder: Path) -> list[Path]:
+def write_pareto_figures(groups: Sequence[ComparableRuns], folder: Path) -> list[Path]:
     """Write a figure for each network, `<workload>.svg` and `.png`; returns the paths."""
-    by_workload: dict[str, list[Group]] = {}
+    by_workload: dict[str, list[ComparableRuns]] = {}
     for group in groups:
         by_workload.setdefault(group.workload, []).append(group)
     return [
@@ -63,15 +63,15 @@ def write_pareto_figures(groups: Sequence[Group], folder: Path) -> list[Path]:
     ]
 
 
-def _top_inches(group: Group) -> float:
+def _top_inches(group: ComparableRuns) -> float:
     return TITLE_INCHES + SUBTITLE_INCHES * len(_subtitle(group))
 
 
-def _list_inches(group: Group) -> float:
+def _list_inches(group: ComparableRuns) -> float:
     return LINE_INCHES * (len(group.candidates) + 2)
 
 
-def _draw_group(figure: Figure, group: Group, top: float) -> None:
+def _draw_group(figure: Figure, group: ComparableRuns, top: float) -> None:
     width, height = figure.get_size_inches()
     plot_top = top - _top_inches(group)
     bottom = plot_top - PLOT_INCHES[1]
@@ -95,7 +95,7 @@ def _draw_group(figure: Figure, group: Group, top: float) -> None:
     _draw_list(figure, group, plot_top)
 
 
-def _subtitle(group: Group) -> list[str]:
+def _subtitle(group: ComparableRuns) -> list[str]:
     """Lines on what is shown and what it assumes."""
     time = "time" if "latency_s" in group.objectives else "latency"
     by = f"energy, {time} and area (size of the marker)" if len(group.objectives) == 3 else f"energy and {time}"
@@ -106,7 +106,7 @@ def _subtitle(group: Group) -> list[str]:
     return lines
 
 
-def _draw_points(axes: Axes, group: Group) -> None:
+def _draw_points(axes: Axes, group: ComparableRuns) -> None:
     points = group.candidates
     energy_unit = ENERGY_UNIT
     cycle_unit = unit_for(min(point.latency_cycles for point in points), CYCLE_UNITS)
@@ -180,7 +180,7 @@ def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, f
             yield x, y
 
 
-def _marker_sizes(group: Group) -> list[float]:
+def _marker_sizes(group: ComparableRuns) -> list[float]:
     smallest, largest = MARKER_POINTS_SQUARED
     areas = [point.area_mm2 for point in group.candidates if point.area_mm2 is not None]
     if len(group.objectives) < 3 or not areas:
@@ -197,7 +197,7 @@ def _coinciding(x: np.ndarray, y: np.ndarray) -> list[list[int]]:
     return list(found.values())
 
 
-def _draw_list(figure: Figure, group: Group, top: float) -> None:
+def _draw_list(figure: Figure, group: ComparableRuns, top: float) -> None:
     left = LEFT_INCHES + PLOT_INCHES[0] + TABLE_GAP_INCHES
     edges = np.cumsum([left, *COLUMN_INCHES])
     _draw_row(figure, edges, top, ("", "run", "energy [µJ]", "latency [cycles]", "area [mm²]"), weight="bold")

@@ -1,6 +1,6 @@
 """The ledger of a whole run: every number that its energy and its latency are the sum of, by layer, term and memory.
 
-What makes two runs comparable is their `Candidate` of `pareto.py`; a design of a space has one in `exploration/`.
+What makes two runs comparable is their `RunPoint` of `pareto.py`; a design of a space has one in `exploration/`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.cost.ledger import ACCESSES, ARRAYS, agree
 from tilewright.cost.record import LayerRecord
-from tilewright.report.pareto import Candidate, candidate, multi_candidate
+from tilewright.report.pareto import RunPoint, candidate, multi_candidate
 from tilewright.report.records import Summary, layers_in_order, memory_energies_pj, other_energies_pj
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.energy_terms import ON_CORE, term_parts, words_of
@@ -32,7 +32,7 @@ _WORDS = {
 }
 
 
-class Place(NamedTuple):
+class LedgerPlace(NamedTuple):
     """What a number of a ledger is of; '' where it is of nothing in particular."""
 
     quantity: str
@@ -44,14 +44,14 @@ class Place(NamedTuple):
     """Part: of the energy of accesses the operand; of data that move between cores `link` or `memory`."""
 
 
-Entries = dict[Place, float]
+Entries = dict[LedgerPlace, float]
 
 
 @dataclass(frozen=True, eq=False)
 class RunLedger:
     """A run, or a design of a space, as a comparison needs it."""
 
-    run: Candidate
+    run: RunPoint
     """What it is, its totals, its options."""
     entries: Entries
     """Numbers in execution order; those of a quantity add up to the total."""
@@ -74,8 +74,8 @@ class RunLedger:
 
 
 def ledger_of(
-    run: Candidate,
-    entries: Iterable[tuple[Place, float]],
+    run: RunPoint,
+    entries: Iterable[tuple[LedgerPlace, float]],
     settings: Iterable[tuple[str, str]] = (),
     made_of: Mapping[str, str] | None = None,
 ) -> RunLedger:
@@ -85,12 +85,12 @@ def ledger_of(
         total = getattr(run, quantity)
         terms = sum(value for place, value in found.items() if place.quantity == quantity)
         if not agree(total, terms):
-            found[Place(quantity, "", NO_TERM)] = total - terms
+            found[LedgerPlace(quantity, "", NO_TERM)] = total - terms
     kept = {place: value for place, value in found.items() if value}
     return RunLedger(run, kept, tuple(settings), made_of or {})
 
 
-def added_up(entries: Iterable[tuple[Place, float]]) -> Entries:
+def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
     """Numbers by their places, in the order in which these are first met."""
     found: Entries = {}
     for place, value in entries:
@@ -127,13 +127,13 @@ def ledger_of_schedule(
 
 def schedule_energies(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
-) -> Iterator[tuple[Place, float]]:
+) -> Iterator[tuple[LedgerPlace, float]]:
     """The energy of a schedule in pJ: on the cores by layer, term and memory, then of what moves by its cause; without
     the cost tables by core file that on the cores is one term of each layer."""
     yield from _on_core_entries(artifact, costs)
     for term, part, energy in term_parts(artifact.schedule.energy_terms_pj):
         if term != ON_CORE:
-            yield Place(ENERGY, "", term, part=part), energy
+            yield LedgerPlace(ENERGY, "", term, part=part), energy
 
 
 def words_of_term(term: str) -> str:
@@ -146,11 +146,11 @@ def renamed(ledger: RunLedger, name: str) -> RunLedger:
     return replace(ledger, run=replace(ledger.run, run=name))
 
 
-def _of_records(name: str, records: Sequence[LayerRecord], made_by: Mapping[str, Any]) -> Candidate:
+def _of_records(name: str, records: Sequence[LayerRecord], made_by: Mapping[str, Any]) -> RunPoint:
     """What records alone say of a run."""
     first = records[0] if records else None
     options = made_by.get("options", {})
-    return Candidate(
+    return RunPoint(
         run=name,
         workload="",
         workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
@@ -164,19 +164,19 @@ def _of_records(name: str, records: Sequence[LayerRecord], made_by: Mapping[str,
     )
 
 
-def _layer_entries(layer: str, record: LayerRecord) -> Iterator[tuple[Place, float]]:
+def _layer_entries(layer: str, record: LayerRecord) -> Iterator[tuple[LedgerPlace, float]]:
     for term, energy in other_energies_pj(record).items():
-        yield Place(ENERGY, layer, term), energy
+        yield LedgerPlace(ENERGY, layer, term), energy
     for memory, energies in memory_energies_pj(record).items():
         for (operand, _), energy in energies.items():
-            yield Place(ENERGY, layer, ACCESSES, memory, operand), energy
+            yield LedgerPlace(ENERGY, layer, ACCESSES, memory, operand), energy
     for part, cycles in record.latency_breakdown_cycles.items():
-        yield Place(LATENCY, layer, part), cycles
+        yield LedgerPlace(LATENCY, layer, part), cycles
 
 
 def _on_core_entries(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
-) -> Iterator[tuple[Place, float]]:
+) -> Iterator[tuple[LedgerPlace, float]]:
     """The energy on cores of each layer: the classes of its nodes on each core, times how many there are."""
     graph, names = artifact.graph, artifact.names
     nodes = np.stack([graph.layer, artifact.schedule.allocation, graph.cost_row])
@@ -184,14 +184,14 @@ def _on_core_entries(
         name = names.layer_names[layer]
         if costs is None:
             energy = float(artifact.problem.costs.on_core_energy_pj[row, core])
-            yield Place(ENERGY, name, ON_CORE), count * energy
+            yield LedgerPlace(ENERGY, name, ON_CORE), count * energy
             continue
         cost = costs[names.core_files[core]][row]
-        yield Place(ENERGY, name, ARRAYS), count * cost.operational_energy_pj
+        yield LedgerPlace(ENERGY, name, ARRAYS), count * cost.operational_energy_pj
         for memory, energy in cost.memory_energy_pj:
-            yield Place(ENERGY, name, ACCESSES, memory), count * energy
+            yield LedgerPlace(ENERGY, name, ACCESSES, memory), count * energy
         for term, energy in cost.term_energy_pj:
-            yield Place(ENERGY, name, term), count * energy
+            yield LedgerPlace(ENERGY, name, term), count * energy
 
 
 def _counted(columns: "np.ndarray[Any, Any]") -> tuple[list[tuple[int, ...]], list[int]]:
@@ -200,12 +200,12 @@ def _counted(columns: "np.ndarray[Any, Any]") -> tuple[list[tuple[int, ...]], li
     return [tuple(column) for column in distinct.T.tolist()], counts.tolist()
 
 
-def _ends(artifact: ScheduleArtifact) -> Iterator[tuple[Place, float]]:
+def _ends(artifact: ScheduleArtifact) -> Iterator[tuple[LedgerPlace, float]]:
     """The latency, cut where layers end: each has the cycles by which it ends after all before it, in network order."""
     layers, schedule, names = artifact.graph.layer, artifact.schedule, artifact.names
     ends = np.zeros(len(names.layer_names), np.int64)
     np.maximum.at(ends, layers, schedule.end_cycles)
     reached = [0, *np.maximum.accumulate(ends).tolist()]
     for name, (before, after) in zip(names.layer_names, pairwise(reached), strict=True):
-        yield Place(LATENCY, name, ENDS_LATER), after - before
-    yield Place(LATENCY, "", AFTER_LAYERS), schedule.latency_cycles - reached[-1]
+        yield LedgerPlace(LATENCY, name, ENDS_LATER), after - before
+    yield LedgerPlace(LATENCY, "", AFTER_LAYERS), schedule.latency_cycles - reached[-1]

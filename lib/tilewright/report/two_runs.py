@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem
 from tilewright.harmless import ended_lines
-from tilewright.report.pareto import BY_TIME, COSTED, Candidate, Group, objectives_of, uncertain_run
-from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, Place, RunLedger, renamed, words_of_term
+from tilewright.report.pareto import BY_TIME, COSTED, ComparableRuns, RunPoint, objectives_of, uncertain_run
+from tilewright.report.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
 from tilewright.report.run_text import area_text
 from tilewright.report.text_tables import render, text_table
 from tilewright.report.uncertainty import SAMPLES, energy_range_pj, less_energy_probability
@@ -46,7 +46,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class RunComparison:
     """Two runs of one network; made by `compare_two`."""
 
     a: RunLedger
@@ -55,12 +55,12 @@ class Comparison:
     """What to know before believing it."""
 
     @property
-    def runs(self) -> tuple[Candidate, Candidate]:
+    def runs(self) -> tuple[RunPoint, RunPoint]:
         """Both."""
         return self.a.run, self.b.run
 
     @cached_property
-    def places(self) -> tuple[tuple[Place, float, float], ...]:
+    def places(self) -> tuple[tuple[LedgerPlace, float, float], ...]:
         """Every number that one of them has, in both; those of the first in its order come first."""
         keys = dict.fromkeys((*self.a.entries, *self.b.entries))
         return tuple((key, self.a.entries.get(key, 0.0), self.b.entries.get(key, 0.0)) for key in keys)
@@ -114,7 +114,7 @@ class Comparison:
         whole = self.totals(quantity).difference
         return difference / whole if whole else None
 
-    def _added(self, quantity: str, name_of: Callable[[Place], str]) -> tuple[Difference, ...]:
+    def _added(self, quantity: str, name_of: Callable[[LedgerPlace], str]) -> tuple[Difference, ...]:
         sums: dict[str, tuple[float, float]] = {}
         for place, a, b in self.places:
             if place.quantity == quantity:
@@ -123,14 +123,14 @@ class Comparison:
         return tuple(sorted((Difference(name, *pair) for name, pair in sums.items()), key=_size))
 
 
-def compare_two(a: RunLedger, b: RunLedger) -> Comparison:
+def compare_two(a: RunLedger, b: RunLedger) -> RunComparison:
     """What tells two runs apart. Raises InputError where they are not of one network."""
     if reason := _refusal(a.run, b.run):
         raise InputError([Problem(reason, path=f"{a.run.run}, {b.run.run}")])
-    return Comparison(a, b, (*_notices(a, b), *_range_notices(a.run, b.run)))
+    return RunComparison(a, b, (*_notices(a, b), *_range_notices(a.run, b.run)))
 
 
-def _range_notices(a: Candidate, b: Candidate) -> Iterator[str]:
+def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
     """How sure the order of energies is, where costs have ranges."""
     if not (a.cost_parts or b.cost_parts):
         return
@@ -147,7 +147,7 @@ def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[R
     return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
 
 
-def comparison_table(comparison: Comparison) -> "pandas.DataFrame":
+def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
     """A row for each number: in both runs, the difference, and its share of the whole one; largest first.
 
     In pJ and cycles; `assumes` says what the comparison takes for granted.
@@ -158,7 +158,7 @@ def comparison_table(comparison: Comparison) -> "pandas.DataFrame":
     return pandas.DataFrame(rows, columns=list(COLUMNS)).assign(assumes=". ".join(comparison.lines))
 
 
-def comparison_object(comparison: Comparison) -> dict[str, Any]:
+def comparison_object(comparison: RunComparison) -> dict[str, Any]:
     """The comparison as plain data."""
     return {
         "a": _run_object(comparison.a),
@@ -175,7 +175,7 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _rows(comparison: Comparison) -> list[tuple[Any, ...]]:
+def _rows(comparison: RunComparison) -> list[tuple[Any, ...]]:
     found = [(*place, a, b, b - a, comparison.share(place.quantity, b - a)) for place, a, b in comparison.places]
     return sorted(found, key=lambda row: (QUANTITIES.index(row[0]), -abs(row[7])))
 
@@ -195,7 +195,7 @@ def _run_object(ledger: RunLedger) -> dict[str, Any]:
     }
 
 
-def _term_name(place: Place) -> str:
+def _term_name(place: LedgerPlace) -> str:
     if place.term == ACCESSES and place.memory:
         return place.memory
     words = words_of_term(place.term)
@@ -206,7 +206,7 @@ def _size(one: Difference) -> tuple[float, float]:
     return -abs(one.difference), -max(one.a, one.b)
 
 
-def _refusal(a: Candidate, b: Candidate) -> str:
+def _refusal(a: RunPoint, b: RunPoint) -> str:
     """Why two runs cannot be compared; '' if they can."""
     if _is_one_network(a, b):
         return ""
@@ -220,9 +220,9 @@ def _refusal(a: Candidate, b: Candidate) -> str:
     return ""
 
 
-def _group(a: Candidate, b: Candidate) -> Group:
+def _group(a: RunPoint, b: RunPoint) -> ComparableRuns:
     """The two as a group of runs, which knows what its figures take for granted."""
-    return Group(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
+    return ComparableRuns(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
 
 
 def different_options(a: RunLedger, b: RunLedger) -> list[str]:
@@ -260,7 +260,7 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
         yield leakage
 
 
-def _is_one_network(a: Candidate, b: Candidate) -> bool:
+def _is_one_network(a: RunPoint, b: RunPoint) -> bool:
     return bool(a.workload_digest) and a.workload_digest == b.workload_digest
 
 
@@ -269,7 +269,7 @@ UNITS = {ENERGY: ("energy", "µJ", PICOJOULES_A_MICROJOULE), LATENCY: ("latency"
 """Quantity -> words, unit for people, and how many units of the ledger that is."""
 
 
-def comparison_text(comparison: Comparison) -> str:
+def comparison_text(comparison: RunComparison) -> str:
     """What differs, the largest first, with what is assumed at the end."""
     tables = [
         _differences(comparison, quantity, what, rows)
@@ -292,7 +292,7 @@ def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
     return (*kept[:most], others)
 
 
-def title_of(run: Candidate) -> str:
+def title_of(run: RunPoint) -> str:
     """A run for people: its network and its hardware."""
     return f"{run.workload or 'a network'} on {run.core or 'a core'}"
 
@@ -309,13 +309,13 @@ def change(one: Difference) -> str:
     return f"{one.difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
 
 
-def share_text(comparison: Comparison, quantity: str, row: Difference, digits: int = 0) -> str:
+def share_text(comparison: RunComparison, quantity: str, row: Difference, digits: int = 0) -> str:
     """The share of the whole difference, '' where there is none."""
     share = comparison.share(quantity, row.difference)
     return "" if share is None else f"{round(share, digits + 2) + 0.0:.{digits}%}"
 
 
-def _heading(comparison: Comparison) -> str:
+def _heading(comparison: RunComparison) -> str:
     a, b = comparison.runs
     table = text_table("", ("",), ("A", "B", "difference", ""))
     for quantity, (words, unit, _) in UNITS.items():
@@ -334,7 +334,7 @@ def _heading(comparison: Comparison) -> str:
     return ended_lines(heads) + render(table)
 
 
-def _differs(comparison: Comparison) -> list[str]:
+def _differs(comparison: RunComparison) -> list[str]:
     """A line on what goes into both and is not the same; none where that is not known."""
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]
@@ -342,7 +342,7 @@ def _differs(comparison: Comparison) -> list[str]:
     return ["they are made of the same: hardware, mapping, workload, options"] if known else []
 
 
-def _differences(comparison: Comparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:
+def _differences(comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:
     words, unit, _ = UNITS[quantity]
     table = text_table(
         f"{words.capitalize()} by {what} [{unit}]", (what,), ("A", "B", "difference", "share of the\nwhole difference")

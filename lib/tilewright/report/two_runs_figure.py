@@ -12,7 +12,7 @@ from tilewright.report.canvas import GREY
 from tilewright.report.figure_files import figure_style, save_figure
 from tilewright.report.figure_layout import OPERAND_COLOURS
 from tilewright.report.run_ledger import QUANTITIES
-from tilewright.report.two_runs import UNITS, Comparison, Difference, amount, change, share_text, shown, title_of
+from tilewright.report.two_runs import UNITS, Difference, RunComparison, amount, change, share_text, shown, title_of
 from tilewright.report.words import short_names
 
 MOST_BARS = 15
@@ -22,7 +22,7 @@ SUBTITLE_CHARACTERS = 165
 LESS_COLOUR, MORE_COLOUR = OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 
 
-def comparison_figure(comparison: Comparison) -> Figure:
+def comparison_figure(comparison: RunComparison) -> Figure:
     """Where the second run has more than the first, and where less; every panel adds up to the whole difference."""
     panels = {
         quantity: [shown(rows, MOST_BARS) for rows in (comparison.by_term(quantity), comparison.by_layer(quantity))]
@@ -53,12 +53,12 @@ def comparison_figure(comparison: Comparison) -> Figure:
     return figure
 
 
-def write_comparison_figure(comparison: Comparison, path_stem: Path) -> tuple[Path, Path]:
+def write_comparison_figure(comparison: RunComparison, path_stem: Path) -> tuple[Path, Path]:
     """Write the figure as `path_stem`.svg and .png; returns both paths."""
     return save_figure(comparison_figure(comparison), path_stem)
 
 
-def _subtitle(comparison: Comparison) -> list[str]:
+def _subtitle(comparison: RunComparison) -> list[str]:
     a, b = comparison.runs
     totals = [comparison.totals(quantity) for quantity in QUANTITIES]
     parts = [
@@ -71,7 +71,7 @@ def _subtitle(comparison: Comparison) -> list[str]:
     return [line for text in told for line in textwrap.wrap(text, SUBTITLE_CHARACTERS, max_lines=3, placeholder=" …")]
 
 
-def _draw(panel: Axes, comparison: Comparison, quantity: str, what: str, rows: Sequence[Difference]) -> None:
+def _draw(panel: Axes, comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> None:
     words, unit, scale = UNITS[quantity]
     panel.set_title(f"{words} by {what}, B − A [{unit}]", fontsize=8, loc="left")
     panel.set_xticks([])

@@ -54,20 +54,20 @@ RECORDS = (INPUTS, STATE)
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class KernelRecord:
     """A record for the kernel and the arrays whose addresses it holds, by field."""
 
     record: np.record
     arrays: dict[str, Array]
 
 
-def _block(dtype: np.dtype, arrays: dict[str, Array], numbers: dict[str, int]) -> Block:
+def _block(dtype: np.dtype, arrays: dict[str, Array], numbers: dict[str, int]) -> KernelRecord:
     record: np.record = np.zeros(1, dtype).view(np.recarray)[0]
     for name, array in arrays.items():
         record[name] = pointer_to(array)
     for name, number in numbers.items():
         record[name] = number
-    return Block(record, arrays)
+    return KernelRecord(record, arrays)
 
 
 def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
@@ -145,7 +145,7 @@ def inputs_block(
     allocation: Integers,
     options: ScheduleOptions,
     barriers: StackBarriers | None = None,
-) -> Block:
+) -> KernelRecord:
     """`INPUTS` for an allocation; `arrays` are those of `problem_arrays`, `rank` for selection `memory` only."""
     system = problem.system
     prefetches = np.zeros(system.core_memory.shape[1], np.int64)
@@ -186,7 +186,9 @@ def goes_off_chip(problem: SchedulingProblem, layers: Collection[int]) -> Boolea
     return (producer >= 0) & is_of_layer[producer]
 
 
-def state_block(problem: SchedulingProblem, room: tuple[int, int, int], barriers: StackBarriers | None = None) -> Block:
+def state_block(
+    problem: SchedulingProblem, room: tuple[int, int, int], barriers: StackBarriers | None = None
+) -> KernelRecord:
     """`STATE` at its beginning, with zeros where the kernel counts on them; memory never touched costs nothing.
 
     `room` is the number of rows of the logs: transfers, streams, memory changes. With barriers all of the stack before
@@ -307,12 +309,12 @@ def _check_off_chip(problem: SchedulingProblem, bits: int, what: str) -> None:
         raise MappingError(f"the off-chip memory is too small: it has {capacity:,} bits, {what} {bits:,}")
 
 
-def _rows_needed(state: Block) -> tuple[int, int, int]:
+def _rows_needed(state: KernelRecord) -> tuple[int, int, int]:
     record = state.record
     return int(record.transfers_count), int(record.streams_count), int(record.changes_count)
 
 
-def _failure(problem: SchedulingProblem, state: Block) -> Exception:
+def _failure(problem: SchedulingProblem, state: KernelRecord) -> Exception:
     """Why there is no schedule."""
     record: Any = state.record
     status, cn, core, other = int(record.status), int(record.place), int(record.place_core), int(record.place_other)
@@ -332,7 +334,7 @@ def _failure(problem: SchedulingProblem, state: Block) -> Exception:
     return AssertionError("the scheduler stopped before all CNs had run")
 
 
-def _schedule(problem: SchedulingProblem, inputs: Block, state: Block) -> Schedule:
+def _schedule(problem: SchedulingProblem, inputs: KernelRecord, state: KernelRecord) -> Schedule:
     arrays = state.arrays
     transfers, streams, changes = _rows_needed(state)
     schedule = Schedule(

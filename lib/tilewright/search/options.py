@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from tilewright.errors import Problem
 from tilewright.mapping.words import TemporalMappingType
 from tilewright.objectives import Chance, Goal
-from tilewright.parameters import Check, Count, Parameters, PositiveCount, PositiveNumber, parameters_of
+from tilewright.parameters import Count, ParameterCheck, Parameters, PositiveCount, PositiveNumber, parameters_of
 from tilewright.profile import CORRECTED, ModelChoice, profile_by_name
 
 DEFAULT_SPATIAL_MAPPINGS = 3
@@ -151,4 +151,4 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
 class CnSearchOptions(CoreSearchOptions):
     """Options of the search for the mappings of computation nodes on each of several cores."""
 
-    model: Annotated[str, Check(profile_by_name)] = CORRECTED.name
+    model: Annotated[str, ParameterCheck(profile_by_name)] = CORRECTED.name

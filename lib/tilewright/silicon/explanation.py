@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tilewright.silicon.library import CACTI, CHECKED, Entry, sram_table
+from tilewright.silicon.library import CACTI, CHECKED, LibraryEntry, sram_table
 from tilewright.silicon.memory_cost import CostSource, MemoryCost
 
 
-def entry_row(entry: Entry) -> dict[str, Any]:
+def entry_row(entry: LibraryEntry) -> dict[str, Any]:
     """An entry as JSON data."""
     low, high = entry.energy_range_pj or (None, None)
     return {
@@ -29,7 +29,7 @@ def entry_row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def entry_lines(entry: Entry) -> Iterator[str]:
+def entry_lines(entry: LibraryEntry) -> Iterator[str]:
     """An entry in words."""
     node = f", {entry.node_nm:g} nm" if entry.node_nm else ""
     yield f"{entry.name}: {entry.what}{node} ({entry.kind})"

@@ -87,7 +87,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LibraryEntry:
     """A figure, or some of one thing."""
 
     name: str
@@ -110,15 +110,15 @@ class Entry:
 
 
 @cache
-def entries() -> dict[str, Entry]:
+def entries() -> dict[str, LibraryEntry]:
     """Name -> entry, in the order of the table."""
     sources = {row["source"]: Source(row["source"], row["publication"], row["note"]) for row in rows(SOURCES)}
     return {row["name"]: _entry(row, sources) for row in rows(ENTRIES)}
 
 
-def _entry(row: dict[str, str], sources: dict[str, Source]) -> Entry:
+def _entry(row: dict[str, str], sources: dict[str, Source]) -> LibraryEntry:
     low, high = _number(row["energy_low_pj"]), _number(row["energy_high_pj"])
-    return Entry(
+    return LibraryEntry(
         name=row["name"],
         kind=row["kind"],
         what=row["what"],

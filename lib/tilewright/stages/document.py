@@ -57,7 +57,7 @@ MULTI_GROUPS = _groups(MULTI, without=SINGLE)
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A part of the page that is made from the code."""
 
     begin: str
@@ -82,7 +82,7 @@ class Part:
 
 
 PARTS = (
-    Part(
+    PagePart(
         BEGIN,
         END,
         CATALOGUES[SINGLE],
@@ -95,7 +95,7 @@ PARTS = (
         },
         "zigzag-dse",
     ),
-    Part(
+    PagePart(
         MULTI_BEGIN,
         MULTI_END,
         CATALOGUES[MULTI],

@@ -38,7 +38,7 @@ from tilewright.workload.layer import Layer
 
 
 @dataclass(frozen=True)
-class Place:
+class PipelinePlace:
     """Where in a pipeline something passes: for a whole network, for a layer, or for a spatial mapping of one."""
 
     core: Core | None
@@ -51,7 +51,7 @@ class Place:
     node_ids: dict[str, int] | None = None
 
     @classmethod
-    def of(cls, item: Any) -> "Place":
+    def of(cls, item: Any) -> "PipelinePlace":
         """Where an item stands."""
         if isinstance(item, NetworkProblem):
             nodes = [node for node in item.workload.layers_in_order if node.layer is not None]
@@ -87,7 +87,7 @@ def file_name_of(layer: str) -> str:
     return layer.replace("/", "_")
 
 
-class Named(NamedTuple):
+class NamedMapping(NamedTuple):
     """A mapping of a layer that passed, and how names of its files begin."""
 
     layer: str
@@ -100,7 +100,7 @@ class Passed:
 
     def __init__(self, item: Any, rest: Rest) -> None:
         self.item = item
-        self.place = Place.of(item)
+        self.place = PipelinePlace.of(item)
         self.stages: tuple[Stage, ...] = rest.stages
         self.networks: list[MappedWorkload] = []
         self.layers: list[LayerRecord] = []
@@ -123,7 +123,7 @@ class Passed:
         elif isinstance(result, LayerRecord):
             self.layers.append(result)
 
-    def named_records(self) -> list[Named]:
+    def named_records(self) -> list[NamedMapping]:
         """Everything that passed, layers of networks in execution order; no two stems are equal."""
         found = [
             (placed.name, placed.record)
@@ -137,7 +137,7 @@ class Passed:
         result = []
         for name, record in found:
             counts[name] += 1
-            result.append(Named(name, self.place.stem(name, counts[name]), record))
+            result.append(NamedMapping(name, self.place.stem(name, counts[name]), record))
         return result
 
 

@@ -50,7 +50,7 @@ LayerKey = tuple[Workload, MappingConstraints, str, int]
 
 
 @dataclass(frozen=True)
-class LayerCost:
+class SystemLayerCost:
     """A layer on several cores."""
 
     energy_pj: float
@@ -94,7 +94,7 @@ class LayerSchedules:
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
     """Place in `doubled` -> rows of the core files that cost something else there."""
-    _found: dict[LayerKey, LayerCost] = field(default_factory=dict)
+    _found: dict[LayerKey, SystemLayerCost] = field(default_factory=dict)
     _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
     """The best schedules, of which more may be asked later."""
     _latencies: dict[tuple[LayerKey, int], int] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class LayerSchedules:
 
     def cost(
         self, network: Workload, entry: MappingConstraints, strategy: str, core: int, units: Sequence[int]
-    ) -> LayerCost:
+    ) -> SystemLayerCost:
         """The best schedule of the network of one layer.
 
         Pipeline parallel it runs on `core`, or where that cannot run it on the one that does so fastest; `units` are
@@ -230,7 +230,7 @@ class LayerSchedules:
         slower = self._with_doubled(found.cut, place, files)(made.allocation).latency_cycles
         return min(made.latency_cycles, slower)
 
-    def _cost_of(self, key: LayerKey, units: Sequence[int]) -> LayerCost:
+    def _cost_of(self, key: LayerKey, units: Sequence[int]) -> SystemLayerCost:
         """The figures of a schedule, and those with other links and memories at the same cut and cores."""
         found = self._chosen[key]
         made, slower = found.schedule, 0
@@ -240,7 +240,7 @@ class LayerSchedules:
             if narrower is not None:
                 slower = Scheduler(narrower, ready.scheduler.options)(made.allocation).latency_cycles
         cores = np.unique(made.allocation)
-        return LayerCost(
+        return SystemLayerCost(
             energy_pj=made.energy_pj,
             latency_cycles=made.latency_cycles,
             shared_latency_cycles=slower,

@@ -14,7 +14,7 @@ from tilewright.errors import InputError, Problem, Problems
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns
 from tilewright.peers.llmservingsim import points as names
-from tilewright.peers.llmservingsim.points import Limits, Points
+from tilewright.peers.llmservingsim.points import ProfileLimits, TimedPoints
 from tilewright.peers.llmservingsim.releases import (
     BUNDLE,
     Described,
@@ -94,7 +94,7 @@ class OperatorCosts:
         assert isinstance(part, Mixture)
         return part
 
-    def search(self, points: Points) -> None:
+    def search(self, points: TimedPoints) -> None:
         """Search the layers of all points, several at once. Raises MappingError naming layers that nothing fits."""
         waiting: list[Workload] = []
         for step in self._steps(points):
@@ -128,7 +128,7 @@ class OperatorCosts:
         """The whole mixture of experts: tokens spread evenly over so many of them."""
         return self._ns(self._mixture_step(tokens, experts))
 
-    def _steps(self, points: Points) -> Iterator[Workload]:
+    def _steps(self, points: TimedPoints) -> Iterator[Workload]:
         yield from map(self._row_step, points.rows)
         yield from (self._attention(Requests(1, *point)) for point in points.prompts)
         yield from (self._attention(Requests(count, 1, context)) for count, context in points.answers)
@@ -208,7 +208,7 @@ def serving_profile(
     described: DescribedModel,
     figures: LayerFigures,
     release: str,
-    limits: Limits,
+    limits: ProfileLimits,
     chosen: ProfileNames,
     key_block: int | None,
 ) -> ServingProfile:
@@ -257,7 +257,7 @@ def variant_of(precision: Precision) -> str:
     return weights if weights == cache else f"{weights}-kv{cache}"
 
 
-def _about(what: Described, limits: Limits, times: OperatorCosts, notes: tuple[str, ...]) -> dict[str, Any]:
+def _about(what: Described, limits: ProfileLimits, times: OperatorCosts, notes: tuple[str, ...]) -> dict[str, Any]:
     """What release 1.1 reads beside the tables, and what they were made with."""
     return {
         "profiler_version": f"tilewright {__version__}",

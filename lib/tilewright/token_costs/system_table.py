@@ -25,7 +25,7 @@ from tilewright.operator_groups import MAC_ARRAY, work_counts
 from tilewright.token_costs.bound import step_limit
 from tilewright.token_costs.doubled import SIZE, WIDTH, Doubled, combined, doubled_parts
 from tilewright.token_costs.layer_networks import layer_network
-from tilewright.token_costs.layer_schedules import LayerCost, LayerSchedules
+from tilewright.token_costs.layer_schedules import LayerSchedules, SystemLayerCost
 from tilewright.token_costs.strategies import BEST, DATA, PIPELINE, STRATEGIES, TENSOR
 from tilewright.token_costs.table import (
     PJ_A_JOULE,
@@ -181,7 +181,7 @@ class SystemFigures:
             self.by_inputs.add(node.name)
         return rows
 
-    def _cost(self, network: Workload, entry: MappingConstraints, way: Way, name: str) -> LayerCost:
+    def _cost(self, network: Workload, entry: MappingConstraints, way: Way, name: str) -> SystemLayerCost:
         try:
             return self.schedules.cost(network, entry, way.strategy, way.core, self._units)
         except MappingError as error:
@@ -199,7 +199,7 @@ class SystemFigures:
         return BEFORE if name.startswith("embed") else FIRST_KIND + len(self.model.kinds)
 
 
-def _row(cost: LayerCost, node: WorkloadNode, cores: int) -> Numbers:
+def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Numbers:
     """The figures of a layer."""
     assert node.layer is not None
     counts = work_counts(node.unit, node.layer.mac_count)

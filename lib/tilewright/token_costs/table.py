@@ -30,7 +30,7 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Architecture, Attention
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.reader import DescribedModel, beyond_positions
-from tilewright.workload.language_models.request import ABSORBED, DEFAULT_BLOCK, EXPANDED, Requests, Step
+from tilewright.workload.language_models.request import ABSORBED, DEFAULT_BLOCK, EXPANDED, ModelStep, Requests
 from tilewright.workload.language_models.weights import (
     active_parameter_count,
     kept_numbers,
@@ -164,7 +164,7 @@ class TokenCurves(Generic[Made]):
         return self._workload(Requests(1, tokens, context), EXPANDED if tokens > 1 else ABSORBED)
 
     def _workload(self, requests: Requests, latent: str) -> Workload:
-        step: Step = replace(
+        step: ModelStep = replace(
             self.described.step, groups=(requests,), latent=latent, key_block=self.key_block, is_written_out=False
         )
         return language_model_workload(self.described.model, step, self.described.name)

@@ -13,7 +13,17 @@ from pydantic import Field
 from tilewright.artifacts.digests import LANGUAGE_MODEL
 from tilewright.errors import WRITTEN, Problems, nearest_name
 from tilewright.file_kinds import WORKLOAD, refuse_other_kind
-from tilewright.validation import Count, Entry, PositiveCount, TextForm, each, json_schema, names_of, validate, whole
+from tilewright.validation import (
+    Count,
+    PositiveCount,
+    TableModel,
+    TextForm,
+    each,
+    json_schema,
+    names_of,
+    validate,
+    whole,
+)
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import (
     EQUATION_PATTERN,
@@ -39,7 +49,7 @@ PositiveBits = Annotated[int, Field(gt=0, le=1024)]
 Padding = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
-class PrecisionEntry(Entry):
+class PrecisionEntry(TableModel):
     """Bits of one element of each operand."""
 
     W: Bits
@@ -52,7 +62,7 @@ class PrecisionEntry(Entry):
     """Bits of final outputs."""
 
 
-class SourcesEntry(Entry):
+class SourcesEntry(TableModel):
     """Where the inputs come from."""
 
     W: int | None = None
@@ -61,7 +71,7 @@ class SourcesEntry(Entry):
     """Id of the layer that makes the input; the own id for constants."""
 
 
-class LayerEntry(Entry):
+class LayerEntry(TableModel):
     """One layer."""
 
     id: int

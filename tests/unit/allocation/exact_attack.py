@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 from tilewright.allocation.evaluate import Judge
-from tilewright.allocation.exact.model import NOTHING, Program, wanted
+from tilewright.allocation.exact.model import NOTHING, RelaxationProgram, wanted
 from tilewright.allocation.exact.moves import OnCore
 from tilewright.allocation.exact.relaxation import Relaxation, relaxation_of
 from tilewright.allocation.exact.search import interchangeable_cores, search_exactly
@@ -150,7 +150,7 @@ def _excluded(relaxation: Relaxation, genome: Genome, latency: int, energy: floa
         if value <= 0:
             continue
         aim = wanted(powers, value, bounds.latency_cycles, bounds.energy_pj)
-        program = Program(relaxation, aim)
+        program = RelaxationProgram(relaxation, aim)
         for part, core in enumerate(relaxation.space.part_cores(genome)):
             if len(relaxation.space.choices[part]) > 1:
                 program.model.add(program.literals.of_core[OnCore(part, core)] == 1)

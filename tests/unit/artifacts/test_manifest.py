@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tilewright.artifacts.digests import digests_of_file
 from tilewright.artifacts.manifest import (
     UP_TO_DATE,
-    Ledger,
+    ResultsLedger,
     Unit,
     files_digest,
     manifest_file,
@@ -30,14 +30,14 @@ NEEDS = {"first": (), "second": ("first",), "third": ("first", "second")}
 NAMES = tuple(NEEDS)
 
 
-def ledger(results: Path, said: dict[str, str] | None = None) -> Ledger:
+def ledger(results: Path, said: dict[str, str] | None = None) -> ResultsLedger:
     """Of three units, each of which reads those before it."""
     words = {**SAID, **(said or {})}
     units = {
         name: Unit(name, (f"{name}.txt",), {"word": lambda name=name: words[name]}, needs)  # type: ignore[misc]
         for name, needs in NEEDS.items()
     }
-    return Ledger(results, units)
+    return ResultsLedger(results, units)
 
 
 def make(results: Path, said: dict[str, str] | None = None) -> list[str]:
@@ -195,7 +195,7 @@ def test_an_order_stays_as_it_is_for_jobs(results: Path) -> None:
     """Jobs of a cluster plan the pipeline again while others run: nothing changes under them."""
     order = ledger(results, {"first": "other"}).order("first")
     before = order.read_bytes(), order.stat().st_mtime_ns
-    job = Ledger(results, ledger(results, {"first": "other"}).units, is_main=False)
+    job = ResultsLedger(results, ledger(results, {"first": "other"}).units, is_main=False)
     assert job.order("first") == order
     assert (order.read_bytes(), order.stat().st_mtime_ns) == before
 
@@ -206,7 +206,7 @@ def test_what_changes_during_a_run_is_refused(results: Path, tmp_path: Path, tex
     file = tmp_path / "said.yaml"
     file.write_text("a: 1")
     unit = Unit("read", ("read.txt",), {}, reads={str(file): lambda: digests_of_file(file)})
-    told = read_order(Ledger(results, {"read": unit}).order("read"))
+    told = read_order(ResultsLedger(results, {"read": unit}).order("read"))
     (results / "read.txt").write_text("made")
     file.write_text(text)
     with pytest.raises(InputError, match="has changed since this run began") if is_refused else nullcontext():
@@ -217,7 +217,7 @@ def test_what_changes_during_a_run_is_refused(results: Path, tmp_path: Path, tex
 def test_files_that_not_every_unit_makes_are_in_the_manifest(results: Path) -> None:
     """Those of an earlier result go before, so that none of them is taken for one of this."""
     unit = Unit("figure", ("figure.svg",), {}, besides=("figure-*.svg",))
-    told = read_order(Ledger(results, {"figure": unit}).order("figure"))
+    told = read_order(ResultsLedger(results, {"figure": unit}).order("figure"))
     for name in ("figure-earlier.svg", "figure-left.svg"):
         (results / name).write_text("earlier")
     told.remove_earlier()
@@ -228,7 +228,7 @@ def test_files_that_not_every_unit_makes_are_in_the_manifest(results: Path) -> N
     assert manifest
     assert [*manifest.files] == ["figure.svg", "figure-left.svg"]
     (results / "figure-left.svg").write_text("damaged")
-    assert Ledger(results, {"figure": unit}).state("figure") == "other bytes than were written: figure-left.svg"
+    assert ResultsLedger(results, {"figure": unit}).state("figure") == "other bytes than were written: figure-left.svg"
 
 
 def test_files_of_tomorrow_get_the_age_of_now(results: Path, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_files_of_tomorrow_get_the_age_of_now(results: Path, tmp_path: Path) -> 
     units = {**ledger(results).units, "read": Unit("read", (), {}, reads={str(file): lambda: digests_of_file(file)})}
     for path in (file, results / "first.txt", results / "second.txt"):
         os.utime(path, (tomorrow, tomorrow))
-    found = Ledger(results, units)
+    found = ResultsLedger(results, units)
     for name in ("read", "first", "second"):
         found.order(name)
     for path in (file, results / "first.txt", results / "second.txt"):
@@ -249,7 +249,7 @@ def test_files_of_tomorrow_get_the_age_of_now(results: Path, tmp_path: Path) -> 
 def test_code_that_changes_during_a_run_is_refused(results: Path) -> None:
     """As files are."""
     units = {"code": Unit("code", ("first.txt",), {"code": lambda: "of before"}, step="check")}
-    told = read_order(Ledger(results, units).order("code"))
+    told = read_order(ResultsLedger(results, units).order("code"))
     with pytest.raises(InputError, match="has changed since this run began"):
         told.record()
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.manifest import Ledger, Unit, manifest_file, read_order, results_above
+from tilewright.artifacts.manifest import ResultsLedger, Unit, manifest_file, read_order, results_above
 from tilewright.artifacts.verification import verify_part
 
 FILES = {"single/one/map": "single/one/layers.csv", "single/two/map": "single/two/layers.csv"}
@@ -15,7 +15,7 @@ def results(tmp_path: Path) -> Path:
     """Two runs, made by jobs, with results of another configuration below the folder."""
     folder = tmp_path / "results"
     for place in (folder, folder / "configurations" / "other"):
-        ledger = Ledger(place, {name: Unit(name, (file,), {"code": str}) for name, file in FILES.items()})
+        ledger = ResultsLedger(place, {name: Unit(name, (file,), {"code": str}) for name, file in FILES.items()})
         for name, file in FILES.items():
             (place / file).parent.mkdir(parents=True)
             (place / file).write_text("a table without a seal\n")

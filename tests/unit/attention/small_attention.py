@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from tilewright.attention.costs import AttentionCosts
-from tilewright.attention.shape import Attention, AttentionShape, Bits, language_model_attentions
+from tilewright.attention.shape import AttentionShape, Bits, NetworkAttention, language_model_attentions
 from tilewright.depth_first.options import LayerOptions
 from tilewright.hardware.core import Core
 from tilewright.sources import parse_accelerator, parse_mapping, single_core
@@ -107,14 +107,14 @@ def described(phase: str, tokens: int, context: int = 0, **fields: Any) -> dict[
     return {"language_model": model(**fields), **step}
 
 
-def attention_of(document: dict[str, Any]) -> Attention:
+def attention_of(document: dict[str, Any]) -> NetworkAttention:
     """The only attention of a workload."""
     found = describe_language_model(document_of(document), "small")
     (one,) = language_model_attentions(found.model, found.step)
     return one
 
 
-def costs_of(one: Attention, core: Core, objective: str = "energy", mapping: Any = None) -> AttentionCosts:
+def costs_of(one: NetworkAttention, core: Core, objective: str = "energy", mapping: Any = None) -> AttentionCosts:
     """What costs an attention."""
     options = LayerOptions(objective=objective, lpf_limit=4)  # type: ignore[arg-type]
     return AttentionCosts(one, core, parse_mapping(MAPPING if mapping is None else mapping), options)
@@ -139,6 +139,6 @@ def shapes(draw: st.DrawFn, most: int = 6) -> AttentionShape:
     )
 
 
-def with_shape(one: Attention, shape: AttentionShape) -> Attention:
+def with_shape(one: NetworkAttention, shape: AttentionShape) -> NetworkAttention:
     """The attention with another shape; its layers in the network stay those that they are."""
     return replace(one, shape=shape)

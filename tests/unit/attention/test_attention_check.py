@@ -12,7 +12,7 @@ import tilewright
 import yaml
 from tilewright.attention.certificate_check import check_certificates, read_certified
 from tilewright.attention.costs import AttentionCosts
-from tilewright.attention.shape import Points
+from tilewright.attention.shape import AttentionPoints
 from tilewright.cli.attention import attention_problems
 from tilewright.cli.main import main
 from tilewright.depth_first.options import LayerOptions
@@ -49,7 +49,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 
 @lru_cache
-def problems_of(points: Points, objective: Objective) -> tuple[str, list[AttentionCosts]]:
+def problems_of(points: AttentionPoints, objective: Objective) -> tuple[str, list[AttentionCosts]]:
     """Read and searched once for all checks."""
     options = LayerOptions(objective=objective, lpf_limit=4)
     return attention_problems((WORKLOAD, hardware(), MAPPING), points, options, [])

@@ -11,8 +11,8 @@ import tilewright
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilewright.attention.optimum import find_optimum, floor
-from tilewright.attention.program import LayerProblem
-from tilewright.attention.space import Sizes, Space, Tile
+from tilewright.attention.program import TileLayerProblem
+from tilewright.attention.space import AttentionSpace, Sizes, Tile
 from tilewright.errors import InputError, MappingError
 from tilewright.objectives import OBJECTIVES
 
@@ -101,9 +101,9 @@ def test_floors_are_below_what_they_bound(data: st.DataObject, shape, operands) 
     costs = costs_of(
         with_shape(attention_of(described("decode", 1, 3)), shape), core_of(4096, operands), objective, mapping
     )
-    plans = Space(shape, costs.memories).plans()
+    plans = AttentionSpace(shape, costs.memories).plans()
     plan = data.draw(st.sampled_from(random.Random(0).sample(found := list(plans), min(len(found), 50))))
-    parts = [part.problem for part in costs.program(plan).parts if isinstance(part.problem, LayerProblem)]
+    parts = [part.problem for part in costs.program(plan).parts if isinstance(part.problem, TileLayerProblem)]
     problem = data.draw(st.sampled_from(parts))
     ledger = costs.of_layer(problem)
     energy, cycles = floor(costs, problem)

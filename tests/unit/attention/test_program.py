@@ -4,8 +4,8 @@ from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.attention.program import CopyProblem, LayerProblem
-from tilewright.attention.space import Place, Plan, Sizes, Space, Tile
+from tilewright.attention.program import CopyProblem, TileLayerProblem
+from tilewright.attention.space import AttentionPlan, AttentionSpace, Sizes, TensorPlace, Tile
 
 from tests.plain.attention import Walk
 from tests.unit.attention.small_attention import attention_of, core_of, costs_of, described, shapes, with_shape
@@ -20,10 +20,10 @@ def test_a_plan_runs_what_a_walk_over_its_tiles_meets(data: st.DataObject, shape
     costs = costs_of(with_shape(BASE, shape), core_of(4096, operands))
     axes = (shape.units, shape.heads, shape.queries, shape.keys)
     tile = Tile(*[data.draw(st.integers(1, size)) for size in axes])
-    plans = list(Space(shape, costs.memories, Sizes(*[(size,) for size in tile])).plans())
+    plans = list(AttentionSpace(shape, costs.memories, Sizes(*[(size,) for size in tile])).plans())
     plan = data.draw(st.sampled_from(plans))
     program, walk = costs.program(plan), Walk(costs, plan)
-    found: Counter[LayerProblem | CopyProblem] = Counter()
+    found: Counter[TileLayerProblem | CopyProblem] = Counter()
     for problem, times in program.parts:
         found[problem] += times
     assert found == walk.done
@@ -49,13 +49,13 @@ def dram_words(shape, plan):  # type: ignore[no-untyped-def]
 
 
 SRAM, DRAM = 2, 3
-HERE = Place(SRAM)
+HERE = TensorPlace(SRAM)
 
 
 def test_traffic_by_hand_queries_outside() -> None:
     """16 queries in tiles of 4, 12 keys in tiles of 3: keys and values come ceil(16 / 4) = 4 times, queries once, the
     output goes once; scores and what belongs to a row never get there."""
-    plan = Plan(Tile(1, 1, 4, 3), "queries-outer", SRAM, HERE, HERE, HERE, HERE)
+    plan = AttentionPlan(Tile(1, 1, 4, 3), "queries-outer", SRAM, HERE, HERE, HERE, HERE)
     assert dram_words(encoder(16, 12), plan) == {
         "queries": (16, 0),
         "keys": (4 * 12, 0),
@@ -67,7 +67,7 @@ def test_traffic_by_hand_queries_outside() -> None:
 def test_traffic_by_hand_keys_outside() -> None:
     """The same with keys outside: keys and values come once, queries 12 / 3 = 4 times; all but the first time the
     output so far comes back, and all but the last time it goes, with an extreme and a sum of 8 bits for each row."""
-    plan = Plan(Tile(1, 1, 4, 3), "keys-outer", SRAM, HERE, HERE, HERE, HERE)
+    plan = AttentionPlan(Tile(1, 1, 4, 3), "keys-outer", SRAM, HERE, HERE, HERE, HERE)
     assert dram_words(encoder(16, 12), plan) == {
         "queries": (4 * 16, 0),
         "keys": (12, 0),
@@ -79,8 +79,8 @@ def test_traffic_by_hand_keys_outside() -> None:
 
 def test_traffic_by_hand_with_all_keys_on_the_chip() -> None:
     """All keys and values lie in the SRAM: they come once, whatever the tiles of queries, and of 5 heads in twos."""
-    whole = Place(SRAM, True)
-    plan = Plan(Tile(1, 2, 4, 3), "queries-outer", SRAM, HERE, whole, whole, HERE)
+    whole = TensorPlace(SRAM, True)
+    plan = AttentionPlan(Tile(1, 2, 4, 3), "queries-outer", SRAM, HERE, whole, whole, HERE)
     assert dram_words(encoder(16, 12, heads=5), plan) == {
         "queries": (5 * 16, 0),
         "keys": (12, 0),
@@ -93,10 +93,10 @@ def test_masked_tiles_are_left_out() -> None:
     """8 queries behind nothing in tiles of 2 x 2: of 16 tiles 10 are on or below the diagonal, and 4 begin a row."""
     shape = type(BASE.shape)(1, 1, 8, 8, 4, 4, BASE.shape.bits)
     costs = costs_of(with_shape(BASE, shape), core_of())
-    plan = Plan(Tile(1, 1, 2, 2), "queries-outer", SRAM, HERE, HERE, HERE, HERE)
+    plan = AttentionPlan(Tile(1, 1, 2, 2), "queries-outer", SRAM, HERE, HERE, HERE, HERE)
     layers: Counter[str] = Counter()
     for part in costs.program(plan).parts:
-        if isinstance(part.problem, LayerProblem):
+        if isinstance(part.problem, TileLayerProblem):
             layers[part.problem.layer] += part.times
     assert layers["scores"] == layers["values"] == 10
     assert layers["online.output"] == 6

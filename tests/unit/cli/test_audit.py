@@ -13,7 +13,7 @@ import yaml
 from tilewright.artifacts.columns import packed, read_columns
 from tilewright.artifacts.envelope import read_artifact, write_document, write_rows
 from tilewright.cli.audit import Audit
-from tilewright.cli.auditing.items import DESIGN, LAYER, Difference, Item, LeftOut, Made, NotAudited
+from tilewright.cli.auditing.items import DESIGN, LAYER, AuditDifference, AuditItem, LeftOut, Made, NotAudited
 from tilewright.cli.main import main
 from tilewright.exploration.parts import COSTS_SCHEMA, SHARD_SCHEMA
 from tilewright.exploration.results import read_stamped, write_stamped
@@ -103,9 +103,9 @@ def test_earlier_results_are_not_read(built: Path, monkeypatch: pytest.MonkeyPat
     assert not asked
 
 
-LAYERS = [Item(Path("results") / "one", LAYER, f"conv{number}") for number in range(1200)]
-DESIGNS = [Item(Path("results") / "space", DESIGN, f"space-{number}") for number in range(4)]
-OTHER = (Difference("energy_pj", 2.0, 1.0),)
+LAYERS = [AuditItem(Path("results") / "one", LAYER, f"conv{number}") for number in range(1200)]
+DESIGNS = [AuditItem(Path("results") / "space", DESIGN, f"space-{number}") for number in range(4)]
+OTHER = (AuditDifference("energy_pj", 2.0, 1.0),)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_sentence(made: list[Made], left_out: list[LeftOut], refused: int, n
 
 def test_long_lists_are_cut_and_said_to_be() -> None:
     """Without -v ten of each, with it all."""
-    many = tuple(Difference(f"column{number}", 0, 1) for number in range(25))
+    many = tuple(AuditDifference(f"column{number}", 0, 1) for number in range(25))
     left_out = [LeftOut(item, "a time budget ended its search") for item in LAYERS[:30]]
     found = Audit(Path("results"), Fraction(1), 0, LAYERS, [Made(LAYERS[0], many)], left_out, [], [])
     assert len(found.lines(None)) == 55

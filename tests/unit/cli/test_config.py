@@ -8,7 +8,7 @@ import pytest
 from tilewright.cli.config import TOP_KEYS, plan_of, read_config
 from tilewright.cli.config_networks import NETWORK_KEYS
 from tilewright.configuration.arguments import arguments_of
-from tilewright.configuration.keys import KEYS, Plan
+from tilewright.configuration.keys import KEYS, RunPlan
 from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 
@@ -23,7 +23,7 @@ def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
 
 
-def names(plan: Plan) -> list[str]:
+def names(plan: RunPlan) -> list[str]:
     """Names of the runs."""
     return [run.name for run in plan.runs]
 

@@ -15,7 +15,7 @@ from tilewright.cli.config_files import SystemFiles, is_system, read_system
 from tilewright.cli.main import main
 from tilewright.cli.results import unfinished_runs, unfinished_spaces
 from tilewright.cli.runs import read_unfinished
-from tilewright.configuration.keys import Plan
+from tilewright.configuration.keys import RunPlan
 from tilewright.errors import InputError
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import COLUMNS
@@ -134,7 +134,7 @@ def test_a_configuration_that_never_ran_is_unfinished() -> None:
 def test_unfinished_spaces() -> None:
     """Explorations and complete fronts of one file each have a folder and a state of their own."""
     spaces = {"lanes": "lanes.yaml"}
-    plan = Plan((), {}, {}, Path("results"), Path("logs"), spaces, spaces)
+    plan = RunPlan((), {}, {}, Path("results"), Path("logs"), spaces, spaces)
     folders = "space/lanes", "front/lanes"
     for unfinished in ((), folders[:1], folders[1:], folders):
         states = {f"{name}/answer": "another code" if name in unfinished else UP_TO_DATE for name in folders}

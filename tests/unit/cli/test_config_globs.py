@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.cli.config import plan_of
-from tilewright.configuration.keys import Plan
+from tilewright.configuration.keys import RunPlan
 
 from tests.unit.cli.configurations import problems_of
 
@@ -30,7 +30,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config" / "mapping" / "free.yaml").write_text("[]")
 
 
-def names(plan: Plan) -> list[str]:
+def names(plan: RunPlan) -> list[str]:
     """Names of the runs, in their order."""
     return [run.name for run in plan.runs]
 

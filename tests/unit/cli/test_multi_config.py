@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tilewright.cli.config import RUN_KEYS, TOP_KEYS, plan_of, read_config
-from tilewright.configuration.keys import Plan, Run
+from tilewright.configuration.keys import Run, RunPlan
 from tilewright.errors import InputError
 from tilewright.steps import MULTI
 
@@ -29,7 +29,7 @@ def multi_run(top: dict[str, Any] | None = None, **values: Any) -> Run:
     return plan_of({**(top or {}), "runs": {"a": {**RUN, **values}}}).multi_runs[0]
 
 
-def names(plan: Plan) -> list[str]:
+def names(plan: RunPlan) -> list[str]:
     """Names of the runs of several cores."""
     return [run.name for run in plan.multi_runs]
 

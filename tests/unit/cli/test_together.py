@@ -4,7 +4,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.manifest import Job, Ledger, Order, Unit, manifest_file, read_order
+from tilewright.artifacts.manifest import Job, Order, ResultsLedger, Unit, manifest_file, read_order
 from tilewright.cli.together import make, make_unit
 from tilewright.errors import InputError
 
@@ -15,7 +15,7 @@ NEEDS = {"first": (), "second": ("first",)}
 def order(tmp_path: Path) -> Order:
     """The order of a unit of one file."""
     unit = Unit("unit", ("file.txt",), {}, job=Job(("verb", "--option", "1"), str(tmp_path / "unit.log")))
-    return read_order(Ledger(tmp_path, {"unit": unit}).order("unit"))
+    return read_order(ResultsLedger(tmp_path, {"unit": unit}).order("unit"))
 
 
 def written(order: Order, words: list[str]) -> int:
@@ -47,12 +47,12 @@ def test_what_is_read_before_it_is_made_is_refused(tmp_path: Path) -> None:
     """Also what an earlier plan made: the manifest would say that this one was read."""
     units = {name: Unit(name, (f"{name}.txt",), {"word": lambda: "1"}, needs) for name, needs in NEEDS.items()}
     before = {"first": Unit("first", ("first.txt",), {"word": lambda: "0"})}
-    order = Ledger(tmp_path, units).order("second")
+    order = ResultsLedger(tmp_path, units).order("second")
     with pytest.raises(InputError, match="first is not made yet"):
         make_unit(read_order(order), ("verb",), lambda words: 0)
     for made, refusal in ((before, pytest.raises(InputError, match="not made yet")), (units, nullcontext())):
         (tmp_path / "first.txt").write_text("made")
         (tmp_path / "second.txt").write_text("made")
-        read_order(Ledger(tmp_path, made).order("first")).record()
+        read_order(ResultsLedger(tmp_path, made).order("first")).record()
         with refusal:
             make_unit(read_order(order), ("verb",), lambda words: 0)

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.manifest import Ledger
+from tilewright.artifacts.manifest import ResultsLedger
 from tilewright.cli import units as module
 from tilewright.cli.config import plan_of
 from tilewright.cli.units import BATCH, Units
-from tilewright.configuration.keys import Plan
+from tilewright.configuration.keys import RunPlan
 from tilewright.yamlfile import load_yaml
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
@@ -21,7 +21,7 @@ sweeps:
 """
 
 
-def plan(cores: int, size: int) -> Plan:
+def plan(cores: int, size: int) -> RunPlan:
     """Of a configuration with so many cores, which is written into the working folder."""
     for kind in ("workload/two_layers", "mapping/free"):
         Path("config", kind).parent.mkdir(parents=True, exist_ok=True)
@@ -57,9 +57,9 @@ def test_jobs_of_one_kind_need_nothing_of_each_other(
 MAP, DRAWING = "single/two_layers-core00/map", "hardware/core00/hierarchy"
 
 
-def made_of(said: Plan, *names: str) -> list[str]:
+def made_of(said: RunPlan, *names: str) -> list[str]:
     """Digests of all that units depend on."""
-    ledger = Ledger(said.results, Units(said, defaultdict(str)).by_name)
+    ledger = ResultsLedger(said.results, Units(said, defaultdict(str)).by_name)
     return [ledger.made_of(name) for name in names]
 
 

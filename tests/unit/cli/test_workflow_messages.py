@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tilewright.cli.workflow_messages import (
-    Job,
+    EndedJob,
     NamedJobs,
     damage_lines,
     duration,
@@ -23,9 +23,9 @@ from tilewright.cli.workflow_messages import (
 )
 
 
-def job(name: str, run: str = "", **others: Any) -> Job:
+def job(name: str, run: str = "", **others: Any) -> EndedJob:
     """A job of that name."""
-    return Job(f"map_single {name}", run, **others)
+    return EndedJob(f"map_single {name}", run, **others)
 
 
 def test_times_are_for_people() -> None:
@@ -85,7 +85,7 @@ def test_logs_and_names_of_files_are_lines(tmp_path: Path) -> None:
     """What a log or the name of a file holds neither controls a terminal nor adds a line."""
     log = tmp_path / "a\x1b[31m\nb.log"
     log.write_text("error: \x1b]0;owned\x07\u202e\n")
-    text = ending_text([Job("one", "one", (str(log),), is_done=False, has_failed=True)], 2, Path("results"))
+    text = ending_text([EndedJob("one", "one", (str(log),), is_done=False, has_failed=True)], 2, Path("results"))
     assert text == f"Why jobs failed:\n{tmp_path}/a\\x1b[31m\\nb.log:error: \\x1b]0;owned\\x07\\u202e"
     assert damage_lines([str(log)])[0].startswith(f"{tmp_path}/a\\x1b[31m\\nb.log: not the bytes")
 
@@ -109,8 +109,8 @@ def test_jobs_are_those_of_snakemake(file: str | None, tmp_path: Path) -> None:
     )
     workflow = SimpleNamespace(dag=dag, scheduler=SimpleNamespace(failed=[made[0]]))
     mapped, parsed = jobs_of(workflow)
-    assert mapped == Job("map_single mine", "mine", ("map_single.log",), is_done=False, has_failed=True)
-    assert parsed == Job("parse_hardware wide", "", ("parse_hardware.log",), was_needed=False)
+    assert mapped == EndedJob("map_single mine", "mine", ("map_single.log",), is_done=False, has_failed=True)
+    assert parsed == EndedJob("parse_hardware wide", "", ("parse_hardware.log",), was_needed=False)
     said: list[str] = []
     target = None if file is None else str(tmp_path / file)
     tell_ending(workflow, 1.0, tmp_path, said.append, target)

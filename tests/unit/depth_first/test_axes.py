@@ -4,25 +4,25 @@ from itertools import pairwise
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tilewright.depth_first.axes import Window, axis_tiles, tile_ends
+from tilewright.depth_first.axes import AxisWindow, axis_tiles, tile_ends
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> tuple[Window, ...]:
+def chains(draw: st.DrawFn) -> tuple[AxisWindow, ...]:
     """Windows one after the other, each output as long as the next input."""
     size = draw(st.integers(1, 24))
-    windows: list[Window] = []
+    windows: list[AxisWindow] = []
     for _ in range(draw(st.integers(1, 4))):
         stride, extent = draw(st.integers(1, 3)), draw(st.integers(1, 4))
         before, after = draw(st.integers(0, extent - 1)), draw(st.integers(0, extent - 1))
         present = (size - 1) * stride + extent - before - after
         assume(present >= 1)
-        windows.append(Window(stride, extent, before, present, size))
+        windows.append(AxisWindow(stride, extent, before, present, size))
         size = present
     return tuple(reversed(windows))
 
 
-def needed(windows: tuple[Window, ...], outputs: set[int]) -> list[set[int]]:
+def needed(windows: tuple[AxisWindow, ...], outputs: set[int]) -> list[set[int]]:
     """[tensor] the positions between the first and the last one that some outputs go back to."""
     found = [outputs]
     for window in reversed(windows):
@@ -37,7 +37,7 @@ def needed(windows: tuple[Window, ...], outputs: set[int]) -> list[set[int]]:
 
 
 @given(chains(), st.integers(1, 30))
-def test_tiles_that_compute_again_are_each_alone(windows: tuple[Window, ...], tile: int) -> None:
+def test_tiles_that_compute_again_are_each_alone(windows: tuple[AxisWindow, ...], tile: int) -> None:
     """Without keeping, a tile makes exactly what its outputs need."""
     start = 0
     for own, end in zip(axis_tiles(windows, tile, False), tile_ends(windows[-1].output_size, tile), strict=True):
@@ -52,7 +52,7 @@ def test_tiles_that_compute_again_are_each_alone(windows: tuple[Window, ...], ti
 
 
 @given(chains(), st.integers(1, 30))
-def test_tiles_that_keep_make_everything_once(windows: tuple[Window, ...], tile: int) -> None:
+def test_tiles_that_keep_make_everything_once(windows: tuple[AxisWindow, ...], tile: int) -> None:
     """Position by position: what a tile reads is made by it or kept, and nothing is made twice."""
     tiles = axis_tiles(windows, tile, True)
     done = [set[int]() for _ in range(len(windows) + 1)]
@@ -78,7 +78,7 @@ def test_tiles_that_keep_make_everything_once(windows: tuple[Window, ...], tile:
 
 
 @given(chains(), st.integers(1, 30), st.booleans())
-def test_the_remainder_comes_first(windows: tuple[Window, ...], tile: int, keeps: bool) -> None:
+def test_the_remainder_comes_first(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> None:
     """Tiles cover the output; all but the first are whole."""
     tiles = axis_tiles(windows, tile, keeps)
     assert [own.made[-1] for own in tiles[1:]] == [min(tile, windows[-1].output_size)] * (len(tiles) - 1)

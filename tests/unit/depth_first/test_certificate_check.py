@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tilewright.artifacts.codec import encode
 from tilewright.cli.main import main
-from tilewright.depth_first.certificate import Space
+from tilewright.depth_first.certificate import DepthFirstSpace
 from tilewright.depth_first.certificate_check import check_certificate, read_certified
 from tilewright.depth_first.optimum import find_optimum
 from tilewright.depth_first.options import TileOptions
@@ -44,7 +44,7 @@ def told() -> Told:
     """What a search for the optimum writes."""
     options = TileOptions(objective="EDP", lpf_limit=4)
     model = stack_model(problem(), options)
-    found = find_optimum(model, Space(tile_x=(1, 2, 4, 9), tile_y=(2, 3, 4)), options)
+    found = find_optimum(model, DepthFirstSpace(tile_x=(1, 2, 4, 9), tile_y=(2, 3, 4)), options)
     assert found.is_proven
     text = json.dumps(
         {

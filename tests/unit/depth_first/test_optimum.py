@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.cli.main import main
 from tilewright.depth_first.bounds import quick_bounds, stack_bounds, stack_floor
-from tilewright.depth_first.certificate import Space
+from tilewright.depth_first.certificate import DepthFirstSpace
 from tilewright.depth_first.locations import MODES
 from tilewright.depth_first.optimum import find_optimum
 from tilewright.depth_first.options import TileOptions
@@ -110,7 +110,7 @@ def test_small_spaces_by_trying_all(name: str, shrink: int, objective: str) -> N
     layers = [convolution(0, 8, 3, 8, 3), convolution(1, 4, 8, 6, 3), convolution(2, 6, 4, 4, 3)]
     layers[1]["operand_source"] = {"W": 1, "I": 0}
     own = model_of(layers, name, shrink, objective)
-    found = find_optimum(own, Space(), TileOptions(objective=objective, lpf_limit=5))
+    found = find_optimum(own, DepthFirstSpace(), TileOptions(objective=objective, lpf_limit=5))
     costs = costs_of_stacks(own)
     powers = OBJECTIVES[objective]
     least = least_value(costs, 3, powers.energy, powers.latency)
@@ -132,7 +132,7 @@ def test_chains_that_were_bounded_wrongly_once(seed: int) -> None:
 def test_a_part_of_the_space_of_fsrcnn() -> None:
     """Few sizes of tiles: the best of them, and with more time nothing else."""
     own = model("tilewright")
-    space = Space(tile_x=(4, 60, 5000), tile_y=(72, 80))
+    space = DepthFirstSpace(tile_x=(4, 60, 5000), tile_y=(72, 80))
     found = find_optimum(own, space, TileOptions(objective="energy"))
     assert found.is_proven
     (stack,) = found.schedule.stacks

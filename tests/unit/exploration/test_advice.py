@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tilewright.exploration.advice import Advice, Advices, together
 from tilewright.exploration.advice_text import _assumed, advice_text
-from tilewright.exploration.changes import Change, possible_changes, scaled
+from tilewright.exploration.changes import FileChange, possible_changes, scaled
 from tilewright.exploration.held_mappings import Outcome
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.yamlfile import load_yaml, parse_yaml
@@ -105,7 +105,7 @@ def test_costs_with_a_source_follow_a_change() -> None:
 def test_older_files_have_one_width_for_all_ports(tmp_path: Path) -> None:
     """`r_bw` and `w_bw` of a memory, with units too."""
     text = "memories: {m: {size: 8, r_bw: 64, w_bw: 8 B/cycle, min_w_granularity: 64, r_cost: 1 pJ}}\n"
-    found: dict[tuple[str, bool], Change] = {
+    found: dict[tuple[str, bool], FileChange] = {
         (one.key, one.more): one for one in possible_changes(parse_yaml(text, "old.yaml"), Fraction(2))
     }
     assert found["memories.m.r_bw", True].after == 128
@@ -116,9 +116,9 @@ def test_older_files_have_one_width_for_all_ports(tmp_path: Path) -> None:
     )
 
 
-def change(more: bool) -> Change:
+def change(more: bool) -> FileChange:
     """A change of the size of a memory."""
-    return Change("size", ("memories", "rf", "size"), "memories.rf.size", "h.yaml", 3, 16, 32 if more else 8, more)
+    return FileChange("size", ("memories", "rf", "size"), "memories.rf.size", "h.yaml", 3, 16, 32 if more else 8, more)
 
 
 def test_a_luckier_search_takes_nothing_away() -> None:
@@ -147,7 +147,7 @@ def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
     now = Outcome(100.0, 1000.0)
     changes = [replace(change(more=True), key=f"key{place}") for place in range(4)]
 
-    def on_changed(chosen: Sequence[Change]) -> Outcome:
+    def on_changed(chosen: Sequence[FileChange]) -> Outcome:
         keys = {one.key for one in chosen}
         return Outcome(100.0, 530.0 if {"key1", "key3"} <= keys else 1000.0)
 

@@ -10,7 +10,7 @@ import pandas
 import pytest
 from tilewright.errors import InputError
 from tilewright.exploration.certificate import SCHEMA, read_certificate, write_certificate
-from tilewright.exploration.certify import Verdict, certify
+from tilewright.exploration.certify import CertificateVerdict, certify
 from tilewright.exploration.results import read_stamped, write_stamped
 from tilewright.exploration.space_reader import read_space
 
@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def verdict(made: Path, path: Path, everything: bool = False, sample: int = 5) -> Verdict:
+def verdict(made: Path, path: Path, everything: bool = False, sample: int = 5) -> CertificateVerdict:
     """What a check finds."""
     source = made / "words.yaml"
     return certify(source, read_space(source), path, sample, 0, everything, 1, nothing)

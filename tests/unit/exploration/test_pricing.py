@@ -10,7 +10,7 @@ from tilewright.errors import InputError
 from tilewright.exploration import pricing
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.families import Families
-from tilewright.exploration.pricing import FamilyPricer, FigureReader, Members, Prices, members_of
+from tilewright.exploration.pricing import FamilyMembers, FamilyPricer, FigureReader, Prices, members_of
 from tilewright.exploration.results import INFEASIBLE, OK
 from tilewright.exploration.shard import ShardMaker
 from tilewright.exploration.space import Space
@@ -38,14 +38,14 @@ def evaluators_of(space: Space) -> dict[str, NetworkEvaluator]:
     return {name: one for name, one in ShardMaker(space).evaluators.items() if isinstance(one, NetworkEvaluator)}
 
 
-def priced(space: Space) -> list[tuple[Members, dict[str, Prices]]]:
+def priced(space: Space) -> list[tuple[FamilyMembers, dict[str, Prices]]]:
     """All families of a space, costed together."""
     reader = FigureReader(space.base)
     families = [members_of(space, family, reader) for family in Families(space)]
     return list(zip(families, FamilyPricer(space, evaluators_of(space)).prices(families), strict=True))
 
 
-def check(space: Space, found: list[tuple[Members, dict[str, Prices]]], sample: int) -> Counter[str]:
+def check(space: Space, found: list[tuple[FamilyMembers, dict[str, Prices]]], sample: int) -> Counter[str]:
     """Compare some of each family with designs alone, to the last bit; returns how often there was which status."""
     rng, maker = random.Random(1), ShardMaker(space)
     compared: Counter[str] = Counter()

@@ -5,7 +5,7 @@ import pytest
 from onnx.helper import make_node
 from tilewright.fusion import flows as link_edges
 from tilewright.fusion.axis_rows import whole_owners, whole_row
-from tilewright.fusion.flows import Link, flows
+from tilewright.fusion.flows import NeedLink, flows
 from tilewright.fusion.generation import build_cn_graph
 from tilewright.fusion.graph import COLUMNS
 from tilewright.fusion.grid import LayerGrid
@@ -52,11 +52,11 @@ def test_the_graph_is_the_same_however_many_links_are_worked_out_together(
         assert np.array_equal(getattr(alone, name), getattr(together, name)), name
 
 
-def made_of(*sizes: int) -> Link:
+def made_of(*sizes: int) -> NeedLink:
     """All of a tensor that one CN makes, needed by one CN."""
     zero = np.zeros(1, np.int64)
     demand = Demand((), zero, True, tuple((whole_row(0, size, size), zero) for size in sizes))
-    return Link((demand,), Producer(WHOLE, tuple(whole_owners(0, size, size) for size in sizes)), WHOLE)
+    return NeedLink((demand,), Producer(WHOLE, tuple(whole_owners(0, size, size) for size in sizes)), WHOLE)
 
 
 def test_nothing_flows_of_a_tensor_without_elements() -> None:

@@ -16,7 +16,7 @@ from tilewright.fusion.needs import CutMemory, LayerCut, layer_cuts, network_ten
 from tilewright.fusion.pieces import data_pieces
 from tilewright.fusion.tiling import Tiling
 from tilewright.fusion.tiling_options import network_tiling
-from tilewright.fusion_search.evaluate import Outcome
+from tilewright.fusion_search.evaluate import PlanOutcome
 from tilewright.fusion_search.moves import PlanMoves
 from tilewright.fusion_search.plan import Plan, layers_of, planned_mapping
 from tilewright.fusion_search.segments import PART_RULES, blocks
@@ -92,7 +92,7 @@ def plans(problem: SystemProblem, seed: int, count: int) -> list[Plan]:
     moves = PlanMoves(space, blocks(space), draw)
     found = [space.uniform(4, PART_RULES[seed % len(PART_RULES)])]
     while len(found) < count:
-        kind, task = moves.next_task(Outcome(found[-1], None), 0)
+        kind, task = moves.next_task(PlanOutcome(found[-1], None), 0)
         if kind != "cores":
             found.append(task.plan)
     return found

@@ -17,7 +17,7 @@ from tilewright.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
 from tilewright.errors import InputError
 from tilewright.fusion_search.answer import fused as fused_plan
-from tilewright.fusion_search.evaluate import Outcome
+from tilewright.fusion_search.evaluate import PlanOutcome
 
 from tests.unit.cli.multi_core import CORES, HARDWARE, given, write_network
 from tests.unit.fusion_search.cases import BLANK, SHORT, fused, options, random_case, system_problem
@@ -269,7 +269,7 @@ def test_ctrl_c_keeps_the_best(network: Path, monkeypatch: pytest.MonkeyPatch) -
     """After the first plan that has a schedule; before it, there is nothing to keep."""
 
     def after(count: int) -> Any:
-        def tell(done: int, planned: int, best: Outcome | None, elapsed_s: float) -> None:
+        def tell(done: int, planned: int, best: PlanOutcome | None, elapsed_s: float) -> None:
             if done >= count:
                 raise KeyboardInterrupt
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tilewright.allocation.space import AllocationSpace
 from tilewright.fusion_search.cores import LayerCores, handed_on, recut_parts
-from tilewright.fusion_search.evaluate import Outcome
+from tilewright.fusion_search.evaluate import PlanOutcome
 from tilewright.fusion_search.moves import PlanMoves
 from tilewright.fusion_search.plan import LayerTiles, Plan
 from tilewright.fusion_search.segments import blocks
@@ -137,7 +137,7 @@ def test_parts_of_one_core_are_made_one() -> None:
     moves = PlanMoves(space, blocks(space), random.Random(0))
     seen = set()
     for _ in range(40):
-        changed = moves.kinds["merged"](moves, Outcome(plan, None, cores))
+        changed = moves.kinds["merged"](moves, PlanOutcome(plan, None, cores))
         assert isinstance(changed, Plan)
         assert changed.stacks == plan.stacks
         for place, now in enumerate(changed.tiles):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tilewright.cost.energy_terms import input_loops
 from tilewright.cost.record import record_row
 from tilewright.errors import MappingError
-from tilewright.hardware.array_model import ArrayWork, Window, array_model, clock_period_ns
+from tilewright.hardware.array_model import ArrayWork, InputWindow, array_model, clock_period_ns
 from tilewright.hardware.core import OperationalArray
 from tilewright.hardware.in_memory import used_rows
 from tilewright.hardware.in_memory_circuits import InMemoryArray
@@ -111,7 +111,7 @@ def test_energy_grows_with_work_alone(plain: PlainArray, factor: int, rows: int)
     assert full <= sum(model.energies_pj(array, work(1000, {"K": 1}, {"C": 1}))) * (1 + 1e-9)
 
 
-SLIDING = {"OX": Window("FX", 1, 1), "OY": Window("FY", 1, 1)}
+SLIDING = {"OX": InputWindow("FX", 1, 1), "OY": InputWindow("FY", 1, 1)}
 SIDE = PlainArray(True, 32, 32, 1, 8, 8, 2, 6)
 
 
@@ -153,7 +153,7 @@ def test_rows_of_diagonals_in_the_reference(columns: dict[str, int], rows: dict[
     ],
 )
 def test_the_reference_has_no_energy_for_some_diagonals(
-    columns: dict[str, int], rows: dict[str, int], reuse: dict[str, Window | None], told: str
+    columns: dict[str, int], rows: dict[str, int], reuse: dict[str, InputWindow | None], told: str
 ) -> None:
     """It ends with an error there (B14); the switch that repairs it has a number."""
     array = array_of(SIDE)
@@ -181,7 +181,7 @@ def test_rows_are_the_distinct_inputs(
     columns: dict[str, int], rows: dict[str, int], window: tuple[int, int], driven: int
 ) -> None:
     """Repaired, a row stands for each input that the columns take together; an array with fewer rows refuses."""
-    reuse = {"OX": Window("FX", *window), "B": None}
+    reuse = {"OX": InputWindow("FX", *window), "B": None}
     asked = work(1000, columns, rows, input_loops=reuse, profile=CORRECTED)
     model = array_model(array_of(SIDE))
     found = dict(zip(model.terms, model.energies_pj(array_of(SIDE), asked), strict=True))

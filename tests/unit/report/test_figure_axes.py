@@ -34,7 +34,7 @@ from tilewright.report.pareto import compare
 from tilewright.report.pareto_figure import pareto_figure
 from tilewright.report.port_limits import PortLimit, PortName, PortRoof, Roofline, RooflinePoint, Widened
 from tilewright.report.records import layers_in_order
-from tilewright.report.run_ledger import LATENCY, Place, ledger_of_layers
+from tilewright.report.run_ledger import LATENCY, LedgerPlace, ledger_of_layers
 from tilewright.report.two_runs import compare_two
 from tilewright.report.two_runs_figure import comparison_figure
 from tilewright.report.words import short_layer_name, short_names
@@ -190,7 +190,7 @@ def test_figures_of_two_runs(name: str, sign: int) -> None:
     values = [int(value) for value in VALUES[name]]
     prefix = "model/decoder/layers/attention/self_attention_of_a_long_name/query_projection_"
     places_of = {
-        Place(LATENCY, f"{prefix}{place}_and_a_common_end", "ideal"): value for place, value in enumerate(values)
+        LedgerPlace(LATENCY, f"{prefix}{place}_and_a_common_end", "ideal"): value for place, value in enumerate(values)
     }
     other = {place: value * 3 for place, value in places_of.items()}
     pair = (run_of(places_of), run_of(other, "b"))

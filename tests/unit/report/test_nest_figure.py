@@ -15,7 +15,7 @@ from tilewright.report.nest_figure import (
     BAND_INCHES,
     EMPTY_INCHES,
     ROW_INCHES,
-    Block,
+    NestBlock,
     nest_figure,
     nest_layout,
     write_layer_nests,
@@ -23,7 +23,7 @@ from tilewright.report.nest_figure import (
 )
 
 
-def column(record: dict[str, Any], operand: str) -> list[Block]:
+def column(record: dict[str, Any], operand: str) -> list[NestBlock]:
     """The blocks of an operand, from the array upwards."""
     return [block for block in nest_layout(record_of_row(record)).blocks if block.operand == operand]
 

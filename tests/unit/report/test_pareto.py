@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 from tilewright.artifacts.envelope import write_document
 from tilewright.cli.main import main
 from tilewright.cli.runs import read_records
-from tilewright.report.pareto import Candidate, candidate, compare, figures_of, pareto_table, pareto_text
+from tilewright.report.pareto import RunPoint, candidate, compare, figures_of, pareto_table, pareto_text
 from tilewright.report.pareto_figure import pareto_figure, scale_axes, write_pareto_figures
 
 from tests.unit.report.conftest import network
 
 
-def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float | None, **changes: Any) -> Candidate:
+def run(name: str, energy_pj: float, latency_cycles: float, area_mm2: float | None, **changes: Any) -> RunPoint:
     """A run of a network `net` on the core `name`."""
     summary = {
         "workload": changes.pop("workload", "net"),

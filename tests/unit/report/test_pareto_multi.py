@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tilewright.report.pareto import Candidate, compare, multi_candidate, pareto_table
+from tilewright.report.pareto import RunPoint, compare, multi_candidate, pareto_table
 
 SETTINGS = {"schedule_model": "causal", "share_divisor": 4, "cn_runtime": "total1"}
 
 
-def point(run: str, latency: int, energy: float, area: float | None = None, **changes: Any) -> Candidate:
+def point(run: str, latency: int, energy: float, area: float | None = None, **changes: Any) -> RunPoint:
     """The point of a run, from what its summary says."""
     settings = {**SETTINGS, "operands_to_prefetch": [], "scheduler_candidate_selection": "latency"}
     summary = {
@@ -24,10 +24,10 @@ def point(run: str, latency: int, energy: float, area: float | None = None, **ch
     return multi_candidate(run, summary, {"inputs": {"workload": "digest"}})
 
 
-def single(run: str, latency: int) -> Candidate:
+def single(run: str, latency: int) -> RunPoint:
     """A run of one core of the same network."""
     options = (("lpf_limit", "6"),)
-    return Candidate(run, "net", "digest", "hw", "latency", "corrected", options, 5.0, latency, None)
+    return RunPoint(run, "net", "digest", "hw", "latency", "corrected", options, 5.0, latency, None)
 
 
 def test_variants_of_hardware_and_of_cutting_are_one_group() -> None:

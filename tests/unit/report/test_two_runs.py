@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from tilewright.cost.ledger import agree
 from tilewright.cost.record import LayerRecord
 from tilewright.errors import InputError
-from tilewright.report.pareto import Candidate
+from tilewright.report.pareto import RunPoint
 from tilewright.report.run_ledger import (
     ENERGY,
     LATENCY,
     NO_TERM,
     QUANTITIES,
     Entries,
-    Place,
+    LedgerPlace,
     RunLedger,
     ledger_of,
     ledger_of_layers,
 )
 from tilewright.report.two_runs import (
     COLUMNS,
-    Comparison,
+    RunComparison,
     compare_two,
     comparison_object,
     comparison_table,
@@ -43,12 +43,12 @@ def run_of(entries: Entries, name: str = "a", **changes: Any) -> RunLedger:
     totals = {key: sum(value for place, value in entries.items() if place.quantity == key) for key in QUANTITIES}
     known: dict[str, Any] = {"workload": "net", "workload_digest": "1", "core": name, "objective": "EDP"}
     known |= {"model": "corrected", "options": (("seed", "0"),), "area_mm2": None, **totals}
-    return ledger_of(Candidate(run=name, **(known | changes)), entries.items())
+    return ledger_of(RunPoint(run=name, **(known | changes)), entries.items())
 
 
 WHOLE = st.integers(0, 2**40)
 PLACES = st.builds(
-    Place,
+    LedgerPlace,
     st.sampled_from(QUANTITIES),
     st.sampled_from(["conv", "[b]pool[/b]", "fc"]),
     st.sampled_from(["memory", "mac", "ideal"]),
@@ -82,9 +82,9 @@ def test_differences_add_up_to_that_of_the_totals(a: Entries, b: Entries) -> Non
 
 def test_a_total_without_its_terms_is_told_apart_too() -> None:
     """What a total has beyond its terms is a term of its own, so that differences still add up."""
-    entries = {Place(ENERGY, "conv", "mac"): 5.0}
+    entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0}
     ledger = run_of(entries, energy_pj=7.0)
-    assert ledger.entries == entries | {Place(ENERGY, "", NO_TERM): 2.0}
+    assert ledger.entries == entries | {LedgerPlace(ENERGY, "", NO_TERM): 2.0}
 
 
 def test_the_ledger_of_records_is_whole(make_network: MakeNetwork) -> None:
@@ -101,9 +101,9 @@ def test_the_ledger_of_records_is_whole(make_network: MakeNetwork) -> None:
         assert not any(place.term == NO_TERM for place in ledger.entries)
 
 
-def compared(changed: dict[str, Any], **options: str) -> Comparison:
+def compared(changed: dict[str, Any], **options: str) -> RunComparison:
     """A run and another one that is changed."""
-    entries = {Place(ENERGY, "conv", "mac"): 5.0, Place(LATENCY, "conv", "ideal"): 7.0}
+    entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0, LedgerPlace(LATENCY, "conv", "ideal"): 7.0}
     other = run_of({place: 2 * value for place, value in entries.items()}, "b", **changed)
     chosen = tuple({"seed": "0", **options}.items())
     return compare_two(run_of(entries), replace(other, run=replace(other.run, options=chosen)))
@@ -157,7 +157,7 @@ def test_what_differs_besides_is_named(changed: dict[str, Any], options: dict[st
 
 def test_where_clocks_differ_time_stands_beside_cycles() -> None:
     """More cycles of a faster clock may be faster; cycles of one length need no seconds."""
-    entries = {Place(LATENCY, "one", "ideal"): 100}
+    entries = {LedgerPlace(LATENCY, "one", "ideal"): 100}
     slow, fast = (run_of(entries, name, clock_frequency_mhz=mhz) for name, mhz in (("a", 50.0), ("b", 200.0)))
     text = comparison_text(compare_two(slow, fast))
     assert ["time", "[s]", "2e-06", "5e-07", "-1.5e-06", "-75.0%"] in [line.split() for line in text.splitlines()]
@@ -171,8 +171,8 @@ def test_where_clocks_differ_time_stands_beside_cycles() -> None:
 
 def test_the_largest_difference_comes_first_with_its_share() -> None:
     """In the text, with totals at the end; nothing differs, and there are no tables of differences."""
-    a = run_of({Place(ENERGY, "one", "mac"): 1e6, Place(ENERGY, "two", "memory", "sram"): 4e6})
-    b = run_of({Place(ENERGY, "one", "mac"): 2e6, Place(ENERGY, "two", "memory", "sram"): 1e6}, "b")
+    a = run_of({LedgerPlace(ENERGY, "one", "mac"): 1e6, LedgerPlace(ENERGY, "two", "memory", "sram"): 4e6})
+    b = run_of({LedgerPlace(ENERGY, "one", "mac"): 2e6, LedgerPlace(ENERGY, "two", "memory", "sram"): 1e6}, "b")
     text = comparison_text(compare_two(a, b))
     lines = [line.split() for line in text.splitlines()]
     assert ["sram", "4", "1", "-3", "150.0%"] in lines

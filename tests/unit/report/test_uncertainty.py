@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.report.pareto import Candidate, compare, pareto_table
+from tilewright.report.pareto import RunPoint, compare, pareto_table
 from tilewright.report.uncertainty import (
     CostPart,
     UncertainRun,
@@ -58,10 +58,10 @@ def test_the_ends_are_those_of_the_parts() -> None:
     assert energy_range_pj(100.0, ()) == (100.0, 100.0)
 
 
-def candidate(name: str, energy: float, latency: float, **changes: Any) -> Candidate:
+def candidate(name: str, energy: float, latency: float, **changes: Any) -> RunPoint:
     """A run as a point."""
     given = {"run": name, "workload": "w", "workload_digest": "d", "core": name, "objective": "energy", "model": "m"}
-    return Candidate(**given, options=(), energy_pj=energy, latency_cycles=latency, area_mm2=1.0, **changes)
+    return RunPoint(**given, options=(), energy_pj=energy, latency_cycles=latency, area_mm2=1.0, **changes)
 
 
 def test_the_comparison_of_runs_tells_ranges_only_where_there_are_some() -> None:

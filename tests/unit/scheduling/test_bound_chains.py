@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from tilewright.scheduling.bounds.chains import _WORTH_OF_CN, Chain, chain_of
+from tilewright.scheduling.bounds.chains import _WORTH_OF_CN, NodeChain, chain_of
 from tilewright.scheduling.bounds.classes import cn_classes
 from tilewright.scheduling.bounds.limits import system_limits
 from tilewright.scheduling.bounds.paths import LongestPaths, paths_through
@@ -62,7 +62,7 @@ def test_phases_of_cns_follow_from_who_waits_for_whom(seed: int) -> None:
     """Also where CNs are many, so that only some of each layer are looked at."""
     problem, _ = random_problem(seed, (25, 120)[seed % 2])
     paths, before = paths_of(problem), waits_for(problem)
-    chain: Chain = chain_of(problem, paths, 6)
+    chain: NodeChain = chain_of(problem, paths, 6)
     row = chain.cns.tolist()
     assert 1 <= len(row) <= 6
     assert all(one in before[other] for one, other in pairwise(row))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from tilewright.errors import MappingError
-from tilewright.scheduling.bounds.chains import Chain, chain_of
+from tilewright.scheduling.bounds.chains import NodeChain, chain_of
 from tilewright.scheduling.bounds.classes import cn_classes
 from tilewright.scheduling.bounds.limits import system_limits
 from tilewright.scheduling.bounds.ordered_phases import Members, OrderedPhases
@@ -83,7 +83,7 @@ class Divided:
         return bool(np.all(np.isclose(ways, legs), axis=(1, 2)).any())
 
 
-def phase_ends(schedule: Schedule, chain: Chain) -> Integers:
+def phase_ends(schedule: Schedule, chain: NodeChain) -> Integers:
     """[phase] when it ends."""
     times = [time for cn in chain.cns.tolist() for time in (schedule.start_cycles[cn], schedule.end_cycles[cn])]
     return np.array([*times, schedule.latency_cycles], np.int64)

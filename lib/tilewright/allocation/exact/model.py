@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     """No schedule that is better needs more."""
 
 
-class Answer(NamedTuple):
+class SolverAnswer(NamedTuple):
     """What the solver says."""
 
     status: str
@@ -109,7 +109,7 @@ class _Literals:
         return sum(math.floor(amount * scale) * self.holds(condition) for condition, amount in terms.terms.items())
 
 
-class Program:
+class RelaxationProgram:
     """A relaxation with what is wanted, and the allocations that are out of the question."""
 
     def __init__(self, relaxation: Relaxation, aim: Wanted) -> None:
@@ -148,19 +148,19 @@ class Program:
         """No allocation that has all these cores: part -> core."""
         self.model.add(sum(self.literals.of_core[OnCore(*pair)] for pair in part_cores.items()) <= len(part_cores) - 1)
 
-    def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> Answer:
+    def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> SolverAnswer:
         """An allocation that meets everything; `effort` is the most deterministic time, `seconds` the most time."""
         solver, status, took = self._solved(effort, seed, seconds, stop)
         if status == cp_model.INFEASIBLE:
-            return Answer(NOTHING, effort=took)
+            return SolverAnswer(NOTHING, effort=took)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return Answer(UNDECIDED, effort=took)
+            return SolverAnswer(UNDECIDED, effort=took)
         chosen = self.literals.of_core
         cores = [
             next(core for core in choices if len(choices) == 1 or solver.value(chosen[OnCore(part, core)]))
             for part, choices in enumerate(self.space.choices)
         ]
-        return Answer(FOUND, tuple(cores), took)
+        return SolverAnswer(FOUND, tuple(cores), took)
 
     def least(
         self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None

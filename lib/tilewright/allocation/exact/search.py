@@ -26,8 +26,8 @@ from tilewright.allocation.exact.model import (
     NOTHING,
     TOLERANCE,
     UNDECIDED,
-    Answer,
-    Program,
+    RelaxationProgram,
+    SolverAnswer,
     Stop,
     wanted,
 )
@@ -217,7 +217,7 @@ class _ExactSearch:
             return
         most = evaluator.count + self.options.proof_evaluations
         best: Evaluation | None = None
-        program: Program | None = None
+        program: RelaxationProgram | None = None
         newest: Iterable[Genome] = evaluator.points
         with ThreadPoolExecutor(1) as thread:
             while not evaluator.stopped_by:
@@ -286,10 +286,10 @@ class _ExactSearch:
     def _tolerance(self) -> float:
         return TOLERANCE if self.powers.energy else 0.0
 
-    def _program(self, best: Evaluation, all_of_it: bool = False) -> Program:
+    def _program(self, best: Evaluation, all_of_it: bool = False) -> RelaxationProgram:
         """The program of what is better than the best: of `all_of_it`, else without the excluded blocks."""
         aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
-        program = Program(self._relaxation, aim)
+        program = RelaxationProgram(self._relaxation, aim)
         program.name_cores_in_turn(self._classes)
         for block, _ in () if all_of_it else self.excluded:
             program.exclude(block)
@@ -314,14 +314,14 @@ class _ExactSearch:
             running.result()
             raise
 
-    def _solved(self, thread: ThreadPoolExecutor, program: Program) -> Answer:
+    def _solved(self, thread: ThreadPoolExecutor, program: RelaxationProgram) -> SolverAnswer:
         left = self.options.proof_effort - self.effort
         answer = self._in_thread(thread, partial(program.solve, left))
         if self.options.ga_time_budget_s is not None and answer.status == UNDECIDED and answer.effort < left:
             self.evaluator.stopped_by = TIME_BUDGET
         return answer
 
-    def _exclude(self, program: Program, genome: Genome) -> list[Genome]:
+    def _exclude(self, program: RelaxationProgram, genome: Genome) -> list[Genome]:
         """Schedule and exclude an allocation, with all that differ from it in genes of little weight.
 
         The same with interchangeable cores renamed: schedules break ties by numbers of cores, so these may cost
@@ -339,7 +339,7 @@ class _ExactSearch:
                 break
         return scheduled
 
-    def _exclude_block(self, program: Program, block: dict[int, int]) -> list[Genome]:
+    def _exclude_block(self, program: RelaxationProgram, block: dict[int, int]) -> list[Genome]:
         parts = zip(self.space.flexible, self.space.gene_choices, strict=True)
         genomes = list(itertools.product(*([block[part]] if part in block else choices for part, choices in parts)))
         self.evaluator.evaluate(genomes)

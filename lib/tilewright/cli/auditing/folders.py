@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tilewright.cli.auditing.inputs import Given
+from tilewright.cli.auditing.inputs import GivenDescriptions
 from tilewright.cli.auditing.items import Audited, NotAudited
 from tilewright.cli.folder_kinds import kind_of_folder
 from tilewright.cli.runs import is_multi_run
@@ -25,7 +25,7 @@ _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
 """Kinds of folders by their files that hold results further below, or what people wrote."""
 
 
-def audited_folders(root: Path, given: Given) -> tuple[list[Audited], list[NotAudited]]:
+def audited_folders(root: Path, given: GivenDescriptions) -> tuple[list[Audited], list[NotAudited]]:
     """The folders at and below a folder whose results can be made again, and what of them, or which others, cannot."""
     found: list[Audited] = []
     refused: list[NotAudited] = []
@@ -54,7 +54,7 @@ def _folders(root: Path) -> Iterator[Path]:
             yield from _folders(folder)
 
 
-def _maker(folder: Path) -> Callable[[Path, Given], Audited] | None:
+def _maker(folder: Path) -> Callable[[Path, GivenDescriptions], Audited] | None:
     """What makes again what a verb wrote into a folder; None where no verb did."""
     if (folder / LAYERS).is_file():
         from tilewright.cli.auditing.one_core import OneCoreRun
@@ -65,9 +65,9 @@ def _maker(folder: Path) -> Callable[[Path, Given], Audited] | None:
 
         return SeveralCoresRun
     if next((folder / "shards").glob("*.parquet"), None):
-        from tilewright.cli.auditing.spaces import ExploredSpace
+        from tilewright.cli.auditing.spaces import ExploredFolder
 
-        return ExploredSpace
+        return ExploredFolder
     if next((folder / "costs").glob("*.parquet"), None):
         from tilewright.cli.auditing.spaces import FrontOfSpace
 

@@ -20,7 +20,7 @@ _FILES = {ACCELERATOR: HARDWARE, WORKLOAD_FILE: WORKLOAD, MAPPING_FILE: MAPPING,
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenDescriptions:
     """Descriptions that a person names, for all runs of the folder."""
 
     files: Mapping[str, Path | None] = field(default_factory=dict)

@@ -34,7 +34,7 @@ PLURALS = {
 
 
 @dataclass(frozen=True)
-class Item:
+class AuditItem:
     """One result in a folder that can be made again."""
 
     folder: Path
@@ -51,7 +51,7 @@ class Item:
 class LeftOut(NamedTuple):
     """A result that a time budget ended, or may have ended."""
 
-    item: Item
+    item: AuditItem
     reason: str
     is_sure: bool = True
     """Whether a budget ended it for sure."""
@@ -64,7 +64,7 @@ class NotAudited(NamedTuple):
     reason: str
 
 
-class Difference(NamedTuple):
+class AuditDifference(NamedTuple):
     """A value that is another one when it is made again."""
 
     column: str
@@ -78,8 +78,8 @@ class Difference(NamedTuple):
 class Made(NamedTuple):
     """A result that was made again."""
 
-    item: Item
-    differences: tuple[Difference, ...] = ()
+    item: AuditItem
+    differences: tuple[AuditDifference, ...] = ()
     ended: str = ""
     """Why it compares with nothing: a time budget ended it this time."""
 
@@ -87,13 +87,13 @@ class Made(NamedTuple):
 class Audited(Protocol):
     """A folder of results."""
 
-    items: list[Item]
+    items: list[AuditItem]
     """What can be made again."""
     left_out: list[LeftOut]
     not_audited: list[NotAudited]
     notes: list[str]
 
-    def again(self, items: Sequence[Item]) -> Iterator[Made]:
+    def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
         """Make some of its items again, and compare. Neither reads nor writes earlier results."""
 
 
@@ -101,7 +101,7 @@ class Audited(Protocol):
 class Findings:
     """What is known of a folder of results before anything is made again."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[AuditItem] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     not_audited: list[NotAudited] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -138,7 +138,7 @@ def share_text(share: Fraction) -> str:
     return f"{float(share * 100):g} %"
 
 
-def drawn(items: Sequence[Item], share: Fraction, seed: int, root: Path) -> list[Item]:
+def drawn(items: Sequence[AuditItem], share: Fraction, seed: int, root: Path) -> list[AuditItem]:
     """A random share of items, at least one where there are any, in their order; which, is a matter of the seed alone.
 
     Each item has a place in a random order by the digest of the seed and of its name below the folder `root`: a larger
@@ -157,7 +157,7 @@ def drawn(items: Sequence[Item], share: Fraction, seed: int, root: Path) -> list
 # the comparison -------------------------------------------------------------------------------------------------------
 
 
-def differences(stored: Any, again: Any, path: str = "") -> Iterator[Difference]:
+def differences(stored: Any, again: Any, path: str = "") -> Iterator[AuditDifference]:
     """The values of JSON data that are not the same to the last bit, each with the path to it."""
     if isinstance(stored, Mapping) and isinstance(again, Mapping):
         for key in dict.fromkeys([*stored, *again]):
@@ -167,13 +167,13 @@ def differences(stored: Any, again: Any, path: str = "") -> Iterator[Difference]
         for number, (one, other) in enumerate(zip(stored, again, strict=True)):
             yield from differences(one, other, f"{path}[{number}]")
     elif not is_same(stored, again):
-        yield Difference(path, stored, again)
+        yield AuditDifference(path, stored, again)
 
 
-def compared(stored: Any, again: Any, what: str) -> tuple[Difference, ...]:
+def compared(stored: Any, again: Any, what: str) -> tuple[AuditDifference, ...]:
     """The differences between a stored result and that made again, either of which may be NOTHING; `what` it is."""
     if isinstance(stored, Missing) or isinstance(again, Missing):
-        return (Difference(what, *(one if isinstance(one, Missing) else "there" for one in (stored, again))),)
+        return (AuditDifference(what, *(one if isinstance(one, Missing) else "there" for one in (stored, again))),)
     return tuple(differences(stored, again))
 
 

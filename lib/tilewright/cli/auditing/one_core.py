@@ -11,7 +11,7 @@ from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import content_digest
 from tilewright.artifacts.envelope import Artifact, read_artifact
 from tilewright.cli.auditing.inputs import (
-    Given,
+    GivenDescriptions,
     changed,
     first_of,
     is_of_this_code,
@@ -23,9 +23,9 @@ from tilewright.cli.auditing.items import (
     LAYER,
     NOTHING,
     TOTALS,
-    Difference,
+    AuditDifference,
+    AuditItem,
     Findings,
-    Item,
     LeftOut,
     Made,
     NotAudited,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 class OneCoreRun(Findings):
     """The folder that `tilewright map` wrote. Raises InputError where its layers cannot be made again."""
 
-    def __init__(self, folder: Path, given: Given) -> None:
+    def __init__(self, folder: Path, given: GivenDescriptions) -> None:
         from tilewright.stages.run import sums_up_plainly
 
         super().__init__()
@@ -68,14 +68,14 @@ class OneCoreRun(Findings):
         self.notes += note_of_code(folder / LAYERS, self._made_by, "map")
         is_own = is_of_this_code(self._made_by, "map")
         for place, row in enumerate(self._layers.payload):
-            item = Item(folder, LAYER, row["layer"]["name"], place)
+            item = AuditItem(folder, LAYER, row["layer"]["name"], place)
             if left_out := _left_out(item, row, is_own):
                 self.left_out.append(left_out)
             else:
                 self.items.append(item)
-        self.items += [Item(folder, LAYER, name) for name in self._without_record()]
+        self.items += [AuditItem(folder, LAYER, name) for name in self._without_record()]
         if (folder / SUMMARY).is_file() and sums_up_plainly(self._stages):
-            self.items.append(Item(folder, TOTALS, ""))
+            self.items.append(AuditItem(folder, TOTALS, ""))
         elif (folder / SUMMARY).is_file():
             self.not_audited.append(NotAudited(str(folder / SUMMARY), "a stage of a user's made its totals"))
 
@@ -84,7 +84,7 @@ class OneCoreRun(Findings):
         """The stored records, which are read where they are needed: those of all runs may be many."""
         return read_artifact(self.folder / LAYERS, "tilewright/layers")
 
-    def again(self, items: Sequence[Item]) -> Iterator[Made]:
+    def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
         """The layers mapped and the totals added up again."""
         rows = self._layers.payload
         layers = [item for item in items if item.kind == LAYER]
@@ -118,7 +118,7 @@ class OneCoreRun(Findings):
         none = MappingError("no record of a layer of this name")
         return [as_stored(record_row(row_of[name])) if name in row_of else none for name in names]
 
-    def _totals(self, item: Item) -> Made:
+    def _totals(self, item: AuditItem) -> Made:
         """The summary of the stored records."""
         from tilewright.stages.run import summed_again
 
@@ -127,7 +127,7 @@ class OneCoreRun(Findings):
         try:
             again = as_stored(summed_again(self._problem, self._stages, records).summary)
         except InputError as error:  # of layers without a record there is no total
-            return Made(item, (Difference("summary", "there", str(error)),))
+            return Made(item, (AuditDifference("summary", "there", str(error)),))
         # What of the files was not used is a notice about them, not a number.
         return Made(item, tuple(differences({**stored, UNUSED: None}, {**again, UNUSED: None})))
 
@@ -188,12 +188,12 @@ class OneCoreRun(Findings):
         return DescribedRun.of(self.folder, self._made_by, summary)
 
 
-def _judged(item: Item, stored: Any, found: dict[str, Any] | MappingError) -> Made:
+def _judged(item: AuditItem, stored: Any, found: dict[str, Any] | MappingError) -> Made:
     """A stored row, or NOTHING, beside that made again, or why there is none."""
     if isinstance(found, TimeBudgetError):
         return Made(item, ended=f"a time budget ended its search when it was made again: {found}")
     if isinstance(found, MappingError):
-        return Made(item, (Difference("record", "there" if isinstance(stored, dict) else stored, str(found)),))
+        return Made(item, (AuditDifference("record", "there" if isinstance(stored, dict) else stored, str(found)),))
     if _is_ended(found):
         return Made(item, ended="a time budget ended its search when it was made again")
     return Made(item, compared(stored, found, "record"))
@@ -203,7 +203,7 @@ def _is_ended(row: dict[str, Any]) -> bool:
     return bool(row.get("search", {}).get("ended_by_time", False))
 
 
-def _left_out(item: Item, row: dict[str, Any], is_of_this_code: bool) -> LeftOut | None:
+def _left_out(item: AuditItem, row: dict[str, Any], is_of_this_code: bool) -> LeftOut | None:
     """A layer for which the next search may find another mapping, as its time has an end; None where it has none."""
     search = row.get("search", {})
     if _is_ended(row):

@@ -17,7 +17,7 @@ from tilewright.artifacts.envelope import Artifact, read_artifact
 from tilewright.artifacts.seals import FILES_BESIDE
 from tilewright.cli.auditing.inputs import (
     KINDS,
-    Given,
+    GivenDescriptions,
     first_of,
     is_of_this_code,
     named_by_manifest,
@@ -30,9 +30,9 @@ from tilewright.cli.auditing.items import (
     GRAPH,
     NOTHING,
     SCHEDULED,
-    Difference,
+    AuditDifference,
+    AuditItem,
     Findings,
-    Item,
     LeftOut,
     Made,
     NotAudited,
@@ -87,7 +87,7 @@ class SeveralCoresRun(Findings):
     Raises InputError where nothing of it can be made again.
     """
 
-    def __init__(self, folder: Path, given: Given) -> None:
+    def __init__(self, folder: Path, given: GivenDescriptions) -> None:
         from tilewright.stages.multi.items import read_system_problem
 
         super().__init__()
@@ -169,7 +169,7 @@ class SeveralCoresRun(Findings):
     def _refuse(self, file: Path, reason: object) -> None:
         self.not_audited.append(NotAudited(str(file), "; ".join(str(reason).splitlines())))
 
-    def _take(self, file: Path, step: str, made_by: Mapping[str, Any], items: Iterable[Item]) -> None:
+    def _take(self, file: Path, step: str, made_by: Mapping[str, Any], items: Iterable[AuditItem]) -> None:
         self.items += items
         self.notes += note_of_code(file, made_by, step)
 
@@ -186,7 +186,7 @@ class SeveralCoresRun(Findings):
             self._slice("cns")
         except InputError as error:
             return self._refuse(file, error)
-        return self._take(file, "cns", made_by, [Item(self.folder, GRAPH, "")])
+        return self._take(file, "cns", made_by, [AuditItem(self.folder, GRAPH, "")])
 
     def _look_at_table(self, core: str) -> None:
         """The cost table of a core file."""
@@ -205,7 +205,7 @@ class SeveralCoresRun(Findings):
         except InputError as error:
             return self._refuse(file, error)
         count = max(len(table.payload), self._class_count)
-        items = [Item(self.folder, CN_CLASS, f"{place} on {core}", core) for place in range(count)]
+        items = [AuditItem(self.folder, CN_CLASS, f"{place} on {core}", core) for place in range(count)]
         is_said = is_of_this_code(table.provenance, "cost") or not is_by_time  # by other code it may not be
         ended = {place for place, row in enumerate(table.payload) if row.get("ended_by_time") or not is_said}
         reason = "a time budget ended its search" if is_said else "a time budget may have ended its search"
@@ -228,7 +228,7 @@ class SeveralCoresRun(Findings):
             self._slice(step)
         except InputError as error:
             return self._refuse(file, error)
-        item = Item(self.folder, kind, "")
+        item = AuditItem(self.folder, kind, "")
         if kind == ALLOCATED and read_artifact(file).payload["search"]["stopped_by"] in _BY_TIME:
             self.left_out.append(LeftOut(item, "its search was ended by a time budget or by hand"))
             return None
@@ -305,7 +305,7 @@ class SeveralCoresRun(Findings):
 
     # made again -------------------------------------------------------------------------------------------------------
 
-    def again(self, items: Sequence[Item]) -> Iterator[Made]:
+    def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
         """The items made again, each from the files of the run that it was made of."""
         for core in dict.fromkeys(item.place for item in items if item.kind == CN_CLASS):
             yield from self._rows_again(core, [item for item in items if item.place == core])
@@ -315,9 +315,9 @@ class SeveralCoresRun(Findings):
                 try:
                     yield makers[item.kind](item)
                 except (InputError, MappingError) as error:  # what is stored is one that cannot be
-                    yield Made(item, (Difference(item.kind, "there", str(error)),))
+                    yield Made(item, (AuditDifference(item.kind, "there", str(error)),))
 
-    def _rows_again(self, core: str, items: Sequence[Item]) -> Iterator[Made]:
+    def _rows_again(self, core: str, items: Sequence[AuditItem]) -> Iterator[Made]:
         from tilewright.stages.base import Control
         from tilewright.stages.multi.items import CnProblem
 
@@ -336,7 +336,7 @@ class SeveralCoresRun(Findings):
                 continue
             yield Made(item, compared(row, made.get(place, NOTHING), "row"))
 
-    def _graph_again(self, item: Item) -> Made:
+    def _graph_again(self, item: AuditItem) -> Made:
         from tilewright.fusion.graph import write_cn_graph
         from tilewright.stages.base import Control
         from tilewright.stages.multi.items import CnProblem
@@ -349,7 +349,7 @@ class SeveralCoresRun(Findings):
             columns = _column_differences(self.folder / CN_COLUMNS, again / CN_COLUMNS)
             return Made(item, (*found, *columns))
 
-    def _allocation_again(self, item: Item) -> Made:
+    def _allocation_again(self, item: AuditItem) -> Made:
         from tilewright.cli.allocate import texts_of
         from tilewright.stages.base import Control
         from tilewright.stages.multi.result import MultiCoreResult
@@ -368,7 +368,7 @@ class SeveralCoresRun(Findings):
                 told += differences(lines, text.splitlines(), name)
         return Made(item, tuple(told))
 
-    def _schedule_again(self, item: Item) -> Made:
+    def _schedule_again(self, item: AuditItem) -> Made:
         from tilewright.cli.schedule import scheduled
         from tilewright.scheduling.result import write_schedule
 
@@ -400,7 +400,7 @@ def _without(data: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name not in names}
 
 
-def _column_differences(stored: Path, again: Path) -> Iterator[Difference]:
+def _column_differences(stored: Path, again: Path) -> Iterator[AuditDifference]:
     """The first value of each column in which two files of arrays differ, where they came from apart."""
     columns, others = read_columns(stored), read_columns(again)
     for name in dict.fromkeys([*columns, *others]):
@@ -409,8 +409,10 @@ def _column_differences(stored: Path, again: Path) -> Iterator[Difference]:
             texts = [_without(json.loads(column.tobytes()), "provenance") for column in (one, other)]
             yield from differences(texts[0], texts[1])
         elif one is None or other is None or one.shape != other.shape:
-            yield Difference(name, *("nothing" if each is None else f"{len(each)} values" for each in (one, other)))
+            yield AuditDifference(
+                name, *("nothing" if each is None else f"{len(each)} values" for each in (one, other))
+            )
         elif one.tobytes() != other.tobytes():
             flat = one.reshape(-1), other.reshape(-1)
             place = next(at for at in range(one.size) if flat[0][at].tobytes() != flat[1][at].tobytes())
-            yield Difference(f"{name}[{place}]", *(column[place].item() for column in flat))
+            yield AuditDifference(f"{name}[{place}]", *(column[place].item() for column in flat))

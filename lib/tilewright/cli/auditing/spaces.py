@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.artifacts.files import YAML_SUFFIXES
-from tilewright.cli.auditing.inputs import Given, note_of_code
-from tilewright.cli.auditing.items import DESIGN, Difference, Findings, Item, LeftOut, Made, differences
+from tilewright.cli.auditing.inputs import GivenDescriptions, note_of_code
+from tilewright.cli.auditing.items import DESIGN, AuditDifference, AuditItem, Findings, LeftOut, Made, differences
 from tilewright.cli.described_run import WRITTEN
 from tilewright.cli.front import SPACE_PATH
 from tilewright.errors import InputError, Problem, TilewrightError
@@ -45,7 +45,7 @@ class _DesignFolder(Findings, ABC):
     """Folder of the files."""
     schema: str
 
-    def __init__(self, folder: Path, given: Given) -> None:
+    def __init__(self, folder: Path, given: GivenDescriptions) -> None:
         super().__init__()
         self.folder = folder
         self.files = sorted((folder / self.place).glob("*.parquet"))
@@ -67,10 +67,10 @@ class _DesignFolder(Findings, ABC):
         """The digest of a file, were it made of this space with the provenance that it says."""
 
     @abstractmethod
-    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[Difference]:
+    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[AuditDifference]:
         """What is other in the rows of one design, which is costed again, than in those that are stored."""
 
-    def again(self, items: Sequence[Item]) -> Iterator[Made]:
+    def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
         """The designs costed again, each alone."""
         for file in dict.fromkeys(item.place[0] for item in items):
             table, _ = read_stamped(file, self.schema)
@@ -86,7 +86,7 @@ class _DesignFolder(Findings, ABC):
             isinstance(options, SystemOptions) and options.ga_time_budget_s is not None
         )
         for index in sorted({*table["index"].tolist(), *self._wanted(int(file.stem))}):
-            item = Item(self.folder, DESIGN, self.space.design_name(index), (file, index))
+            item = AuditItem(self.folder, DESIGN, self.space.design_name(index), (file, index))
             if is_by_time:
                 self.left_out.append(LeftOut(item, _BY_TIME, is_sure=False))
             else:
@@ -142,7 +142,7 @@ class _DesignFolder(Findings, ABC):
         return [*named, *sorted(dict.fromkeys(written), key=lambda path: path.stem != self.folder.name)]
 
 
-class ExploredSpace(_DesignFolder):
+class ExploredFolder(_DesignFolder):
     """The folder that `tilewright explore` wrote: all columns of its shards."""
 
     place, schema = SHARDS, SHARD_SCHEMA
@@ -157,7 +157,7 @@ class ExploredSpace(_DesignFolder):
         shard = shards_of(self.space)[number]
         return [index for index in range(shard.first, shard.end) if not self.space.design(index).excluded_by]
 
-    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[Difference]:
+    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[AuditDifference]:
         again = content_of(self.space, [([*rows], "")]).table
         yield from differences(_by_network(stored), _by_network(again))
 
@@ -173,7 +173,7 @@ class FrontOfSpace(_DesignFolder):
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
         return PartDigests(space, said["provenance"]).of(parts_of(space)[number])
 
-    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[Difference]:
+    def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[AuditDifference]:
         row = stored.to_dict("records")[0]
         for number, network in enumerate(self.space.networks):
             columns = {

@@ -19,7 +19,7 @@ from tilewright.objectives import Objective
 from tilewright.scheduling.options import CandidateSelection
 from tilewright.stages.descriptions import Descriptions
 from tilewright.stages.multi.items import SystemProblem, read_system_problem
-from tilewright.validation import Count, Entry, PositiveCount, validate
+from tilewright.validation import Count, PositiveCount, TableModel, validate
 from tilewright.yamlfile import YamlDocument, items, load_yaml, table
 
 VARIANT = "variant_"
@@ -201,7 +201,7 @@ _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
 """Keys of a run file that say where it comes from."""
 
 
-class RunEntry(Entry):
+class RunEntry(TableModel):
     """How a case is run: the names of the reference tool."""
 
     model_config = ConfigDict(extra="ignore")

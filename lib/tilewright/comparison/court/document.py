@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tilewright.artifacts.files import write_atomically
 from tilewright.comparison.court.verb import Heard, court
-from tilewright.comparison.court.verdict import Part, set_text
+from tilewright.comparison.court.verdict import VerdictPart, set_text
 from tilewright.harmless import markdown
 
 SAMPLE, FULL = "sample", "full"
@@ -51,7 +51,7 @@ def full_text(one: Heard) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cause_rows(parts: Sequence[Part]) -> list[str]:
+def _cause_rows(parts: Sequence[VerdictPart]) -> list[str]:
     return [
         f"| {markdown(part.name)} | {markdown(cause)} | {errors.rows:,} | {errors.median:.1%} | {errors.bias:+.1%} |"
         for part in parts

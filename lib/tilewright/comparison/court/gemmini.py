@@ -13,7 +13,7 @@ from tilewright.comparison.court.case import Case, Constant, CourtSet, Published
 from tilewright.comparison.court.gemmini_reading import (
     DIMENSIONS,
     Call,
-    Work,
+    GemminiWork,
     calls_of,
     peak_and_bus_cycles,
     tile_within,
@@ -94,7 +94,7 @@ def call_cycles(call: Call, array: int, constants: Values) -> dict[str, float]:
 @dataclass(frozen=True)
 class _Prepared:
     row: Mapping[str, Any]
-    work: Work
+    work: GemminiWork
     calls: tuple[Call, ...]
     is_default: bool = False
     """The layer with the driver's own tiling: nothing is fitted to that."""

@@ -185,7 +185,7 @@ RELEVANT = {
 
 
 @dataclass(frozen=True)
-class Work:
+class GemminiWork:
     """A layer as it was run: what a row of the set says, past the traps of its description."""
 
     array: int
@@ -205,7 +205,7 @@ class Work:
         return {name: -(-self.size[name] // self.tile[name]) for name in DIMENSIONS}
 
 
-def work_of(row: Mapping[str, Any]) -> Work:
+def work_of(row: Mapping[str, Any]) -> GemminiWork:
     """What a row of the set ran."""
     layer, array, tile = row["layer"], row["array"], dict(row["tile"])
     size = {name: layer[name] for name in DIMENSIONS}
@@ -218,7 +218,7 @@ def work_of(row: Mapping[str, Any]) -> Work:
     written = list(dict.fromkeys(name for name, _ in loops))
     order = (*written, *(name for name in DIMENSIONS if name not in written))
     stride = (layer["stride_x"], layer["stride_y"])
-    return Work(array, size, tile, order, stride, layer["pad"], (layer["IX"], layer["IY"]))
+    return GemminiWork(array, size, tile, order, stride, layer["pad"], (layer["IX"], layer["IY"]))
 
 
 def tile_within(tile: Mapping[str, int], size: Mapping[str, int]) -> dict[str, int]:
@@ -253,7 +253,7 @@ class _Axis:
     bound_loaded: int
 
 
-def calls_of(work: Work) -> list[Call]:
+def calls_of(work: GemminiWork) -> list[Call]:
     """The kinds of calls of a layer, the first call's kind first."""
     columns, rows = _axis(work, 0), _axis(work, 1)
     parts = {name: Counter(_pieces(work.size[name], work.tile[name])) for name in ("K", "C", "B")}
@@ -283,7 +283,9 @@ class _Traffic:
     served_outputs: Served
 
 
-def _call(work: Work, count: int, at: tuple[_Axis, _Axis], channels: tuple[int, int, int], traffic: _Traffic) -> Call:
+def _call(
+    work: GemminiWork, count: int, at: tuple[_Axis, _Axis], channels: tuple[int, int, int], traffic: _Traffic
+) -> Call:
     (x, y), (k, c, b), array = at, channels, work.array
     commands_of_row = _pieces(x.outputs, array)
     executed = [max(pixels, LEAST_COMMAND_CYCLES) for pixels in commands_of_row]
@@ -323,7 +325,7 @@ def _pieces(size: int, step: int) -> list[int]:
     return [step] * (size // step) + ([size % step] if size % step else [])
 
 
-def _axis(work: Work, axis: int) -> Counter[_Axis]:
+def _axis(work: GemminiWork, axis: int) -> Counter[_Axis]:
     """Tiles along x (0) or y (1), inputs clipped where there is only padding."""
     output, kernel = (("OX", "FX"), ("OY", "FY"))[axis]
     stride, inputs = work.stride[axis], work.inputs[axis]
@@ -341,7 +343,7 @@ def _axis(work: Work, axis: int) -> Counter[_Axis]:
     return found
 
 
-def _served(work: Work) -> tuple[Served, Served, Served]:
+def _served(work: GemminiWork) -> tuple[Served, Served, Served]:
     """Where weights, inputs and outputs come from."""
     counts = work.counts
     loops = [(name, counts[name]) for name in work.order]
@@ -357,7 +359,7 @@ def _served(work: Work) -> tuple[Served, Served, Served]:
     return weights, inputs, outputs
 
 
-def whole_layer_bounds(work: Work) -> tuple[int, int]:
+def whole_layer_bounds(work: GemminiWork) -> tuple[int, int]:
     """What array and bus need for a matrix product however it is tiled: all blocks, each operand once."""
     size, array = work.size, work.array
     blocks = -(-size["K"] // array) * -(-size["C"] // array)
@@ -366,7 +368,7 @@ def whole_layer_bounds(work: Work) -> tuple[int, int]:
     return blocks * pixels, -(-data // BUS_BYTES)
 
 
-def peak_and_bus_cycles(work: Work) -> Iterator[float]:
+def peak_and_bus_cycles(work: GemminiWork) -> Iterator[float]:
     """The plain roofline's two terms: all multipliers busy; each tensor once over the bus."""
     size = work.size
     yield prod(size.values()) / work.array**2

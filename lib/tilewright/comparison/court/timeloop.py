@@ -34,7 +34,7 @@ Point = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Architecture:
+class TimeloopArchitecture:
     """Sizes, bandwidths and energies of one architecture."""
 
     side: int
@@ -51,7 +51,7 @@ class Architecture:
 
 
 @dataclass(frozen=True)
-class Counts:
+class TimeloopCounts:
     """Words that a mapping moves."""
 
     macs: int
@@ -79,7 +79,7 @@ class Counts:
         return self.macs // self.columns
 
 
-def counts_of(layer: Mapping[str, int], mapping: Sequence[Mapping[str, Any]]) -> Counts:
+def counts_of(layer: Mapping[str, int], mapping: Sequence[Mapping[str, Any]]) -> TimeloopCounts:
     """What a mapping moves; memories innermost first, loops inner to outer."""
     spatial = [(name, size) for memory in mapping for name, size in memory["spatial"]]
     columns, rows = (math.prod(size for name, size in spatial if name == side) for side in ("K", "C"))
@@ -90,7 +90,7 @@ def counts_of(layer: Mapping[str, int], mapping: Sequence[Mapping[str, Any]]) ->
     register_tile = _product(temporal[REGISTERS], WEIGHTS)
     output_tile = _product((*temporal[REGISTERS], *temporal[ACCUMULATOR]), OUTPUTS)
     weight_tile = sizes["K"] * sizes["C"] * sizes["FX"] * sizes["FY"]
-    return Counts(
+    return TimeloopCounts(
         macs=math.prod(layer[name] for name in DIMENSIONS),
         loops=math.prod(size for loops in temporal for _, size in loops),
         columns=columns,
@@ -171,13 +171,13 @@ def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tupl
         yield (far if name == "B" else 0, far if name == "C" else 0, rows, columns), size
 
 
-def cycles(counts: Counts, architecture: Architecture) -> int:
+def cycles(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> int:
     """Cycles as Timeloop has them."""
     slowest = min((limit / used for _, used, limit in rates(counts, architecture) if used > limit), default=1.0)
     return math.ceil(counts.loops / slowest)
 
 
-def rates(counts: Counts, architecture: Architecture) -> Iterator[tuple[str, float, float]]:
+def rates(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> Iterator[tuple[str, float, float]]:
     """(memory, words a cycle that it would move at full speed, words a cycle that it can), summed in Timeloop's order.
 
     Of accumulators: those of one column.
@@ -195,7 +195,7 @@ def _rate(words: Sequence[int], loops: int) -> float:
     return sum(one / loops for one in words)
 
 
-def energies_pj(counts: Counts, architecture: Architecture) -> dict[str, float]:
+def energies_pj(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> dict[str, float]:
     """Energy by place."""
     one, side, block = counts, architecture.side, architecture.dram_block_words
     scratchpad = sum(
@@ -253,8 +253,8 @@ class _Prepared:
     """One figure of a row: its cycles or its energy."""
 
     row: Mapping[str, Any]
-    counts: Counts
-    architecture: Architecture
+    counts: TimeloopCounts
+    architecture: TimeloopArchitecture
     is_energy: bool
     is_fitted: bool = False
     drawn_by: None = None
@@ -334,8 +334,8 @@ def prepare(files: Sequence[Path]) -> list[_Prepared]:
     return prepared
 
 
-def _architecture(row: Mapping[str, Any]) -> Architecture:
-    return Architecture(
+def _architecture(row: Mapping[str, Any]) -> TimeloopArchitecture:
+    return TimeloopArchitecture(
         side=row["array_columns"],
         accumulator_bytes=row["accumulator_words_per_instance"] * row["accumulator_word_bits"] // 8,
         scratchpad_bytes=row["scratchpad_words"] * row["scratchpad_word_bits"] // 8,

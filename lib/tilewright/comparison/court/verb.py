@@ -22,7 +22,7 @@ from tilewright.steps import COURT, COURT_TABLE
 if TYPE_CHECKING:
     from tilewright.comparison.court.case import Case
     from tilewright.comparison.court.fit import Draws
-    from tilewright.comparison.court.verdict import Part
+    from tilewright.comparison.court.verdict import VerdictPart
 
 
 DEFAULT_DATA = Path("../shared/third-party")
@@ -107,7 +107,7 @@ class Heard:
 
     court_set: "CourtSet"
     cases: "list[Case]"
-    parts: "list[Part]"
+    parts: "list[VerdictPart]"
     constants: dict[str, dict[str, float]]
     """As they were used."""
     is_sample: bool

@@ -28,7 +28,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Part:
+class VerdictPart:
     """The verdict on a part of a set. Errors are of rows to whose origin no constant was fitted."""
 
     name: str
@@ -51,7 +51,7 @@ class Part:
 PREDICTIONS = ("estimate", "bound", "roofline", "peer", "second")
 
 
-def parts_of(cases: Sequence[Case]) -> list[Part]:
+def parts_of(cases: Sequence[Case]) -> list[VerdictPart]:
     """The verdict on each part, by name."""
     names = sorted({case.part for case in cases})
     seen = seen_groups(cases)
@@ -63,7 +63,7 @@ def seen_groups(cases: Sequence[Case]) -> set[str]:
     return {case.group for case in cases if case.fitted}
 
 
-def _part(name: str, cases: Sequence[Case], seen: Set[str]) -> Part:
+def _part(name: str, cases: Sequence[Case], seen: Set[str]) -> VerdictPart:
     unseen = [case for case in cases if case.group not in seen]
     fitted = sum(case.fitted for case in cases)
     errors = {}
@@ -79,7 +79,7 @@ def _part(name: str, cases: Sequence[Case], seen: Set[str]) -> Part:
     unexplained = sum(not case.explained for case in broken)
     equal = None if any(case.equal is None for case in cases) else sum(bool(case.equal) for case in cases)
     related = len(cases) - len(unseen) - fitted
-    return Part(name, len(cases), fitted, related, len(broken), unexplained, equal, errors, causes)
+    return VerdictPart(name, len(cases), fitted, related, len(broken), unexplained, equal, errors, causes)
 
 
 def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
@@ -105,7 +105,7 @@ def table(cases: Sequence[Case]) -> pandas.DataFrame:
     return frame
 
 
-def set_text(court_set: CourtSet, parts: Sequence[Part]) -> str:
+def set_text(court_set: CourtSet, parts: Sequence[VerdictPart]) -> str:
     """The verdict on a set, for people."""
     columns = [("rows", 6), ("fitted", 8), ("below bound", 12), ("median", 8), ("90 %", 8), ("rank", 6)]
     others = [("roofline", "roofline")]
@@ -130,7 +130,7 @@ def set_text(court_set: CourtSet, parts: Sequence[Part]) -> str:
     return terminal_lines(lines)
 
 
-def _fitted(part: Part) -> str:
+def _fitted(part: VerdictPart) -> str:
     return f"{part.fitted:,}" + (f" + {part.related}" if part.related else "")
 
 
@@ -138,12 +138,12 @@ def _wide(name: str) -> int:
     return max(10, len(name) + 2)
 
 
-def _below(part: Part) -> str:
+def _below(part: VerdictPart) -> str:
     explained = part.broken - part.unexplained
     return f"{part.unexplained} + {explained}*" if explained else f"{part.unexplained}"
 
 
-def _of(part: Part, key: str, tell: Callable[[Errors], str], width: int) -> str:
+def _of(part: VerdictPart, key: str, tell: Callable[[Errors], str], width: int) -> str:
     found = part.errors.get(key)
     return " " * width if found is None else tell(found)
 

@@ -18,7 +18,7 @@ OF_EXPERT = (GATE, UP, ACTIVATION, DOWN)
 """Operators of one expert; its weighted sum is part of DOWN."""
 
 
-class Limits(NamedTuple):
+class ProfileLimits(NamedTuple):
     """How far a profile goes."""
 
     tokens: int
@@ -37,7 +37,7 @@ class MixtureSize(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Points:
+class TimedPoints:
     """Where operators are timed."""
 
     rows: tuple[int, ...]

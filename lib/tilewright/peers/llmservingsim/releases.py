@@ -33,10 +33,10 @@ from tilewright.peers.llmservingsim.points import (
     ROUTER,
     UP,
     VALUES,
-    Limits,
     MixtureSize,
     OperatorTimes,
-    Points,
+    ProfileLimits,
+    TimedPoints,
     doubling,
 )
 from tilewright.workload.language_models.architecture import PRE, Architecture, Attention, Mixture
@@ -98,7 +98,7 @@ class Described(NamedTuple):
     has_head_norms: bool
 
 
-def points_of(release: str, limits: Limits, mixture: MixtureSize | None) -> Points:
+def points_of(release: str, limits: ProfileLimits, mixture: MixtureSize | None) -> TimedPoints:
     """The points that a release looks up: it interpolates from 1.1 on, and needs each of them before."""
     if release == BUNDLE:
         return _sparse_points(limits, mixture)
@@ -106,15 +106,15 @@ def points_of(release: str, limits: Limits, mixture: MixtureSize | None) -> Poin
     experts = rows if mixture is not None else ()
     if release == FLAT:
         prompts = tuple((tokens, 0) for tokens in rows)
-        return Points(rows, prompts, tuple((1, context) for context in range(limits.context)))
+        return TimedPoints(rows, prompts, tuple((1, context) for context in range(limits.context)))
     longest = -(-limits.tokens // PROMPT_STEP) * PROMPT_STEP
     prompts = tuple((tokens, 0) for tokens in range(PROMPT_STEP, longest + 1, PROMPT_STEP))
     keys = range(CONTEXT_STEP, -(-limits.context // CONTEXT_STEP) * CONTEXT_STEP + 1, CONTEXT_STEP)
     answers = tuple((requests, seen - 1) for requests in range(1, limits.requests + 1) for seen in keys)
-    return Points(rows, prompts, answers, experts)
+    return TimedPoints(rows, prompts, answers, experts)
 
 
-def _sparse_points(limits: Limits, mixture: MixtureSize | None) -> Points:
+def _sparse_points(limits: ProfileLimits, mixture: MixtureSize | None) -> TimedPoints:
     tokens = doubling(1, limits.tokens)
     contexts = (0, *doubling(min(_FIRST_CONTEXT, limits.context), limits.context))
     requests = doubling(1, limits.requests)
@@ -122,7 +122,7 @@ def _sparse_points(limits: Limits, mixture: MixtureSize | None) -> Points:
     if mixture is not None:
         used = doubling(mixture.chosen, mixture.experts)
         mixtures = tuple((one, count) for count in used for one in tokens if count <= one * mixture.chosen)
-    return Points(
+    return TimedPoints(
         rows=tuple(sorted({*tokens, *requests})),
         prompts=tuple((new, context) for new in tokens for context in contexts),
         answers=tuple((count, context) for count in requests for context in contexts),
@@ -131,7 +131,7 @@ def _sparse_points(limits: Limits, mixture: MixtureSize | None) -> Points:
 
 
 def files_of(
-    release: str, described: Described, limits: Limits, points: Points, times: OperatorTimes
+    release: str, described: Described, limits: ProfileLimits, points: TimedPoints, times: OperatorTimes
 ) -> dict[str, str]:
     """Path below the folder of the profile -> text of a file."""
     if release == FLAT:
@@ -171,7 +171,7 @@ def _block_layers(described: Described) -> dict[str, tuple[str, ...]]:
     return {name: operators for name, operators in _ROWS_OF_BLOCK.items() if name not in left_out}
 
 
-def _flat_rows(described: Described, points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+def _flat_rows(described: Described, points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
     """Every layer for every number of tokens; attention of a prompt by its tokens, of an answer by the keys it sees."""
     yield ("hardware", "model", "layer_name", "input", "kv_cache", "latency(ns)")
     head, layers = (described.hardware, described.model), _block_layers(described)
@@ -185,7 +185,7 @@ def _flat_rows(described: Described, points: Points, times: OperatorTimes) -> It
         yield (*head, "attn", 1, context + 1, round(times.answers_ns(requests, context)))
 
 
-def _layer_rows(described: Described, points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+def _layer_rows(described: Described, points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
     yield ("layer_name", "input", "kv_cache", "tp_size", "latency(ns)")
     for rows in points.rows:
         for name, operators in _block_layers(described).items():
@@ -194,13 +194,13 @@ def _layer_rows(described: Described, points: Points, times: OperatorTimes) -> I
             yield (name, rows, 0, 1, round(sum(times.expert_ns(one, rows) for one in operators)))
 
 
-def _prefill_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+def _prefill_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
     yield ("kv_cache_size", "prefill_chunk_size", "prediction")
     for tokens, context in points.prompts:
         yield (context, tokens, round(times.prompt_ns(tokens, context)))
 
 
-def _decode_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+def _decode_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
     yield ("batch_size", "kv_cache_size", "prediction")
     for requests, context in points.answers:
         yield (requests, context + 1, round(times.answers_ns(requests, context)))
@@ -210,7 +210,7 @@ def _microseconds(time_ns: float) -> str:
     return repr(time_ns / 1e3)
 
 
-def _dense_rows(described: Described, points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+def _dense_rows(described: Described, points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
     yield ("layer", "tokens", "time_us")
     left_out = set() if described.mixture is None else set(_OF_DENSE)
     left_out |= set() if described.has_head_norms else {"qk_norm"}
@@ -221,14 +221,14 @@ def _dense_rows(described: Described, points: Points, times: OperatorTimes) -> I
         yield ("layernorm", rows, _microseconds(_sum(times, _BOTH_NORMS, rows) / 2))
 
 
-def _sequence_rows(limits: Limits, points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+def _sequence_rows(limits: ProfileLimits, points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
     yield ("layer", "sequences", "time_us")
     for requests in points.rows:
         if requests <= limits.requests:
             yield ("lm_head", requests, _microseconds(times.rows_ns(HEAD, requests)))
 
 
-def _attention_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+def _attention_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
     """One prompt beside answers: they run one after the other here, so that the time of both is the sum."""
     yield ("layer", "prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "decode_q_len", "time_us")
     for tokens, context in ((0, 0), *points.prompts):
@@ -239,7 +239,7 @@ def _attention_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any,
                 yield ("attention", tokens, context, requests, cached, 1, _microseconds(prompt_ns + answers_ns))
 
 
-def _mixture_rows(points: Points, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
+def _mixture_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
     yield ("ep", "tokens", "activated_experts", "time_us")
     for tokens, experts in points.mixtures:
         yield (1, tokens, experts, _microseconds(times.mixture_ns(tokens, experts)))

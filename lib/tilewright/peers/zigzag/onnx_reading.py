@@ -56,7 +56,7 @@ from tilewright.workload.onnx.resolution.outputs import InnerTensors
 
 
 @dataclass(frozen=True)
-class Topology:
+class NetworkTopology:
     """The operators in an order in which they can run, and who makes each tensor."""
 
     nodes: tuple[OnnxNode, ...]
@@ -77,7 +77,7 @@ class Topology:
         return list(dict.fromkeys(self.producer_of[name] for name in names if name in self.producer_of))
 
 
-def read_topology(graph: onnx.GraphProto, notices: list[str]) -> Topology:
+def read_topology(graph: onnx.GraphProto, notices: list[str]) -> NetworkTopology:
     """The nodes of `graph` in file order, or in a topological order close to it (with a notice) if that is not one.
 
     Raises InputError for inputs that nothing produces, tensors produced twice, and cycles.
@@ -104,7 +104,7 @@ def read_topology(graph: onnx.GraphProto, notices: list[str]) -> Topology:
         if len(reads[index]) > len(protos[index].input)
     }
     inputs = {value.name for value in graph.input} - {tensor.name for tensor in graph.initializer}
-    return Topology(nodes, producer_of, _constant_nodes(nodes, producer_of, inputs, captured), captured)
+    return NetworkTopology(nodes, producer_of, _constant_nodes(nodes, producer_of, inputs, captured), captured)
 
 
 def _constant_nodes(
@@ -130,7 +130,7 @@ def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
     return OperandRoles(0, weight_input, (), (("W", predecessors[1]), ("I", predecessors[0])))
 
 
-def graph_roles(node: OnnxNode, topology: Topology, weight_input: int, *, may_exchange: bool) -> OperandRoles:
+def graph_roles(node: OnnxNode, topology: NetworkTopology, weight_input: int, *, may_exchange: bool) -> OperandRoles:
     """The roles by where the data come from; a bias computed by a node is a third source, `bias`.
 
     With `may_exchange` a constant first operand is W and the second one I.
@@ -148,13 +148,13 @@ def graph_roles(node: OnnxNode, topology: Topology, weight_input: int, *, may_ex
     return OperandRoles(*inputs, constants, tuple(sources))
 
 
-def _computed_by(node: OnnxNode, topology: Topology, index: int) -> int | None:
+def _computed_by(node: OnnxNode, topology: NetworkTopology, index: int) -> int | None:
     producer = topology.producer_of.get(node.inputs[index]) if index < len(node.inputs) else None
     return None if producer in topology.constant_nodes else producer
 
 
 def operand_roles(
-    node: OnnxNode, topology: Topology, profile: ModelProfile, weight_input: int, *, may_exchange: bool
+    node: OnnxNode, topology: NetworkTopology, profile: ModelProfile, weight_input: int, *, may_exchange: bool
 ) -> tuple[OperandRoles, str]:
     """The roles under `profile`, and a remark ('' if none) when the reference takes a layer for what it is not."""
     actual = graph_roles(node, topology, weight_input, may_exchange=may_exchange)
@@ -206,7 +206,7 @@ class _Reader:
         self.counter = WorkCounter(model, self.shapes, dict(options.branches))
         self.network_outputs = {value.name for value in model.graph.output}
 
-    def _structure(self, options: NetworkOptions) -> tuple[Topology, Shapes]:
+    def _structure(self, options: NetworkOptions) -> tuple[NetworkTopology, Shapes]:
         given = GivenSizes(dict(options.dims))
         inner = InnerTensors.of(self.model.graph)
         resolved = resolve_inputs(self.model.graph, given, dict(options.input_shapes), inner)
@@ -348,7 +348,7 @@ def _required_tensors(node: OnnxNode) -> list[str]:
 def _tensor_shapes(
     model: onnx.ModelProto,
     resolved: ResolvedInputs,
-    topology: Topology,
+    topology: NetworkTopology,
     options: NetworkOptions,
     notices: list[str],
     *,
@@ -374,7 +374,7 @@ def _tensor_shapes(
     return {name: facts.shape for name, facts in graph.tensors.items()} | shapes
 
 
-def _lacks_shapes(model: onnx.ModelProto, topology: Topology, shapes: Shapes) -> bool:
+def _lacks_shapes(model: onnx.ModelProto, topology: NetworkTopology, shapes: Shapes) -> bool:
     """Whether the shape of a tensor is missing that is read by an operator whose work is counted by itself."""
     register_operators()
     functions = read_functions(model).functions

@@ -73,7 +73,7 @@ class DoubledPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Limits:
+class ScheduleLimits:
     """What limits a schedule."""
 
     parts: tuple[DoubledPart, ...] = ()
@@ -115,27 +115,29 @@ class Limits:
         return known | ({"together": together} if together else {})
 
 
-def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> Limits:
+def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> ScheduleLimits:
     """The parts of a system by what twice as much of each would save; the same allocation, tables and options.
 
     `node_ids` are those of the layers, as in `cn_graph.json`, which some schedules cannot be played without.
     """
     artifact = view.artifact
     if artifact.schedule_model != CAUSAL:
-        return Limits(unknown=f"schedules of the model {artifact.schedule_model} are not played again")
+        return ScheduleLimits(unknown=f"schedules of the model {artifact.schedule_model} are not played again")
     changed = list(_doubled(view))
     if artifact.graph.node_count * (len(changed) + 1) > MOST_NODES_PLAYED:
-        return Limits(unknown=f"{artifact.graph.node_count:,} computation nodes are too many to be played again")
+        return ScheduleLimits(
+            unknown=f"{artifact.graph.node_count:,} computation nodes are too many to be played again"
+        )
     options = options_of(artifact, node_ids)
     if options is None:
-        return Limits(unknown="what the schedule says of its options does not give it again")
+        return ScheduleLimits(unknown="what the schedule says of its options does not give it again")
     latency = artifact.schedule.latency_cycles
     played = [
         (DoubledPart(kind, name, _latency(change(artifact.problem), artifact, options)), change)
         for kind, name, change in changed
     ]
     played.sort(key=lambda pair: latency if pair[0].latency_cycles is None else pair[0].latency_cycles)
-    found = Limits(tuple(part for part, _ in played), latency)
+    found = ScheduleLimits(tuple(part for part, _ in played), latency)
     if found.helpful:
         return found
     most = MOST_NODES_PLAYED // max(1, artifact.graph.node_count) - len(changed)
@@ -306,7 +308,7 @@ class CoresReport:
     latency_cycles: int
     rows: tuple[CoreCycles, ...]
     """Rows of cycles; those of a core add up to the latency."""
-    limits: Limits
+    limits: ScheduleLimits
     links: tuple[LinkUse, ...]
     """Links that carry something, the fullest first."""
     layer: str = ""
@@ -375,7 +377,7 @@ def cores_text(report: CoresReport) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def limit_lines(limits: Limits) -> list[str]:
+def limit_lines(limits: ScheduleLimits) -> list[str]:
     """The bottleneck and the runner-up in words."""
     if limits.unknown:
         return [f"what limits is not known: {limits.unknown}"]
@@ -401,7 +403,7 @@ def wait_words(row: CoreCycles) -> str:
     return f"{row.cause}: {row.what}" if row.what else row.cause
 
 
-def _told(limits: Limits, part: DoubledPart) -> str:
+def _told(limits: ScheduleLimits, part: DoubledPart) -> str:
     equal = sum(limits.gain_cycles(one) == limits.gain_cycles(part) for one in limits.parts) - 1
     return part.words + (f" (or {equal} other{'s' * (equal > 1)})" if equal else "")
 
@@ -436,7 +438,7 @@ def _waits(report: CoresReport) -> str:
     return render(table) + (f"  {rest} shorter waits are in the tables\n" if rest > 0 else "")
 
 
-def _limits(limits: Limits) -> str:
+def _limits(limits: ScheduleLimits) -> str:
     lines = ended_lines(limit_lines(limits))
     if limits.unknown or not limits.helpful:
         return lines

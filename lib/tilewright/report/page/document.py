@@ -14,7 +14,7 @@ from tilewright.artifacts.digests import canonical_text
 from tilewright.harmless import html, html_data
 from tilewright.report.multi.page import schedule_frame
 from tilewright.report.page.columns import LIMITED_BY, area_words, cause_text, cell, shown_columns
-from tilewright.report.pareto import Candidate, compare
+from tilewright.report.pareto import RunPoint, compare
 from tilewright.report.records import Summary
 from tilewright.report.run_columns import run_row
 
@@ -33,7 +33,7 @@ class PageRun:
     flow: str
     """SINGLE or MULTI."""
     summary: Summary
-    point: Candidate
+    point: RunPoint
     """What it is compared by."""
     detail: Mapping[str, Any]
     """Result of `one_core_detail` or `several_cores_detail`."""

@@ -21,7 +21,7 @@ _WORTH_OF_CN = 1 / 32
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class NodeChain:
     """CNs each of which waits for the one before, and where all others lie between their starts."""
 
     cns: Integers
@@ -34,7 +34,7 @@ class Chain:
     """[cn] last phase in which what it reads can be on its way: the one before where it is one of the row"""
 
 
-def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Chain:
+def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
     """The row of up to `count` CNs, of those that are looked at, that parts most pairs of others."""
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)
@@ -47,7 +47,7 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Cha
     first[kept] = last[kept] = 2 * np.arange(len(kept)) + 1
     arrives = last.copy()
     arrives[kept] -= 1
-    return Chain(np.array(kept, np.int64), first, last, arrives)
+    return NodeChain(np.array(kept, np.int64), first, last, arrives)
 
 
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tilewright.scheduling.bounds.chains import Chain
+from tilewright.scheduling.bounds.chains import NodeChain
 from tilewright.scheduling.bounds.classes import CnClasses
 from tilewright.scheduling.bounds.limits import changes
 from tilewright.scheduling.bounds.paths import LongestPaths
@@ -62,7 +62,7 @@ def ordered_phases_latency_cycles(
 
 
 def ordered_phase_problem(
-    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: Chain
+    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
 ) -> PhaseProblem:
     """What must be done in the phases of a chain, and in which order."""
     return OrderedPhases(problem, classes, moves, chain).program(paths)
@@ -71,7 +71,7 @@ def ordered_phase_problem(
 class OrderedPhases:
     """Items, and what waits for what."""
 
-    def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: Chain) -> None:
+    def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: NodeChain) -> None:
         self.problem, self.classes, self.moves, self.chain = problem, classes, moves, chain
         system = problem.system
         self.on_chip = np.array([core for core in range(system.core_count) if core != system.off_chip_core])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tilewright.scheduling.bounds.chains import Chain, chain_of
+from tilewright.scheduling.bounds.chains import NodeChain, chain_of
 from tilewright.scheduling.bounds.classes import CnClasses
 from tilewright.scheduling.bounds.limits import changes
 from tilewright.scheduling.bounds.paths import LongestPaths
@@ -36,7 +36,7 @@ def phases_latency_cycles(
 
 
 def longest_program(
-    make: Callable[[Chain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
+    make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
 ) -> PhaseProblem:
     """That of the longest chain, of at most so many CNs, that has no more choices; of one CN where each has more."""
     while True:
@@ -47,7 +47,7 @@ def longest_program(
 
 
 def phase_problem(
-    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: Chain
+    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
 ) -> PhaseProblem:
     """What must be done in the phases of a chain."""
     system = problem.system
@@ -59,7 +59,7 @@ def phase_problem(
 
 
 def limits_of_phases(
-    problem: SchedulingProblem, paths: LongestPaths, chain: Chain, cores: int
+    problem: SchedulingProblem, paths: LongestPaths, chain: NodeChain, cores: int
 ) -> tuple[Integers, Floats]:
     """([phase] cycles that it takes in any case, [phase, resource] that the resource is idle)."""
     last = 2 * len(chain.cns)
@@ -72,7 +72,7 @@ def limits_of_phases(
     return least, idle
 
 
-def _runs(problem: SchedulingProblem, classes: CnClasses, chain: Chain, on_chip: Integers) -> list[Item]:
+def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_chip: Integers) -> list[Item]:
     """Runs of CNs, each on one of its cores, with what they stream."""
     keys = np.stack((classes.of_cn, chain.first, chain.last), axis=1)
     distinct, counts = np.unique(keys, axis=0, return_counts=True)
@@ -131,7 +131,7 @@ class MemorySets:
 
 
 def _moves(
-    problem: SchedulingProblem, moves: PossibleMoves, chain: Chain, memories: MemorySets, cores: int
+    problem: SchedulingProblem, moves: PossibleMoves, chain: NodeChain, memories: MemorySets, cores: int
 ) -> list[Item]:
     """Data that must reach its reader, of each piece for one reason."""
     producer, reader = moves.producer, moves.reader

@@ -12,7 +12,7 @@ from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import rounds
-from tilewright.search.exact.rounds import Best, Part, Watch
+from tilewright.search.exact.rounds import Best, MultisetPart, Watch
 from tilewright.search.exact.tables import energy_floor, has_whole_tiles
 from tilewright.search.loma import best_of_few_loops, layer_ordering
 from tilewright.search.options import ExactParameters, SalsaParameters
@@ -72,7 +72,7 @@ class Candidate:
         self._relaxed_best = Best()
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[MultisetPart]:
         """The loops to order: prime factors, and (greedy) before them the same merged, from the fewest to the most.
 
         The allocator takes whole loops, so that orders of merged loops can beat all orders of prime factors. Few loops
@@ -82,11 +82,11 @@ class Candidate:
         merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
         return [self._part(multiset, self.entries, self.free) for multiset in dict.fromkeys([*merged, self.whole])]
 
-    def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> Part:
-        return Part(self.prepared, self.index, multiset, entries, free, self.watch)
+    def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> MultisetPart:
+        return MultisetPart(self.prepared, self.index, multiset, entries, free, self.watch)
 
     @cached_property
-    def relaxed(self) -> Part | None:
+    def relaxed(self) -> MultisetPart | None:
         """The free space without an ordering, which contains the greedy one; None where that is not sure.
 
         With tiles that are not whole numbers, the order of multiplication could decide what fits.

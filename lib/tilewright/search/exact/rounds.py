@@ -67,7 +67,7 @@ class Watch:
     stop: threading.Event | None = None
     progress: Callable[[int], None] | None = None
     workspace: Workspace = field(default_factory=new_workspace)
-    owner: "Part | None" = None
+    owner: "MultisetPart | None" = None
     """The part whose tables the record of this thread holds."""
     was_late: bool = False
     """Whether something was left undone as the time was over."""
@@ -110,7 +110,7 @@ def bound_of_passes(layer: Layer, core: Core, passes: float, objective: str) -> 
     return Best(energy_pj=energy, latency_cycles=latency).value(objective)
 
 
-class Part:
+class MultisetPart:
     """All orders of one multiset of loops of one spatial mapping, and what rounds have found out about them."""
 
     def __init__(

@@ -13,11 +13,11 @@ from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.language_models.architecture import RMS_NORM, Attention, LatentAttention
 from tilewright.workload.language_models.attended import Heads, Kept, attend
 from tilewright.workload.language_models.builder import Builder, at
-from tilewright.workload.language_models.request import ABSORBED, Requests, Step
+from tilewright.workload.language_models.request import ABSORBED, ModelStep, Requests
 from tilewright.workload.language_models.visible_keys import Piece, first_position, split, visible_pieces
 
 
-def attention(builder: Builder, source: str, attention: Attention, step: Step) -> str:
+def attention(builder: Builder, source: str, attention: Attention, step: ModelStep) -> str:
     """The output of attention, [rows, hidden], from the normalised hidden states."""
     hidden, rows = builder.shape(source)[1], builder.shape(source)[0]
     groups, cache_bits = step.groups, builder.precision.cache
@@ -46,7 +46,7 @@ def attention(builder: Builder, source: str, attention: Attention, step: Step) -
     return builder.linear("o_proj", joined, hidden, has_bias=attention.has_output_bias)
 
 
-def pieces_of(group: Requests, step: Step, window: int | None = None) -> tuple[Piece, ...]:
+def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tuple[Piece, ...]:
     """The pieces of queries and keys of a group of requests."""
     written = step.is_written_out
     return visible_pieces(group.tokens, group.context, window, step.key_block, is_written_out=written)
@@ -121,7 +121,7 @@ def join_rows(builder: Builder, parts: list[str], shape: tuple[int, int], name: 
     return builder.move(name, "Concat", *maps)
 
 
-def latent_attention(builder: Builder, source: str, attention: LatentAttention, step: Step) -> str:
+def latent_attention(builder: Builder, source: str, attention: LatentAttention, step: ModelStep) -> str:
     """The output of attention, [rows, hidden], from the normalised hidden states."""
     rows, hidden = builder.shape(source)
     query = _queries(builder, source, attention)
@@ -259,7 +259,7 @@ def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
     return Kept(cache, attention.rank + attention.rotary_width), Kept(cache, attention.rank)
 
 
-def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: Step) -> None:
+def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: ModelStep) -> None:
     """Keys and values of all tokens; in blocks of tokens that stand once for all of them, where keys are in blocks."""
     count, heads, tokens, width = builder.shape(both)
     block = None if step.is_written_out else step.key_block
@@ -277,7 +277,9 @@ def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, 
             )
 
 
-def _expanded(builder: Builder, keys: str, attention: LatentAttention, weight: str, step: Step) -> tuple[Kept, Kept]:
+def _expanded(
+    builder: Builder, keys: str, attention: LatentAttention, weight: str, step: ModelStep
+) -> tuple[Kept, Kept]:
     """Keys and values of every head, made of the latent vectors of all tokens."""
     count, _, tokens, _ = builder.shape(keys)
     heads, width, extra = attention.heads, attention.width, attention.rotary_width

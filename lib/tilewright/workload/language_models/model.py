@@ -30,7 +30,7 @@ from tilewright.workload.language_models.architecture import (
 from tilewright.workload.language_models.attended import AttentionSite
 from tilewright.workload.language_models.attention import attention, join_rows, latent_attention
 from tilewright.workload.language_models.builder import Builder, at
-from tilewright.workload.language_models.request import ALL, EXPECTED, Requests, Step
+from tilewright.workload.language_models.request import ALL, EXPECTED, ModelStep, Requests
 
 
 def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
@@ -272,18 +272,18 @@ def _with_skip(builder: Builder, found: str, inner: str, mixer: StateSpace) -> s
     return builder.elementwise("with_skip", "Add", found, skip)
 
 
-def language_model_workload(model: Architecture, step: Step, name: str = "") -> Workload:
+def language_model_workload(model: Architecture, step: ModelStep, name: str = "") -> Workload:
     """The workload of one step; inputs are the caches before the step, outputs those after it and the logits."""
     return _built(model, step).workload(name or model.name)
 
 
-def attentions_of(model: Architecture, step: Step) -> tuple[Builder, tuple[AttentionSite, ...]]:
+def attentions_of(model: Architecture, step: ModelStep) -> tuple[Builder, tuple[AttentionSite, ...]]:
     """Each attention of the workload of one step, with the builder that has its nodes and tensors."""
     builder = _built(model, step)
     return builder, tuple(builder.attentions)
 
 
-def _built(model: Architecture, step: Step) -> Builder:
+def _built(model: Architecture, step: ModelStep) -> Builder:
     builder = Builder(step.precision)
     hidden = _embedding(builder, model, step)
     if step.is_written_out:
@@ -300,7 +300,7 @@ def _built(model: Architecture, step: Step) -> Builder:
     return builder
 
 
-def _embedding(builder: Builder, model: Architecture, step: Step) -> str:
+def _embedding(builder: Builder, model: Architecture, step: ModelStep) -> str:
     """The rows of the table of embeddings that the tokens choose: data that move, at no cost."""
     rows = step.rows
     table = builder.weight("embed_tokens.weight", model.vocabulary, model.hidden)
@@ -316,7 +316,7 @@ def _embedding(builder: Builder, model: Architecture, step: Step) -> str:
     return hidden
 
 
-def _block(builder: Builder, hidden: str, block: Block, step: Step) -> str:
+def _block(builder: Builder, hidden: str, block: Block, step: ModelStep) -> str:
     normed = builder.norm("input_norm", hidden, block.norm)
     mixed = _mixer(builder, normed, block, step)
     if block.feed_forward is None:
@@ -334,7 +334,7 @@ def _block(builder: Builder, hidden: str, block: Block, step: Step) -> str:
     return builder.elementwise("feedforward_residual", "Add", hidden, found)
 
 
-def _mixer(builder: Builder, normed: str, block: Block, step: Step) -> str:
+def _mixer(builder: Builder, normed: str, block: Block, step: ModelStep) -> str:
     if isinstance(block.mixer, Attention):
         with builder.scope("attention"):
             return attention(builder, normed, block.mixer, step)
@@ -345,7 +345,7 @@ def _mixer(builder: Builder, normed: str, block: Block, step: Step) -> str:
         return state_space(builder, normed, block.mixer, step.groups, is_written_out=step.is_written_out)
 
 
-def _second(builder: Builder, normed: str, block: Block, step: Step) -> str:
+def _second(builder: Builder, normed: str, block: Block, step: ModelStep) -> str:
     part = block.feed_forward
     assert part is not None
     with builder.scope("feedforward"):
@@ -354,7 +354,7 @@ def _second(builder: Builder, normed: str, block: Block, step: Step) -> str:
         return feed_forward(builder, normed, part)
 
 
-def _logits(builder: Builder, hidden: str, model: Architecture, step: Step) -> None:
+def _logits(builder: Builder, hidden: str, model: Architecture, step: ModelStep) -> None:
     rows, width = builder.shape(hidden)
     if step.logits != ALL:
         rows = sum(group.count for group in step.groups)
@@ -369,7 +369,7 @@ def _logits(builder: Builder, hidden: str, model: Architecture, step: Step) -> N
     builder.outputs.append(logits)
 
 
-def _last_rows(builder: Builder, hidden: str, step: Step) -> str:
+def _last_rows(builder: Builder, hidden: str, step: ModelStep) -> str:
     """The last token of each request."""
     width = builder.shape(hidden)[1]
     last = builder.tensor("last_tokens", (sum(group.count for group in step.groups), width))

@@ -13,7 +13,7 @@ from pydantic import Field
 from tilewright.artifacts.digests import LANGUAGE_MODEL, model_file
 from tilewright.artifacts.files import existing_file
 from tilewright.errors import InputError, Problem, Problems
-from tilewright.validation import Entry, validate
+from tilewright.validation import TableModel, validate
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import (
     Architecture,
@@ -32,9 +32,9 @@ from tilewright.workload.language_models.request import (
     DEFAULT_SCALE_BITS,
     EXPANDED,
     EXPECTED,
+    ModelStep,
     Precision,
     Requests,
-    Step,
 )
 from tilewright.yamlfile import YamlDocument, load_yaml
 
@@ -48,7 +48,7 @@ Context = Annotated[int, Field(ge=0, le=_MOST_TOKENS)]
 Batch = Annotated[int, Field(gt=0, le=1_000_000)]
 
 
-class PrecisionOfModel(Entry):
+class PrecisionOfModel(TableModel):
     """Bits of one number."""
 
     weights: Bits = DEFAULT_BITS
@@ -68,7 +68,7 @@ class PrecisionOfModel(Entry):
     """Bits of the zero point of each group; by default there is none."""
 
 
-class RequestsEntry(Entry):
+class RequestsEntry(TableModel):
     """Equal requests."""
 
     count: Batch = 1
@@ -79,7 +79,7 @@ class RequestsEntry(Entry):
     """Tokens of each that are in its cache before the step."""
 
 
-class LanguageModelFile(Entry):
+class LanguageModelFile(TableModel):
     """A step of a language model."""
 
     language_model: str | dict[str, Any]
@@ -118,7 +118,7 @@ class DescribedModel:
 
     name: str
     model: Architecture
-    step: Step
+    step: ModelStep
 
 
 def read_language_model(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
@@ -299,10 +299,10 @@ def _precision(given: PrecisionOfModel) -> Precision:
     return replace(plain, weight_group=given.weight_group, weight_scale=scale, weight_zero_point=zero)
 
 
-def _step(entry: LanguageModelFile, groups: tuple[Requests, ...]) -> Step:
+def _step(entry: LanguageModelFile, groups: tuple[Requests, ...]) -> ModelStep:
     given = entry.precision or PrecisionOfModel()
     one_token = all(group.tokens == 1 for group in groups)
-    return Step(
+    return ModelStep(
         groups=groups,
         precision=_precision(given),
         experts=entry.experts if isinstance(entry.experts, str) else tuple(entry.experts),

@@ -60,7 +60,7 @@ class Precision:
 
 
 @dataclass(frozen=True)
-class Step:
+class ModelStep:
     """One pass of a model over new tokens."""
 
     groups: tuple[Requests, ...]

@@ -142,24 +142,24 @@ _WIDEST_ACCUMULATOR_BITS = 32
 
 
 @dataclass(frozen=True)
-class Precision:
+class TensorPrecision:
     """Bits per element and where they come from: override, quantisation, element type or assumed."""
 
     bits: int
     source: str
 
 
-def tensor_precision(facts: "TensorFacts", policy: str) -> Precision:
+def tensor_precision(facts: "TensorFacts", policy: str) -> TensorPrecision:
     """The precision of a tensor without overrides. `policy` is ASSUMED or FILE.
 
     Quantisation that the file states holds under both; integers count as stored; a float counts as 8 bits if ASSUMED.
     """
     if facts.quantised_bits is not None:
-        return Precision(facts.quantised_bits, "quantisation")
+        return TensorPrecision(facts.quantised_bits, "quantisation")
     if facts.element_type in REAL_TYPES and policy == ASSUMED:
-        return Precision(_DEFAULT_BITS, "assumed")
+        return TensorPrecision(_DEFAULT_BITS, "assumed")
     bits = ELEMENT_BITS.get(facts.element_type)
-    return Precision(bits, "element type") if bits else Precision(_DEFAULT_BITS, "assumed")
+    return TensorPrecision(bits, "element type") if bits else TensorPrecision(_DEFAULT_BITS, "assumed")
 
 
 def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumulates: bool, policy: str) -> int:

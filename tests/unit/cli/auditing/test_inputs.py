@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.manifest import Ledger, Unit, read_order
+from tilewright.artifacts.manifest import ResultsLedger, Unit, read_order
 from tilewright.cli.auditing.inputs import changed, first_of, named_by_manifest
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
 from tilewright.errors import InputError
@@ -26,7 +26,7 @@ UNITS = {
 def results(tmp_path: Path) -> Path:
     """A run by a plan, and the one layer by layer that it is compared with."""
     made = {name: Unit(name, files, {"code": str}, needs) for name, (files, needs) in UNITS.items()}
-    ledger = Ledger(tmp_path, made)
+    ledger = ResultsLedger(tmp_path, made)
     for name, (files, _) in UNITS.items():
         for file in files:
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.cli.auditing.items import LAYER, Item, differences, drawn, read_share, share_text
+from tilewright.cli.auditing.items import LAYER, AuditItem, differences, drawn, read_share, share_text
 from tilewright.errors import InputError
 
 ROOT = Path("results")
-ITEMS = [Item(ROOT / f"run{number % 7}", LAYER, f"conv{number}") for number in range(300)]
+ITEMS = [AuditItem(ROOT / f"run{number % 7}", LAYER, f"conv{number}") for number in range(300)]
 
 
 def test_the_draw_is_a_matter_of_the_seed_alone() -> None:
@@ -19,7 +19,7 @@ def test_the_draw_is_a_matter_of_the_seed_alone() -> None:
     assert first == drawn(ITEMS, Fraction(1, 10), 7, ROOT)
     assert first == sorted(first, key=ITEMS.index)
     assert first != drawn(ITEMS, Fraction(1, 10), 8, ROOT)
-    elsewhere = [Item(Path("copy") / item.folder.name, item.kind, item.name) for item in ITEMS]
+    elsewhere = [AuditItem(Path("copy") / item.folder.name, item.kind, item.name) for item in ITEMS]
     again = drawn(elsewhere, Fraction(1, 10), 7, Path("copy"))
     assert [item.name for item in again] == [item.name for item in first]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tilewright.comparison.court.case import DATA
 from tilewright.workload.language_models.model import language_model_workload
-from tilewright.workload.language_models.request import Precision, Requests, Step
+from tilewright.workload.language_models.request import ModelStep, Precision, Requests
 
 from tests.unit.workload.language_models.models import fields_of, model_of
 
@@ -24,7 +24,7 @@ def rows_of(name: str) -> list[dict[str, str]]:
 def test_attention_is_that_of_the_measurements(row: dict[str, str]) -> None:
     """Operations of the causal pairs, two for a product, and the bytes of keys and values of all tokens."""
     request = Requests(int(row["batch"]), int(row["new_tokens"]), int(row["cached_tokens"]))
-    workload = language_model_workload(model_of(fields_of("llama-3.1-8b")), Step((request,), BF16))
+    workload = language_model_workload(model_of(fields_of("llama-3.1-8b")), ModelStep((request,), BF16))
     products = 0
     for node in workload.nodes:
         kind = node.name.removeprefix("layers/attention/").partition(".")[0]
@@ -38,7 +38,7 @@ def test_attention_is_that_of_the_measurements(row: dict[str, str]) -> None:
 
 def test_matrix_products_are_those_of_the_measurements() -> None:
     """Inputs and outputs of each projection that was measured."""
-    workload = language_model_workload(model_of(fields_of("llama-3.1-8b")), Step((Requests(1, 16, 0),), BF16))
+    workload = language_model_workload(model_of(fields_of("llama-3.1-8b")), ModelStep((Requests(1, 16, 0),), BF16))
     sizes = {node.name.rpartition("/")[2]: node.layer.size_of for node in workload.nodes if node.layer is not None}
     measured = {(row["op"], int(row["n"]), int(row["k"])) for row in rows_of("matmul")}
     assert {(name, sizes[name]["K"], sizes[name]["C"]) for name, _, _ in measured} == measured

@@ -10,7 +10,7 @@ from tilewright.errors import InputError
 from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.model import language_model_workload
-from tilewright.workload.language_models.request import ABSORBED, EXPANDED, Precision, Requests, Step
+from tilewright.workload.language_models.request import ABSORBED, EXPANDED, ModelStep, Precision, Requests
 from tilewright.workload.source import parse_workload
 
 from tests.unit.workload.language_models.models import PUBLISHED, fields_of, model_of
@@ -24,7 +24,7 @@ EXPERTS = {"mixtral-8x7b-v0.1": "num_local_experts", "qwen3-30b-a3b": "num_exper
 def step_workload(name: str, requests: Requests) -> Workload:
     """One step of a published model."""
     latent = ABSORBED if requests.tokens == 1 else EXPANDED
-    return language_model_workload(model_of(fields_of(name)), Step((requests,), PRECISION, latent=latent))
+    return language_model_workload(model_of(fields_of(name)), ModelStep((requests,), PRECISION, latent=latent))
 
 
 def operand_bits(node: WorkloadNode, operand: str) -> int:
@@ -144,7 +144,7 @@ def test_a_chunk_behind_a_window_has_the_work_and_data_of_its_blocks(
     """Blocks of as many queries as a window has keys: products of all pairs; keys and values that a block sees,
     once and one more; and merges of the last block alone, where it is shorter."""
     context, heads, key_heads, width = window + more, 4, 2, 6
-    step = Step((Requests(1, tokens, context),), PRECISION, is_written_out=written)
+    step = ModelStep((Requests(1, tokens, context),), PRECISION, is_written_out=written)
     workload = language_model_workload(model_of(SMALL | {"sliding_window": window}), step)
     layers = [node for node in workload.nodes if node.layer is not None and "attention/" in node.name]
     of_pairs = sum(

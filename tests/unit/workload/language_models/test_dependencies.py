@@ -7,7 +7,7 @@ import pytest
 from tilewright.workload.access import IndexMap, TensorAccess
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.model import language_model_workload
-from tilewright.workload.language_models.request import Requests, Step
+from tilewright.workload.language_models.request import ModelStep, Requests
 
 from tests.unit.workload.language_models.models import model_of
 
@@ -70,7 +70,7 @@ def test_every_token_depends_on_all_keys_and_values_that_it_sees(tokens: int, co
     """Of two requests, each on its own; on the query itself, too."""
     fields = FIELDS | ({"sliding_window": window} if window else {})
     # Blocks of windows that stand once for several have the dependencies of the first.
-    step = Step((Requests(2, tokens, context),), is_written_out=True)
+    step = ModelStep((Requests(2, tokens, context),), is_written_out=True)
     workload = language_model_workload(model_of(fields), step)
     found = sources_of(workload)
     output = next(node for node in workload.nodes if node.name.endswith("o_proj")).inputs[0]
@@ -94,6 +94,6 @@ def test_every_token_depends_on_all_keys_and_values_that_it_sees(tokens: int, co
 
 def test_pairs_that_the_mask_hides_are_no_dependencies_of_a_single_token() -> None:
     """A window cuts the cache: what is not seen is not even kept."""
-    workload = language_model_workload(model_of(FIELDS | {"sliding_window": 3}), Step((Requests(1, 1, 9),)))
+    workload = language_model_workload(model_of(FIELDS | {"sliding_window": 3}), ModelStep((Requests(1, 1, 9),)))
     assert workload.tensor_of["layers/attention/key_cache.before"].shape == (1, 1, 2, 2)
     assert workload.tensor_of["layers/attention/scores.out"].shape == (1, 1, 2, 1, 3)

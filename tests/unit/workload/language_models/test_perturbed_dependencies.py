@@ -17,7 +17,7 @@ from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.fusion.tiling import Tiling, counted_loops, layer_tiling
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.model import language_model_workload
-from tilewright.workload.language_models.request import Requests, Step
+from tilewright.workload.language_models.request import ModelStep, Requests
 from tilewright.workload.language_models.visible_keys import Piece, Strip, first_position, strips, visible_pieces
 
 from tests.unit.fusion.networks import content_box
@@ -63,7 +63,7 @@ class Case(NamedTuple):
         """The step, every block by itself."""
         model = model_of(FIELDS | ({"sliding_window": self.window} if self.window else {}))
         groups = (Requests(self.count, self.tokens, self.context),)
-        return language_model_workload(model, Step(groups, key_block=self.block, is_written_out=True))
+        return language_model_workload(model, ModelStep(groups, key_block=self.block, is_written_out=True))
 
 
 CASES = [
@@ -322,7 +322,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 def test_every_tile_makes_its_own_elements(name: str) -> None:
     """In each family: where no sum is cut, a tile makes as many bits as it has elements, and not the last one all."""
     groups = (Requests(2, 3, 2), Requests(1, 1, 1))
-    workload = language_model_workload(model_of(FAMILIES[name]), Step(groups, key_block=2, is_written_out=True))
+    workload = language_model_workload(model_of(FAMILIES[name]), ModelStep(groups, key_block=2, is_written_out=True))
     graph = build_cn_graph(workload, cut(workload, {"D": 3, "B": 2}))
     nodes = [node for node in workload.nodes if node.layer is not None]
     for number, node in enumerate(nodes):

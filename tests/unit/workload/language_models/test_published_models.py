@@ -7,7 +7,7 @@ from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Mixture
 from tilewright.workload.language_models.model import expert_loads, language_model_workload
-from tilewright.workload.language_models.request import ABSORBED, BALANCED, EXPANDED, Requests, Step
+from tilewright.workload.language_models.request import ABSORBED, BALANCED, EXPANDED, ModelStep, Requests
 from tilewright.workload.language_models.weights import active_parameter_count, kept_numbers, parameter_count
 
 from tests.unit.workload.language_models.models import FOLDER, PUBLISHED, fields_of, model_of
@@ -24,10 +24,10 @@ STEPS: dict[str, tuple[Requests, ...]] = {
 }
 
 
-def step_of(groups: tuple[Requests, ...]) -> Step:
+def step_of(groups: tuple[Requests, ...]) -> ModelStep:
     """The step as a workload file without further keys has it."""
     one_token = all(group.tokens == 1 for group in groups)
-    return Step(groups, latent=ABSORBED if one_token else EXPANDED)
+    return ModelStep(groups, latent=ABSORBED if one_token else EXPANDED)
 
 
 def macs_of(workload: Workload) -> int:
@@ -73,7 +73,7 @@ def test_multiply_accumulates_are_those_that_are_needed(name: str, groups: tuple
 def test_weights_that_are_read_are_the_parameters(name: str) -> None:
     """Where all experts have tokens every weight is a tensor of the workload, once for each layer that has it."""
     model = model_of(fields_of(name))
-    step = Step((Requests(1, 512, 0),), experts=BALANCED)
+    step = ModelStep((Requests(1, 512, 0),), experts=BALANCED)
     workload = language_model_workload(model, step)
     read: dict[str, int] = {}
     for node in workload.nodes:

@@ -8,7 +8,7 @@ from tilewright.errors import InputError
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.model import language_model_workload
-from tilewright.workload.language_models.request import BALANCED, Precision, Requests, Step
+from tilewright.workload.language_models.request import BALANCED, ModelStep, Precision, Requests
 from tilewright.workload.language_models.weights import parameter_count, weight_bits
 from tilewright.workload.source import parse_workload
 
@@ -60,7 +60,7 @@ def test_bits_of_weights_and_scales(name: str) -> None:
 def test_scales_that_are_read_are_those_that_are_counted(name: str) -> None:
     """In every family: tensors of the workload, once for each layer that has them."""
     model = model_of(fields_of(name))
-    workload = language_model_workload(model, Step((Requests(1, 512, 0),), PRECISION, experts=BALANCED))
+    workload = language_model_workload(model, ModelStep((Requests(1, 512, 0),), PRECISION, experts=BALANCED))
     found = sum(
         workload.tensor_of[one].size_bits * node.repeats
         for node in workload.nodes

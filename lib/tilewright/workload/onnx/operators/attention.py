@@ -16,7 +16,7 @@ _SCORES = ("B", "H", "D", "K")
 
 
 @dataclass(frozen=True)
-class Heads:
+class HeadTensor:
     """A tensor of heads: [batch, heads, positions, width], or [batch, positions, heads * width] if flat."""
 
     tensor: str
@@ -55,7 +55,9 @@ class ScoreParts:
     """0 after scaling, 1 after the soft cap, 2 after the mask, 3 after softmax."""
 
 
-def attention(op: Lowering, query: Heads, key: Heads, value: Heads, output: Heads, parts: ScoreParts) -> None:
+def attention(
+    op: Lowering, query: HeadTensor, key: HeadTensor, value: HeadTensor, output: HeadTensor, parts: ScoreParts
+) -> None:
     """output = softmax(scale * query * key + mask) * value; several query heads in a row share a key head.
 
     Multiply-accumulates: batch x query heads x queries x keys x (key width + value width). Raises InputError for heads
@@ -97,7 +99,7 @@ def attention(op: Lowering, query: Heads, key: Heads, value: Heads, output: Head
         op.approximated("attention that hides keys from queries: each counts as seeing all keys, in work too")
 
 
-def _product(op: Lowering, query: Heads, key: Heads, shape: tuple[int, ...], shared: int) -> str:
+def _product(op: Lowering, query: HeadTensor, key: HeadTensor, shape: tuple[int, ...], shared: int) -> str:
     scores = op.temporary("scores", shape, query.tensor)
     head = split_axis("G", shared, "H")
     op.nest(
@@ -171,7 +173,7 @@ def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
     return result
 
 
-def joined(op: Lowering, past: str, new: Heads, output: str, part: str) -> Heads:
+def joined(op: Lowering, past: str, new: HeadTensor, output: str, part: str) -> HeadTensor:
     """The heads of a cache and the new ones behind it, handed to `output` if that is asked for ('' if not)."""
     before = op.shape(past)[2] if past else 0
     if not past and not output:
@@ -190,28 +192,28 @@ def joined(op: Lowering, past: str, new: Heads, output: str, part: str) -> Heads
         old = ("B", "H", "D", "K")
         maps.append(IndexMap((*loops[:2], ("D", before), loops[3]), access(target, *old), access(past, *old)))
     op.move(*maps, part=part, operator_type="Concat")
-    return Heads(target, new.batch, new.heads, before + new.positions, new.width) if past else new
+    return HeadTensor(target, new.batch, new.heads, before + new.positions, new.width) if past else new
 
 
-def heads_of(op: Lowering, tensor: str, heads: int) -> Heads:
+def heads_of(op: Lowering, tensor: str, heads: int) -> HeadTensor:
     """The heads of a tensor [batch, heads, positions, width], or [batch, positions, width of all `heads`].
 
     Raises InputError for another rank, or a width that is no multiple.
     """
     shape = op.shape(tensor)
     if len(shape) == 4:
-        return Heads(tensor, shape[0], shape[1], shape[2], shape[3])
+        return HeadTensor(tensor, shape[0], shape[1], shape[2], shape[3])
     if len(shape) != 3 or heads < 1 or shape[2] % heads:
         raise op.node.error(
             f"heads of tensor '{tensor}'", f"{heads} of {list(shape)}", "rank 4, or a multiple of heads"
         )
-    return Heads(tensor, shape[0], heads, shape[1], shape[2] // heads, is_flat=True)
+    return HeadTensor(tensor, shape[0], heads, shape[1], shape[2] // heads, is_flat=True)
 
 
-def added_bias(op: Lowering, data: Heads, bias: str, start: int, part: str) -> Heads:
+def added_bias(op: Lowering, data: HeadTensor, bias: str, start: int, part: str) -> HeadTensor:
     """Heads with the values of a bias from element `start` on added, one for each channel of each head."""
     shape = op.shape(data.tensor)
-    result = Heads(
+    result = HeadTensor(
         op.temporary(part, shape, data.tensor), data.batch, data.heads, data.positions, data.width, data.is_flat
     )
     channel = affine(("H", data.width), ("K", 1), offset=start)
@@ -233,14 +235,14 @@ def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
     return tuple(fixed() if size == 1 else "B" for size in shape)
 
 
-def output_heads(op: Lowering, query: Heads, value: Heads) -> Heads:
+def output_heads(op: Lowering, query: HeadTensor, value: HeadTensor) -> HeadTensor:
     """The output in the layout of its rank. Raises InputError if its shape does not follow from the inputs."""
     shape = op.output_shape()
     flat = (query.batch, query.positions, query.heads * value.width)
     full = (query.batch, query.heads, query.positions, value.width)
     if shape not in (flat, full):
         raise op.node.error("shape of the output", str(list(shape)), f"{list(flat)} or {list(full)}")
-    return Heads(op.output(), query.batch, query.heads, query.positions, value.width, is_flat=len(shape) == 3)
+    return HeadTensor(op.output(), query.batch, query.heads, query.positions, value.width, is_flat=len(shape) == 3)
 
 
 def optional_input(op: Lowering, index: int) -> str:
@@ -295,7 +297,7 @@ def lower_attention(op: Lowering) -> None:
     attention(op, query, key, value, output_heads(op, query, value), parts)
 
 
-def _hides_keys(op: Lowering, query: Heads, key: Heads, offset: int) -> bool:
+def _hides_keys(op: Lowering, query: HeadTensor, key: HeadTensor, offset: int) -> bool:
     """Whether order or a window hides some key from some query; `offset` is the position of the first query."""
     left, right = (op.node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     if op.node.integer("is_causal", 0):

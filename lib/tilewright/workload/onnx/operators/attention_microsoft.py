@@ -8,7 +8,7 @@ from dataclasses import replace
 from tilewright.workload.access import IndexMap, affine, fixed, loop
 from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lowers
 from tilewright.workload.onnx.operators.attention import (
-    Heads,
+    HeadTensor,
     ScoreParts,
     added_bias,
     attention,
@@ -58,8 +58,8 @@ def _rotate(op: Lowering, cosines: int, sines: int, positions: int) -> None:
 
 def turn(
     op: Lowering,
-    data: Heads,
-    output: Heads,
+    data: HeadTensor,
+    output: HeadTensor,
     angles: tuple[str, str],
     turned: int,
     is_interleaved: bool,
@@ -85,7 +85,7 @@ def turn(
     target = output
     if turned < data.width:
         shape = (data.batch, data.heads, data.positions, turned)
-        target = Heads(op.temporary(f"{prefix}turned", shape, data.tensor), *shape)
+        target = HeadTensor(op.temporary(f"{prefix}turned", shape, data.tensor), *shape)
     other = ("B", "H", "D", affine(("J", -1), offset=1), "K")
     inputs = {"I": access(products[0], *_NAMES), "W": access(products[1], *other)}
     op.nest(loops, target.at("H", "D", channel), inputs, part=f"{prefix}sum", operator_type="Add")
@@ -93,7 +93,7 @@ def turn(
         _join(op, data, target, output, prefix)
 
 
-def _join(op: Lowering, data: Heads, turned: Heads, output: Heads, prefix: str) -> None:
+def _join(op: Lowering, data: HeadTensor, turned: HeadTensor, output: HeadTensor, prefix: str) -> None:
     outer = (("B", data.batch), ("H", data.heads), ("D", data.positions))
     rest = affine(("K", 1), offset=turned.width)
     op.move(
@@ -104,7 +104,7 @@ def _join(op: Lowering, data: Heads, turned: Heads, output: Heads, prefix: str) 
     )
 
 
-def _heads(op: Lowering, half: int) -> Heads:
+def _heads(op: Lowering, half: int) -> HeadTensor:
     shape = op.input_shape()
     heads = op.node.integer("num_heads", 0)
     if len(shape) == 3 and heads == 0 and half:
@@ -119,7 +119,7 @@ def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
 
 
 def angles_of_places(
-    op: Lowering, data: Heads, cache: int, positions: int, part: str, *, known: list[list[int]] | None = None
+    op: Lowering, data: HeadTensor, cache: int, positions: int, part: str, *, known: list[list[int]] | None = None
 ) -> str:
     """Input `cache` for every place, [batch, positions, half]: as given, or looked up by the input of positions.
 
@@ -185,7 +185,7 @@ def lower_microsoft_attention(op: Lowering) -> None:
     packed = _projection(op, weights[1])
     starts = (0, widths[0], widths[0] + widths[1])
     query, key, value = (
-        Heads(packed, data[0], heads, data[1], width // heads, True, start)
+        HeadTensor(packed, data[0], heads, data[1], width // heads, True, start)
         for width, start in zip(widths, starts, strict=True)
     )
     is_causal = op.node.integer("unidirectional", 0) != 0 and data[1] > 1
@@ -236,7 +236,9 @@ def lower_multi_head_attention(op: Lowering) -> None:
     _attend(op, query, key, value, mask=4, bias=5, hides_keys=is_causal)
 
 
-def _attend(op: Lowering, query: Heads, key: Heads, value: Heads, *, mask: int, bias: int, hides_keys: bool) -> None:
+def _attend(
+    op: Lowering, query: HeadTensor, key: HeadTensor, value: HeadTensor, *, mask: int, bias: int, hides_keys: bool
+) -> None:
     """Attention with a padding mask at input `mask` and something to add to the scores at input `bias`."""
     padding = optional_input(op, mask)
     others: _Others = ()
@@ -279,7 +281,7 @@ def lower_group_query_attention(op: Lowering) -> None:
     attention(op, query, key, value, output_heads(op, query, value), parts)
 
 
-def _query_key_value(op: Lowering) -> tuple[Heads, Heads, Heads]:
+def _query_key_value(op: Lowering) -> tuple[HeadTensor, HeadTensor, HeadTensor]:
     """The three tensors, or the three parts of the first one if the others are left out."""
     heads, shared = op.node.integer("num_heads", 0), op.node.integer("kv_num_heads", 0)
     if op.has_input(1):
@@ -294,20 +296,20 @@ def _query_key_value(op: Lowering) -> tuple[Heads, Heads, Heads]:
     )
 
 
-def _turned(op: Lowering, data: Heads, prefix: str) -> Heads:
+def _turned(op: Lowering, data: HeadTensor, prefix: str) -> HeadTensor:
     positions = 9 if op.has_input(9) else 5
     angles = [
         angles_of_places(op, data, cache, positions, prefix + part) for part, cache in (("cosine", 7), ("sine", 8))
     ]
     shape = (data.batch, data.heads, data.positions, data.width)
-    result = Heads(op.temporary(f"{prefix}rotated", shape, data.tensor), *shape)
+    result = HeadTensor(op.temporary(f"{prefix}rotated", shape, data.tensor), *shape)
     turned = 2 * op.input_shape(7)[-1]
     is_interleaved = op.node.integer("rotary_interleaved", 0) != 0
     turn(op, data, result, (angles[0], angles[1]), turned, is_interleaved, prefix)
     return result
 
 
-def _cached(op: Lowering, past: str, new: Heads, present: str, length: str, part: str) -> Heads:
+def _cached(op: Lowering, past: str, new: HeadTensor, present: str, length: str, part: str) -> HeadTensor:
     """The cache with the new heads: behind the old ones, or somewhere in a cache of fixed length."""
     before = op.shape(past)[2] if past else 0
     if not present or op.shape(present)[2] == before + new.positions:
@@ -326,4 +328,4 @@ def _cached(op: Lowering, past: str, new: Heads, present: str, length: str, part
         maps.append(IndexMap(outer, written, access(length, *batch_access(op, length, new.batch)), is_exact=False))
     op.move(*maps, part=part, operator_type="Concat")
     op.approximated("a cache of fixed length: every element counts as one of the new ones, too")
-    return Heads(present, new.batch, new.heads, shape[2], new.width)
+    return HeadTensor(present, new.batch, new.heads, shape[2], new.width)

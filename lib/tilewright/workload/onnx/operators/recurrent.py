@@ -58,7 +58,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Block:
+class RecurrentSteps:
     """Some steps of one direction while they are lowered."""
 
     op: Lowering
@@ -198,14 +198,14 @@ class _Kind:
     states: int
     nodes: Callable[[Lowering], int]
     """Nodes of one step."""
-    step: Callable[[Block, States], States]
+    step: Callable[[RecurrentSteps, States], States]
 
 
 @dataclass(frozen=True)
 class _Ran:
     """A block that has been lowered, with the states after each of its steps."""
 
-    block: Block
+    block: RecurrentSteps
     states: States
 
 
@@ -247,7 +247,7 @@ def _run(
     starts = list(range(0, sizes.steps, length))
     for first in reversed(starts) if is_reverse else starts:
         own = min(length, sizes.steps - first)
-        block = Block(op, sizes, direction, first, own, products, f"{prefix}{first}.")
+        block = RecurrentSteps(op, sizes, direction, first, own, products, f"{prefix}{first}.")
         if own > 1:
             states = tuple(block.inner_state(f"state{number}", states) for number in range(kind.states))
         after = kind.step(block, states)
@@ -255,7 +255,7 @@ def _run(
         states = tuple(block.last(state, is_reverse=is_reverse) for state in after)
 
 
-def _lstm_step(block: Block, states: States) -> States:
+def _lstm_step(block: RecurrentSteps, states: States) -> States:
     """Gates in the order i, o, f, c: c' = f * c + i * g, h' = o * tanh(c')."""
     hidden, (state, cell) = block.sizes.hidden, states
     product = block.state_product("recurrent", state, 0, 4)
@@ -274,7 +274,7 @@ def _lstm_step(block: Block, states: States) -> States:
     return block.arithmetic("hidden", "Mul", [cell, output]), cell
 
 
-def _peephole_gate(block: Block, product: Value, cell: Value, gate: int) -> Value:
+def _peephole_gate(block: RecurrentSteps, product: Value, cell: Value, gate: int) -> Value:
     start = gate * block.sizes.hidden
     weights = access(block.op.input(_PEEPHOLES), fixed(block.direction), affine(("K", 1), offset=start))
     seen = block.arithmetic(f"peephole{gate}", "Mul", [cell, weights])
@@ -282,7 +282,7 @@ def _peephole_gate(block: Block, product: Value, cell: Value, gate: int) -> Valu
     return block.arithmetic(f"gate{gate}", "Sigmoid", [block.input_product(gate), total])
 
 
-def _gru_step(block: Block, states: States) -> States:
+def _gru_step(block: RecurrentSteps, states: States) -> States:
     """Gates in the order z, r, h: h' = (1 - z) * n + z * h, n from r * h, or from r * (R h) if linear_before_reset."""
     hidden, (state,) = block.sizes.hidden, states
     if block.op.node.integer("linear_before_reset", 0):
@@ -301,7 +301,7 @@ def _gru_step(block: Block, states: States) -> States:
     return (block.arithmetic("hidden", "Add", [kept, added]),)
 
 
-def _rnn_step(block: Block, states: States) -> States:
+def _rnn_step(block: RecurrentSteps, states: States) -> States:
     """h' = activation(W x + R h)."""
     product = block.state_product("recurrent", states[0], 0, 1)
     return (block.arithmetic("hidden", "Tanh", [block.input_product(0), product]),)
