@@ -15,7 +15,7 @@ from snakemake.logging import logger
 
 from tilewright.artifacts.digests import named_file
 from tilewright.artifacts.folder_lock import is_held_around
-from tilewright.artifacts.manifest import UP_TO_DATE, Ledger
+from tilewright.artifacts.manifest import UP_TO_DATE, ResultsLedger
 from tilewright.artifacts.step_code import code_digests
 from tilewright.cli.config import plan_of
 from tilewright.cli.runs import graph_size
@@ -63,7 +63,7 @@ except InputError as error:
     raise WorkflowError(f"error: {error}") from None
 # Every job has a unit there; what reruns is decided by comparing these with what lies in the folder of results.
 UNITS = Units(PLAN, code_digests(LIBRARY / "tilewright"), UNFINISHED)
-LEDGER = Ledger(RESULTS, UNITS.by_name, workflow.is_main_process)
+LEDGER = ResultsLedger(RESULTS, UNITS.by_name, workflow.is_main_process)
 
 
 # Every configuration has folders of its own.

@@ -229,21 +229,21 @@ BUILT_IN: tuple[Column | Columns, ...] = (
     ),
     Columns(
         "proven_problems, largest_gap, proof_covers",
-        "Layers with a proof, the largest gap of the others, and what both cover.",
+        "Layers with a proof, the largest gap of the others, and over what both hold.",
         run_proof,
         flow=SINGLE,
     ),
     Column("cn_count", "Computation nodes.", _given("cn_count"), flow=MULTI),
     Column(
         "lower_bound_latency_cycles",
-        "Lower bound of the latency of schedules of these tiles.",
+        "Lower bound of the latency over schedules of these tiles.",
         _bound("latency_cycles"),
         flow=MULTI,
     ),
     Column("lower_bound_energy_pj", "Lower bound of their energy.", _bound("energy_pj"), flow=MULTI),
     Column(
         "gap_latency",
-        "Share of the latency above its bound.",
+        "Share of the latency above its bound over schedules of these tiles.",
         _given("gap_latency"),
         "latency above the bound of its tiles",
         "%",
@@ -252,7 +252,7 @@ BUILT_IN: tuple[Column | Columns, ...] = (
     ),
     Column(
         "gap_energy",
-        "Share of the energy above its bound.",
+        "Share of the energy above its bound over schedules of these tiles.",
         _given("gap_energy"),
         "energy above the bound of its tiles",
         "%",
