@@ -62,7 +62,7 @@ def _is_result(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _kinds_of_text(text: str) -> tuple[Kind, ...]:
-    """Of an annotation that is not evaluated; () where it says nothing that can be checked."""
+    """Kinds of an annotation that is not evaluated; () where it says nothing that can be checked."""
     found: list[Kind] = []
     for part in text.split(" | "):
         base = part.partition("[")[0]
@@ -97,7 +97,7 @@ def _kinds_of(annotation: Any) -> tuple[Kind, ...]:
 
 
 def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
-    """Of an annotation that is no union."""
+    """Kind of an annotation that is no union."""
     if annotation is types.NoneType or annotation is None:
         return (NOTHING,)
     if origin is Literal:

@@ -153,7 +153,7 @@ def _optimise(intermediate_code: str, symbol: str) -> bytes:
 
 
 def _target_machine() -> Any:
-    """This processor, with code that can be placed anywhere in memory."""
+    """Processor of this machine, with code that can be placed anywhere in memory."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

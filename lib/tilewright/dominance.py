@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
 FEW_ROWS, FEW_POINTS = 64, 8
-"""From here down every row is compared with every row, and every point with all rows."""
+"""Sizes from which down every row is compared with every row, and every point with all rows."""
 
 
 def on_front(values: Values) -> npt.NDArray[np.bool_]:

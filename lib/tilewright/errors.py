@@ -65,7 +65,7 @@ class Unused(str):
         return notice
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """With its place, where it is sent to another process."""
+        """Form with its place, where it is sent to another process."""
         return Unused, (self.problem,)
 
 
@@ -92,7 +92,7 @@ class Places(Protocol):
 
 
 WRITTEN = object()
-"""As the value of a problem: what is written at its path."""
+"""Value of a problem: what is written at its path."""
 
 
 class Problems:
@@ -110,7 +110,7 @@ class Problems:
         """What a person should know that is not wrong."""
 
     def within(self, *path: str | int) -> "Problems":
-        """The same collector for a part of the document, whose paths begin there."""
+        """Collector for a part of the document, whose paths begin there."""
         part = Problems(self.places, (*self.path, *path))
         part.found, part.notices = self.found, self.notices
         return part

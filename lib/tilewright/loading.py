@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilewright.stages.items import MappedWorkload
 
 _TABLE_FILES = tuple(f"{name}.parquet" for name in (SPACE, FRONT))
-"""In the folder of an exploration, of complete fronts: the table of its designs."""
+"""Files in the folder of an exploration, of complete fronts: the table of its designs."""
 _DRAWN = (".html", ".pdf", ".png", ".svg")
 """Suffixes of figures and pages."""
 _ALLOWED = (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 NOTE = "digests.txt"
 KERNELS, NUMBA_FOLDER, NUMBA_FILES = "kernels", "numba", "*.nb[ci]"
-"""Below the folder of caches: machine code by digest of its sources, in each the files of Numba, unchecked."""
+"""Folders below that of caches: machine code by digest of its sources, in each the files of Numba, unchecked."""
 FONTS, FONT_FILES = "matplotlib", "*.json"
 """The list of fonts that matplotlib keeps."""
 _DIGEST_BYTES = 16

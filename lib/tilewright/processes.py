@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 _work: Callable[[Any], Any] | None = None
-"""Of a worker process."""
+"""Loop of a worker process."""
 
 
 @contextlib.contextmanager

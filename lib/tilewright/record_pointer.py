@@ -13,7 +13,8 @@ from tilewright import compiled
 
 
 class RecordPointer:
-    """In kernels, `pointer(address, index)` is the record `index` of the array at `address`, to be read and written.
+    """Pointer to records: in kernels, `pointer(address, index)` is the record `index` of the array at `address`, to be
+    read and written.
 
     Nothing checks the index, and the caller keeps the array alive.
     """

@@ -19,7 +19,7 @@ class Listed:
     module: str
     """Module below `tilewright.stages`."""
     heading: str
-    """Under which docs/stages.md has it."""
+    """Heading under which docs/stages.md has it."""
     flows: tuple[str, ...]
     """The flows whose pipelines may have it."""
     also: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ STAGES = (
         absorbs=("SetFixedAllocationPerformance", "SchedulingOrderGeneration"),
     ),
 )
-"""In the order in which docs/stages.md and messages name them."""
+"""Stages in the order in which docs/stages.md and messages name them."""
 
 
 def modules_of(*flows: str) -> tuple[str, ...]:

@@ -19,9 +19,9 @@ ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )
 LAYERS, SUMMARY, CHECKS, EXPORTS, REPORT = "layers.jsonl", "summary.json", "checks.json", "exports", "report"
-"""In the folder of a run; the last four in both flows, the last two are folders."""
+"""Files in the folder of a run; the last four in both flows, the last two are folders."""
 SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_graph.npz", "cost"
-"""In the folder of a run on several cores; the last is the folder of the cost tables."""
+"""Files in the folder of a run on several cores; the last is the folder of the cost tables."""
 ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"
 SCHEDULE = "schedule.npz"
 FUSION, FUSION_PLANS, FUSION_PAGE, PLAN = "fusion.json", "fusion.csv", "fusion.html", "plan"
@@ -39,7 +39,7 @@ LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
 RESULTS_PAGE = "index.html"
 """The page of all runs, in the folder of results."""
 BOTTLENECKS, PORT_LIMITS = "bottlenecks", "ports.csv"
-"""In a report: the stem of the files that say where energy and cycles go, and the table of ports."""
+"""Names in a report: the stem of the files that say where energy and cycles go, and the table of ports."""
 CORE_CYCLES = "core_cycles.csv"
 """What `tilewright explain` writes instead of the table of ports for a run on several cores."""
 
@@ -47,7 +47,7 @@ FIGURE_FILES = ("energy.svg", "latency.svg", LOOP_NEST_PAGES, f"{BOTTLENECKS}.sv
 MULTI_FIGURE_FILES = tuple(
     f"{name}.svg" for name in ("schedule", "memory", "links", "energy", "baselines", "cost_table", "allocation")
 )
-"""In a report: the files of runs that are drawn as figures; beside each SVG stands a PNG."""
+"""Files in a report: of runs that are drawn as figures; beside each SVG stands a PNG."""
 
 
 def cost_table(costs: Path | str, core: str) -> Path:

@@ -122,12 +122,12 @@ class _Source:
         self._returns = node.returns
 
     def annotation(self, name: str) -> str:
-        """Of an argument."""
+        """Annotation of an argument."""
         return self._text(self.annotations[name])
 
     @property
     def returns(self) -> str:
-        """Of what it returns."""
+        """Annotation of what it returns."""
         return self._text(self._returns) if self._returns else "None"
 
     def _text(self, node: ast.expr) -> str:

@@ -79,7 +79,8 @@ class TableModel(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """With the texts below the fields, which are read from the source here and not whenever a file is validated."""
+        """Schema with the texts below the fields, which are read from the source here and not whenever a file is
+        validated."""
         found = handler(schema)
         properties = handler.resolve_ref_schema(found)["properties"]
         for name, text in field_docs(cls).items():
@@ -147,7 +148,7 @@ def _with_holes(kind: Any, data: Any) -> Any:
 
 
 def _parts(kind: Any, data: Any) -> Any:
-    """Of a value that does not fit its type the parts that do; None if it has none."""
+    """Parts of a value that fit its type; None if it has none."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         return _parts(arguments[0], data)
@@ -263,12 +264,12 @@ def _keys_of(annotation: Any) -> list[str]:
 
 
 def table_or_list(value: Any) -> str:
-    """As which of the two forms a value is validated."""
+    """Form of two as which a value is validated."""
     return LIST_MARK if isinstance(value, list) else TABLE_MARK
 
 
 def table_or_value(value: Any) -> str:
-    """As which of the two forms a value is validated."""
+    """Form of two as which a value is validated."""
     return TABLE_MARK if isinstance(value, dict) else VALUE_MARK
 
 

@@ -24,7 +24,7 @@ from tilewright.artifacts.files import writing
 from tilewright.errors import InputError, Problem
 
 LOCK = ".tilewright-lock"
-"""Its name; others have `.lock` in folders around."""
+"""Name of the lock; others have `.lock` in folders around."""
 VARIABLE = "TILEWRIGHT_LOCK"
 """Environment variable: the token of the lock under which a process works that was started by its holder."""
 
@@ -39,7 +39,7 @@ class Holder:
     process can be looked for."""
     process: int
     began: str
-    """When the process began, as its machine counts; process numbers are used again."""
+    """Time at which the process began, as its machine counts; process numbers are used again."""
     user: str
     command: str
     since_s: float
@@ -234,7 +234,7 @@ def _host() -> str:
 
 
 def _beginning(process: int) -> str:
-    """When a process of this host began; '' where there is none, or one that has ended and is not yet gone."""
+    """Time at which a process of this host began; '' where there is none, or one that has ended and is not yet gone."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
         return "" if fields[0] in "ZX" else fields[19]

@@ -396,7 +396,7 @@ def _write_order(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def _age(path: Path) -> int | None:
-    """When it was last modified, in ns."""
+    """Time of the last change, in ns."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:

@@ -149,7 +149,7 @@ def _resembles(content: bytes, end: bytes) -> bool:
 
 
 def _changed(found: bytes, expected: bytes) -> int:
-    """In how many bytes the start of what was found differs."""
+    """Number of bytes in which the start of what was found differs."""
     return sum(a != b for a, b in zip(found.ljust(len(expected), b"\0"), expected, strict=False))
 
 

@@ -51,7 +51,7 @@ class Verified:
     """What was found of the files in a folder."""
 
     files: tuple[Path, ...]
-    """Those that have digests, sorted."""
+    """Files that have digests, sorted."""
     problems: dict[Path, Problem]
     """Damaged file -> what is wrong with it."""
 
@@ -63,7 +63,7 @@ def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified
 
 
 def verify_part(folder: Path) -> Verified:
-    """The same for what may be a part of a folder of results, or hold several: its files are compared with the
+    """Verification of what may be a part of a folder of results, or hold several: its files are compared with the
     manifests of the results that it is a part of, and of those below it."""
     above = results_above(folder)
     roots = [place.parent for place in sorted(folder.rglob(FOLDER)) if place.is_dir() and place.parent != above]

@@ -115,7 +115,7 @@ class _Checker:
     costs: AttentionCosts
 
     def checks(self) -> Iterator[Check]:
-        """Those of one attention."""
+        """Checks of one attention."""
         claim, name = self.told.certificate, self.told.name
         subject = list(self._subject())
         yield result(f"{name}: subject", "shape, sizes, objective, plan", subject)

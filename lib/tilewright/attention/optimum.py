@@ -60,7 +60,7 @@ def _elements(layer: Layer, operand: str) -> int:
 
 
 def _least_bits(layer: Layer, operand: str) -> int:
-    """Of an element, on its way as a sum or as a result."""
+    """Least bits of an element, on its way as a sum or as a result."""
     return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
 
 

@@ -36,7 +36,7 @@ Counts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Visits:
-    """For one tile of units. Sizes in brackets are (heads, queries, keys), (heads, queries) or keys."""
+    """Visits of one tile of units. Sizes in brackets are (heads, queries, keys), (heads, queries) or keys."""
 
     first: dict[tuple[int, int, int], int]
     """Tiles that begin a row of tiles: there is no output of it so far."""
@@ -213,7 +213,7 @@ class CopyProblem(NamedTuple):
     """Data that go from one memory to another."""
 
     tensor: str
-    """Its kind."""
+    """Kind of the tensor."""
     bits: int
     source: tuple[str, int]
     """(operand of a layer, memory)."""
@@ -241,7 +241,7 @@ class PlanProgram:
 
 
 def tensor_bits(shape: AttentionShape, kind: str, tile: Tile) -> int:
-    """Of a tensor of a tile."""
+    """Bits of a tensor of a tile."""
     bits, rows = shape.bits, tile.units * tile.heads * tile.queries
     return {
         QUERIES: rows * shape.key_width * bits.queries,
@@ -331,7 +331,7 @@ class _Layer(NamedTuple):
     others: tuple[tuple[str, int], ...]
     """(kind, how many) that lie in their place."""
     other_copies: tuple[tuple[str, int], ...]
-    """The same of copies."""
+    """Other copies of the layer."""
 
 
 @lru_cache(maxsize=64)

@@ -125,8 +125,8 @@ def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
 
 @lru_cache(maxsize=256)
 def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
-    """Those of the network, made by what makes them there, for one rectangle of all queries and keys; and the others
-    after their pattern."""
+    """Templates of the network, made by what makes them there, for one rectangle of all queries and keys; and the
+    others after their pattern."""
     nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
     found = {one: nodes[one] for one in (SCORES, *shape.stages, MOST, POWERS, SUM, VALUES)}
     merged, scaled = nodes[f"{SUM}.with_"], nodes[POWERS]

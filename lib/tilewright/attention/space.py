@@ -30,7 +30,7 @@ class TensorPlace(NamedTuple):
     """Where a tensor lies while tiles run."""
 
     memory: int
-    """By index into the memories of the core; the outermost one: it is read and written there, and never copied."""
+    """Memory by its index in the core; the outermost one: it is read and written there, and never copied."""
     is_whole: bool = False
     """Whether all of it lies there that the tiles of the same units need, not that of one tile."""
 
@@ -88,7 +88,7 @@ class Memories:
         return memory_hierarchy(self.core).memories_of(self.links[operand])
 
     def single(self, operand: str) -> tuple[int, ...]:
-        """Those that exist once, and the outermost one."""
+        """Memories that exist once, and the outermost one."""
         chain = self.chain(operand)
         return tuple([k for k in chain if k == chain[-1] or instance_count(self.core, k) == 1])
 

@@ -234,7 +234,7 @@ def _write(found: "Advices", folder: Path) -> None:
 
 
 def _factor(text: str) -> Fraction:
-    """By how much a number is changed. Raises InputError."""
+    """Factor by which a number is changed. Raises InputError."""
     if _FACTOR.fullmatch(text):
         factor = Fraction(text)
         if 1 < factor <= LARGEST_FACTOR:

@@ -121,7 +121,7 @@ class Audit:
 
     @property
     def different(self) -> list[Made]:
-        """Those with a value that is another one."""
+        """Items with a value that is another one."""
         return [made for made in self.made if made.differences]
 
     @property

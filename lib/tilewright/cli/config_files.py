@@ -35,7 +35,7 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
 SPACE = "space"
 """The kind of the files of design spaces."""
 SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
-"""The same of all files that a configuration names."""
+"""Suffixes of all files that a configuration names."""
 
 
 def find_file(kind: str, value: str) -> Path:

@@ -43,11 +43,11 @@ class ExploredSpace:
         return [str(path) for path in (*(network.file for network in self.space.networks), *mapping)]
 
     def digest(self, name: str) -> str:
-        """Of what the shard with this name, without suffix, is made."""
+        """Digest of what the shard with this name, without suffix, is made of."""
         return self._digests.of(self.shards[f"{name}.parquet"])
 
     def part_digest(self, name: str) -> str:
-        """Of what the part of these costs with this name, without suffix, is made."""
+        """Digest of what the part of these costs with this name, without suffix, is made of."""
         return self._part_digests.of(self.parts[f"{name}.parquet"])
 
     @cached_property

@@ -159,7 +159,7 @@ class _Asked:
 
     @property
     def seconds(self) -> float | None:
-        """For the search for the optimum; None where the points are costed."""
+        """Time for the search for the optimum; None where the points are costed."""
         return self.time_budget_s if self.is_optimum else None
 
     def unused(self) -> list[Unused]:

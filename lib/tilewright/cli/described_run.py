@@ -79,7 +79,7 @@ class DescribedRun:
         return beside or self._first(WORKLOAD, self._named_networks(), digest_of)
 
     def system_network(self, options: NetworkOptions) -> Path | None:
-        """The same of a run on several cores, which has all layers of its network."""
+        """Network of a run on several cores, which has all layers of its network."""
         digest_of = partial(system_network_digest, options=options)
         return self.artifact(WORKLOAD) or self._first(WORKLOAD, self._named_networks(), digest_of)
 

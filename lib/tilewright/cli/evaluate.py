@@ -353,7 +353,7 @@ class _Evaluated:
 
     @property
     def line(self) -> str:
-        """As JSON."""
+        """Line as JSON."""
         from tilewright.cost.record import record_row
 
         refusal = {"layer": {"name": self.layer.name}, "error": self.reason}
@@ -473,7 +473,7 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
 
 
 def _for_layers(names: list[str]) -> str:
-    """For which layers an entry counts."""
+    """Layers for which an entry counts."""
     return f" (for {len(names)} layers, such as {names[0]})" if len(names) > 1 else ""
 
 

@@ -311,7 +311,7 @@ UNCOSTED = "there is work in the network that is not costed"
 
 
 def keep_font_cache_here() -> None:
-    """In a checkout, matplotlib's list of fonts belongs into its cache folder, not into the home of the user."""
+    """Keep matplotlib's list of fonts in the cache folder of a checkout, not into the home of the user."""
     if (CHECKOUT / "Snakefile").is_file():
         folder = CACHES / FONTS
         os.environ.setdefault("MPLCONFIGDIR", str(folder))

@@ -44,7 +44,7 @@ class Given(Generic[Kind]):
 
     kind: type[Kind]
     values: Mapping[str, Any]
-    """Those that are given; lists and tables are JSON."""
+    """Values that are given; lists and tables are JSON."""
     repeated: tuple[Unused, ...] = ()
     """Notices of options that are given more than once, these or others of the command."""
 
@@ -65,7 +65,7 @@ class Given(Generic[Kind]):
         return _value_of(parameter, self.values[name])
 
     def unused(self) -> list[Unused]:
-        """Those that are given and that others overrule, none where one is wrong; and options given more than once."""
+        """Options that are given and others overrule, none where one is wrong; and options given more than once."""
         made = Problems().attempt(self)
         without_effect = {} if made is None else made.without_effect()
         overruled = [
@@ -202,7 +202,7 @@ class Named(Given[Kind]):
         return self.values[name]
 
     def over(self, options: Parameters | None) -> "Named[Kind]":
-        """These, and for the rest those of an object that has parameters of the same names."""
+        """Parameters of these names, and for the rest those of an object that has parameters of the same names."""
         known = {parameter.name for parameter in parameters_of(self.kind)}
         defaults = {parameter.name: parameter.default for parameter in parameters_of(self.kind)}
         # What an object has at its default nobody gave.

@@ -174,7 +174,7 @@ _WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
 
 
 def _state(results: Path, states: Mapping[str, str], folder: str) -> str:
-    """Of the run or space with this folder; '' if all of it is up to date."""
+    """State of the run or space with this folder; '' if all of it is up to date."""
     own = {name: state for name, state in states.items() if name.startswith(f"{folder}/")}
     if all(state == UP_TO_DATE for state in own.values()):
         return ""

@@ -82,7 +82,7 @@ def given_descriptions(
 def descriptions_of_run(
     cns: "FilePath | CnProblem | None", costs: "FilePath | CostedCnProblem", *given: Any
 ) -> "Descriptions | None":
-    """The same beside the folders of a run, of which the CNs, or all, may be in memory."""
+    """Descriptions beside the folders of a run, of which the CNs, or all, may be in memory."""
     if isinstance(costs, str | PathLike):
         if cns is None:
             raise InputError([Problem(f"is needed, beside {os.fspath(costs)}", path="cns")])

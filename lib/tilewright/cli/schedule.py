@@ -138,12 +138,12 @@ class _Allocation:
 
     @cached_property
     def document(self) -> Document | None:
-        """As in the file; None where nothing was searched."""
+        """Document as in the file; None where nothing was searched."""
         return self.artifact.payload if self.artifact else self.found.document if self.found else None
 
     @property
     def digest(self) -> dict[str, str]:
-        """For provenance."""
+        """Digest for provenance."""
         if self.artifact:
             return {"allocation": self.artifact.digest}
         given = self.document or self.cores

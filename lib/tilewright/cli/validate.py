@@ -60,8 +60,8 @@ def validate(
 
 
 def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> tuple[str, list[Problem], list[str]]:
-    """Of which kind a file is ('' if that cannot be told), what is wrong with it, and what is legal but unusual; with
-    `strict` what has no effect is wrong."""
+    """Kind of a file ('' if that cannot be told), what is wrong with it, and what is legal but unusual; with `strict`
+    what has no effect is wrong."""
     notices: list[str] = []
     told = kind or ""
     try:

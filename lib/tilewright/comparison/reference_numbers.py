@@ -33,7 +33,7 @@ from tilewright.workload.yaml_reader import read_workload_yaml
 TOLERANCE = 1e-9
 """Relative difference up to which a point counts as close."""
 SUM_TOLERANCE = 1e-12
-"""The same for shares of memories and totals of networks: the reference adds them with Python's `sum`, whose last bit
+"""Tolerance for shares of memories and totals of networks: the reference adds them with Python's `sum`, whose last bit
 differs between Python 3.11 and 3.12, so a difference this small says nothing and does not make a point unequal."""
 SPATIAL, ALLOCATION, COST_MODEL = "spatial", "allocation", "cost_model"
 """Stages at which the reference stops: it makes no spatial mapping, the loop order does not fit, or an in-memory array

@@ -12,7 +12,7 @@ from tilewright.parameters import Parameter, parameters_of
 
 
 def arguments_of(kind: type, values: Mapping[str, Any]) -> list[str]:
-    """Those of the values that are parameters of a class, in its order; a switch is told where it is not at its
+    """Arguments of the values that are parameters of a class, in its order; a switch is told where it is not at its
     default."""
     words: list[str] = []
     for parameter in parameters_of(kind):

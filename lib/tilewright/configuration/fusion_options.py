@@ -31,7 +31,7 @@ class FusionFixed(Parameters):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlanCount(Parameters):
-    """When a search of plans ends by count."""
+    """Number of plans at which a search ends."""
 
     nb_plans: PositiveCount = 4000
     """Plans after which the search for a plan ends, those of parts of the network included. The plans it begins with
@@ -57,7 +57,7 @@ class FusionOptions(FusionFixed, PlanCount, CnSearchOptions):
     """Processes; 0: one for each processor. Where the search ends by count, results do not depend on it."""
 
     def without_effect(self) -> dict[str, str]:
-        """Those of other search engines, and ends of stacks where there are none; the search of plans has a use for
+        """Options of other search engines, and ends of stacks where there are none; the search of plans has a use for
         every seed."""
         found = super().without_effect()
         found.pop("seed", None)

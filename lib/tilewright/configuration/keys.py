@@ -44,7 +44,7 @@ class FigureChoice(Parameters):
     """What the workflow draws of every run."""
 
     figures: bool = False
-    """Also draw the figures of the run as files, SVG and PNG, and its loop nests as PDF. Without, the page of results
+    """Draw the figures of the run as files, too, SVG and PNG, and its loop nests as PDF. Without, the page of results
     (`index.html`) has figures of each run, and `tilewright report` and `tilewright explain` draw the files. A run that
     says how its schedule is drawn (`plot_full_schedule`, `plot_data_transfer`) has them."""
 
@@ -56,7 +56,7 @@ class Comparison(Parameters):
     split_layers: bool = False
     """Split layers in the network itself when their weights exceed the memory of a core."""
     baselines: bool = True
-    """Also run the network layer by layer on all cores and on the best one, as a run of its own called
+    """Run the network layer by layer, too, on all cores and on the best one, as a run of its own called
     `{run}.layer_by_layer` (`mode: lbl`; with a `cn_define_mode` one computation node a layer), and compare."""
 
 
@@ -150,7 +150,7 @@ class Stages:
     code: str = ""
     """Digest of the files of the stages that the user wrote; '' if there are none."""
     files: tuple[str, ...] = ()
-    """These files, with those that they import."""
+    """Files of the stages, with those that they import."""
     exports: bool = False
     """True if a stage writes files into the folder of exports."""
 
@@ -224,7 +224,7 @@ class Run:
         return [*words, *self.pipeline_arguments(verb)]
 
     def _with_effect(self, kind: type[Parameters], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the settings of a run that others of the same class do not overrule."""
+        """Settings of a run that others of the same class do not overrule."""
         names = {parameter.name for parameter in parameters_of(kind)} & self.settings.keys()
         left_out = (
             () if self.stages.pipeline else kind(**{name: self.settings[name] for name in names}).without_effect()

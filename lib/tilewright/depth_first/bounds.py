@@ -65,7 +65,7 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""As many as the fast memory of a processor has room for."""
+"""Number of parts that the fast memory of a processor has room for."""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Says of which tiles energy and latency are too large for a better schedule."""
 
@@ -107,7 +107,7 @@ class _Parts:
     read: tuple[np.ndarray, np.ndarray]
 
     def of(self, some: np.ndarray) -> "_Parts":
-        """Those for which it is true."""
+        """Parts for which it is true."""
         made, read = ((of[0][some], of[1][some]) for of in (self.made, self.read))
         return _Parts(self.owner[some], self.times[some], made, read)
 

@@ -62,13 +62,13 @@ class Optimum(BoundedValue):
     """No schedule of the space is below it, but for rounding."""
     schedules_in_space: int
     stacks_bounded: tuple[Layers, ...]
-    """Those of which each size of tiles has a bound of its own; the others are excluded as a whole."""
+    """Stacks of which each size of tiles has a bound of its own; the others are excluded as a whole."""
     costed: tuple[Costed, ...]
-    """In the order in which they were costed."""
+    """Stacks in the order in which they were costed."""
     unmappable: tuple[Unmappable, ...] = ()
     """What was to be costed too."""
     is_interrupted: bool = False
-    """By Ctrl-C; it is the best schedule so far then."""
+    """Whether Ctrl-C ended the search; it is the best schedule so far then."""
 
     def as_object(self) -> dict[str, Any]:
         """The certificate as JSON values."""

@@ -82,7 +82,7 @@ class Chain:
     """Memory operand of their weights."""
 
     def windows(self, first: int, last: int, axis: int) -> tuple[AxisWindow, ...]:
-        """Of the layers of a stack, `last` included, along an axis."""
+        """Windows of the layers of a stack, `last` included, along an axis."""
         return tuple([layer.window(axis) for layer in self.layers[first : last + 1]])
 
 

@@ -99,7 +99,7 @@ class Stack:
         return self.places.chain.layers[self.first : self.last + 1]
 
     def tensor_bits(self, tensor: int) -> int:
-        """Of all elements at one position of a tensor; tensor 0 is the input."""
+        """Bits of all elements at one position of a tensor; tensor 0 is the input."""
         return self.input_bits[0] if tensor == 0 else self.output_bits[tensor - 1]
 
     @property

@@ -201,7 +201,7 @@ class _Search:
         return _merged(found, self.value)
 
     def _bounded(self, layers: Layers, mode: str, tiles: np.ndarray, known: StackBounds) -> _Stream:
-        """Those of some tiles that can be part of a better schedule, the most promising first."""
+        """Tiles that can be part of a better schedule, the most promising first."""
         powers, floor = OBJECTIVES[self.objective], self._floors[layers]
 
         def values(energy_pj: np.ndarray, latency_cycles: np.ndarray) -> np.ndarray:
@@ -254,7 +254,7 @@ class _Search:
 
 
 def _front(found: list[tuple[float, float, tuple[Costed, ...]]]) -> list[tuple[float, float, tuple[Costed, ...]]]:
-    """Those that no other beats in both; of equal ones the first."""
+    """Points that no other beats in both; of equal ones the first."""
     kept: list[tuple[float, float, tuple[Costed, ...]]] = []
     for label in sorted(found, key=lambda one: one[:2]):
         if not kept or label[1] < kept[-1][1]:

@@ -92,7 +92,7 @@ class HopSide:
 
 @dataclass(frozen=True)
 class Hop:
-    """From one memory to the next."""
+    """Hop from one memory to the next."""
 
     read: HopSide
     write: HopSide

@@ -155,9 +155,9 @@ def least_latency_cycles(loops: TileLoops) -> Grid:
 
 
 def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
-    """Of tiles of one pass along each axis, by their lanes: (cycles of the loops and of waiting, what of the waiting is
-    not there in the first transfers). Both are those of each pass, and of each tile, of a tile of more passes.
-    """
+    """Cycles of tiles of one pass along each axis, by their lanes: (cycles of the loops and of waiting, what of the
+    waiting is not there in the first transfers). Both are those of each pass, and of each tile, of a tile of more
+    passes."""
     least: Grid | None = None
     first = np.zeros(1)
     _, outside = loops.locations()
@@ -229,7 +229,7 @@ def _link(
 
 
 def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
-    """Of one transfer."""
+    """Cycles of one transfer."""
     wide = loops.places.chain.core.memories[memory].ports[place].bandwidth_max_bits
     return np.maximum(np.ceil(bits / wide), 1)
 

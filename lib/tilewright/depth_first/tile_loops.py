@@ -68,7 +68,7 @@ class TileLoops:
     # Loops and lanes.
 
     def product(self, of: dict[str, Grid], names: list[str]) -> Grid:
-        """Of the numbers of some dimensions."""
+        """Product of the numbers of some dimensions."""
         result = np.ones(1)
         for name in names:
             result = result * of[name]
@@ -175,7 +175,7 @@ class TileLoops:
         return positions * self.entry.input_bits
 
     def output_bits(self) -> Grid:
-        """Of all final outputs of the tile."""
+        """Bits of all final outputs of the tile."""
         result: Grid = self.tile.made[0] * self.tile.made[1] * float(self.entry.output_bits)
         return result
 

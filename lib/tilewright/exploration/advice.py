@@ -109,7 +109,7 @@ class Advices:
         same_words: str = "same\nmappings",
         known: Outcome | None = None,
     ) -> "Advices":
-        """The same of advices in the order of the files, in the order in which they are told."""
+        """Advices in the order of the files, in the order in which they are told."""
         more = sorted((one for one in advices if one.change.more), key=partial(advice_rank, objective))
         less = [one for one in advices if not one.change.more]
         made = cls(objective, now, (*more, *less), searched, tuple(notes), same_words, known)
@@ -294,7 +294,7 @@ def together(
 
 
 def _outermost(advices: Advices, core: Core) -> list[str]:
-    """That who takes away from an outermost memory saves nothing on a chip that does not have it."""
+    """Note that who takes away from an outermost memory saves nothing on a chip that does not have it."""
     taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}
     names = [memory.name for memory, _ in top_memories(core) if memory.name in taken]
     return [f"{name} {OUTERMOST}" for name in names]

@@ -51,7 +51,7 @@ def _together_lines(advices: Advices) -> list[str]:
 
 
 def _files(advices: Advices) -> str:
-    """In which files the lines are that are told."""
+    """Files of the lines that are told."""
     changes = [one.change for one in advices.found]
     files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping)
     mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
@@ -98,7 +98,7 @@ def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
 
 
 def _change(gain: float | None) -> str:
-    """By how much something becomes less, or more."""
+    """Words on how much something becomes less, or more."""
     if gain is None:
         return "does not fit"
     if not gain:

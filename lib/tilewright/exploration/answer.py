@@ -49,7 +49,7 @@ class Cause:
     text: str
     designs: int
     networks: tuple[str, ...]
-    """Those for which it is so; () for designs that were never evaluated."""
+    """Networks for which it is so; () for designs that were never evaluated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,10 @@ class Answer:
     counts: tuple[Counts, ...]
     """Counts of each network."""
     causes: tuple[Cause, ...]
-    """By status, the most frequent first."""
+    """Causes by status, the most frequent first."""
     design_count: int
-    """With those that are excluded before the evaluation, not evaluated yet, or settled by a certificate."""
+    """Number of designs with those that are excluded before the evaluation, not evaluated yet, or settled by a
+    certificate."""
 
     @property
     def overall(self) -> Front:
@@ -137,7 +138,7 @@ def answer_of(exploration: Exploration) -> Answer:
 
 
 def best_probability(front: Front, measure: str) -> float:
-    """With which probability the best design in a measure stays the best, where costs have ranges."""
+    """Probability that the best design in a measure stays the best, where costs have ranges."""
     return least_probability(front.compared, measure, front.compared[measure].idxmin())
 
 

@@ -44,7 +44,7 @@ def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
 def _range(
     first: float, last: float, factor: Decimal = Decimal(1), step: Decimal = Decimal(0)
 ) -> tuple[int | float, ...]:
-    """In decimal numbers, as they are written: 0.1, 0.2, 0.3 and the same on every machine."""
+    """Range in decimal numbers, as they are written: 0.1, 0.2, 0.3 and the same on every machine."""
     if last < first:
         raise FieldError("`to` is below `from`: the range is empty")
     found = [_exact(first)]

@@ -17,7 +17,8 @@ from tilewright.exploration.results import ALL_NETWORKS, OK, read_stamped, write
 from tilewright.exploration.space import Space
 
 NOT_COMPARED, ON_FRONT = -2, -1
-"""In place of the index of the design that dominates: it has no results or does not meet a constraint, or none does."""
+"""Values in place of the index of the design that dominates: it has no results or does not meet a constraint, or none
+does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class DesignPoints:
 
     @classmethod
     def of(cls, space: Space, table: pandas.DataFrame) -> "DesignPoints":
-        """From a table of costs."""
+        """Points of a table of costs."""
         numbers = range(len(space.networks))
         return cls(
             space,
@@ -107,7 +108,7 @@ def front_count(space: Space) -> int:
 
 
 def dominated_by(points: DesignPoints, front: int) -> np.ndarray:
-    """For each row the first design on a front that dominates it, by index, ON_FRONT or NOT_COMPARED."""
+    """First design on a front that dominates each row, by index, ON_FRONT or NOT_COMPARED."""
     rows, values = points.front_points(front)
     first = first_dominators(values, on_front(values))
     found = np.full(len(points.index), NOT_COMPARED, np.int64)
@@ -139,7 +140,7 @@ def front_names(space: Space) -> tuple[str, ...]:
 
 
 def dominator_column(front: int) -> str:
-    """Of a front by its place."""
+    """Column of the dominators of a front by its place."""
     return f"dominated_by_{front}"
 
 

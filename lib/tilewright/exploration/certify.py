@@ -44,7 +44,7 @@ class CertificateVerdict:
     """What was checked, and what is wrong."""
 
     designs: int
-    """With a row."""
+    """Number of designs with a row."""
     fronts: int
     members: int
     """Designs on a front, each costed again alone."""

@@ -43,7 +43,7 @@ class FileChange:
     file: str
     line: int
     before: Any
-    """As it is written."""
+    """Value as it is written."""
     after: Any
     more: bool
     """Whether the core gets more of something, or cheaper accesses; else something is taken away."""
@@ -84,7 +84,7 @@ def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChan
 
 
 def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[FileChange, ...]:
-    """The same of an accelerator of several cores: of its links, then of each distinct core file.
+    """Changes of an accelerator of several cores: of its links, then of each distinct core file.
 
     `document` is its file as it is written, `base` the same with its core files. Keys are those of a space of systems.
     """
@@ -130,7 +130,7 @@ def _is_sourced(data: Any, path: KeyPath) -> bool:
 
 
 def _link_numbers(data: Table[Any, Any]) -> _Numbers:
-    """Of the links of an accelerator: all of them, those of its graph, each of its list."""
+    """Numbers of the links of an accelerator: all of them, those of its graph, each of its list."""
     listed = enumerate(items(data.get("core_connectivity")))
     places: list[KeyPath] = [(), ("graph",), *(("core_connectivity", index) for index, _ in listed)]
     for place in places:
@@ -145,7 +145,7 @@ def _link_numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
-    """Of a core that stands in the file of its accelerator."""
+    """Numbers of a core that stands in the file of its accelerator."""
     inner: Any = data
     for key in within:
         inner = table(inner).get(key)
@@ -154,7 +154,7 @@ def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
 
 
 def _numbers(data: Table[Any, Any]) -> _Numbers:
-    """Of a core."""
+    """Numbers of a core."""
     for name in _ARRAYS:
         array = table(data.get(name))
         for index, _ in enumerate(items(array.get("sizes"))):

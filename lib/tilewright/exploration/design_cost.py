@@ -78,7 +78,7 @@ class Sharing:
         self.made += now.made - before.made
 
     def __str__(self) -> str:
-        """In words: 6 of 40 cost tables made, 34 as in another design."""
+        """Words: 6 of 40 cost tables made, 34 as in another design."""
         return "; ".join(
             f"{self.made[what]:,} of {count_of(asked, what)} made, {asked - self.made[what]:,} as in another design"
             for what, asked in self.asked.items()

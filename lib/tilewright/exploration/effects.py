@@ -38,7 +38,7 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
 
 
 def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """For each measure that is known the row of the best design, the first of equal ones; () without designs."""
+    """Row of the best design in each measure that is known, the first of equal ones; () without designs."""
     compared = front.compared
     if compared.empty:
         return ()

@@ -105,8 +105,8 @@ class NetworkEvaluator:
         )
 
     def layer_problems(self, accelerator: Accelerator) -> list[tuple[LayerProblem, int]]:
-        """Its layers in execution order, each on the core as it sees it, and how many each stands for; equal ones have
-        the same name.
+        """Layers in execution order, each on the core as it sees it, and how many each stands for; equal ones have the
+        same name.
 
         Raises InputError where the design is no accelerator for the network, MappingError where a layer has no core.
         """

@@ -127,7 +127,7 @@ class SystemEvaluator:
         return problem, graph
 
     def _costed(self, problem: SystemProblem, graph: CnGraph) -> CostedCnProblem:
-        """The same with the cost tables of all cores."""
+        """Problem with the cost tables of all cores."""
         names = problem.accelerator.distinct_cores
         return CostedCnProblem(problem, graph, {name: self._rows(problem, graph, name) for name in names})
 

@@ -113,7 +113,7 @@ class ShardStates:
 
     fresh: tuple[SpacePart, ...]
     missing: tuple[SpacePart, ...]
-    """Not there, or made of something else than the space says now."""
+    """Shards that are not there, or made of something else than the space says now."""
     digests: dict[int, str]
     """Shard number -> digest of what it is made of now."""
 
@@ -221,7 +221,7 @@ def exploration_of(space: Space, content: ShardContent) -> Exploration:
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """For each row the constraint on results that it does not meet; '' where it has no results."""
+    """Constraint on results that each row does not meet; '' where it has no results."""
     if not space.constraints_after:
         yield from ("" for _ in range(len(table)))
         return

@@ -37,12 +37,12 @@ def columns_of(networks: int) -> list[str]:
 
 
 def energy_column(network: int) -> str:
-    """Of a network by its place in the space."""
+    """Energy column of a network by its place in the space."""
     return f"energy_{network}_pj"
 
 
 def latency_column(network: int) -> str:
-    """Of a network by its place in the space."""
+    """Latency column of a network by its place in the space."""
     return f"latency_{network}_cycles"
 
 

@@ -34,7 +34,7 @@ from tilewright.report.words import short_layer_name, short_names
 MOST_POINTS = 5000
 """Most points of one figure: it is drawn point by point."""
 MANY_POINTS = 300
-"""From there on they are small."""
+"""Number of points from which on they are small."""
 MOST_LISTED = 20
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
@@ -94,7 +94,7 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
 
 
 def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figure:
-    """For each axis and each objective the best and the median of the designs with a value."""
+    """Figure of the effects: for each axis and each objective the best and the median of the designs with a value."""
     measures = front.objectives or known_measures(front)
     blocks = [found[start : start + PANELS_A_ROW] for start in range(0, len(found), PANELS_A_ROW)]
     lines = ["best (solid) and median (dashed) of all compared designs with a value", *_assumption_lines(answer)]
@@ -182,7 +182,7 @@ def _unit(drawn: pandas.DataFrame, key: str) -> Unit:
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
-    """Of the markers of some rows; the largest area drawn has the largest one."""
+    """Sizes of the markers of some rows; the largest area drawn has the largest one."""
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:
         largest = largest / 3

@@ -26,9 +26,9 @@ class Front:
     compared_count: int
     """Designs that were compared: as many as `compared` has, or more where there are rows of those on a front alone."""
     rows: pandas.DataFrame
-    """By index of the design: columns as the table of results, and `pareto` (whether none dominates it), `dominated_by`
-    (the first design on the front that does; '' also where it is not compared as it does not meet a constraint),
-    `largest_energy_term` and `largest_latency_part`; where costs have ranges, the columns ODDS."""
+    """Rows by index of the design: columns as the table of results, and `pareto` (whether none dominates it),
+    `dominated_by` (the first design on the front that does; '' also where it is not compared as it does not meet a
+    constraint), `largest_energy_term` and `largest_latency_part`; where costs have ranges, the columns ODDS."""
 
     @cached_property
     def compared(self) -> pandas.DataFrame:
@@ -141,7 +141,7 @@ def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
 
 
 def spread(members: pandas.DataFrame, most: int) -> pandas.DataFrame:
-    """At most so many rows, evenly over the front, its ends among them."""
+    """Rows, at most so many, evenly over the front, its ends among them."""
     places: Sequence[int] = np.linspace(0, len(members) - 1, min(most, len(members))).round().astype(int).tolist()
     return members.iloc[list(places)]
 
@@ -150,7 +150,7 @@ SAMPLE_SEED = 0
 
 
 def order_of_sample(table: pandas.DataFrame) -> pandas.Series:
-    """For each index of a design its place in the order in which designs are taken into a sample."""
+    """Place of each index of a design in the order in which designs are taken into a sample."""
     indices = np.unique(table["index"].to_numpy())
     return pandas.Series(np.random.default_rng(SAMPLE_SEED).permutation(len(indices)), index=indices)
 

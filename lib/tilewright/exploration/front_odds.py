@@ -44,7 +44,7 @@ def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
 
 
 def summed_columns(columns: Sequence[str]) -> list[str]:
-    """Those that are added up over networks."""
+    """Columns that are added up over networks."""
     return [_START + law + end for law in _laws(columns) for end in (_ENERGY, _EDP)]
 
 

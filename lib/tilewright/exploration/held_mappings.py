@@ -54,7 +54,7 @@ class HeldMappings:
     """Mappings of the layers of a network, on the hardware as it is."""
 
     of_layer: dict[str, LayerRecord]
-    """Those that fit it, each of all the layers that it stands for."""
+    """Mappings that fit it, each of all the layers that it stands for."""
     outcome: Outcome
     """Outcome of all layers; without a cost where one does not fit."""
 

@@ -116,7 +116,7 @@ class Expression:
     """An expression that was read."""
 
     text: str
-    """As it is written; of a number or of true and false, its text."""
+    """Text as it is written; of a number or of true and false, its text."""
     names: tuple[str, ...]
     """Names in it, each once, without functions."""
     tree: ast.expr
@@ -124,7 +124,7 @@ class Expression:
     """Whether it is made of comparisons: a constraint is, or is the name of something that is."""
 
     def value(self, names: Mapping[str, Value]) -> Value:
-        """Its value where names have values. Raises ExpressionError where it has none, or none that is finite."""
+        """Value where names have values. Raises ExpressionError where it has none, or none that is finite."""
         _EVALUATOR.names = names
         try:
             value = _EVALUATOR.eval(self.text, self.tree)

@@ -67,7 +67,7 @@ class LayerCost:
         return cls(*costs, terms, tuple(by_memory.items()), latency_terms(problem, workspace))
 
     def times(self, count: int) -> "LayerCost":
-        """Of so many equal layers that run one after another."""
+        """Cost of so many equal layers that run one after another."""
         if count == 1:
             return self
         return LayerCost(
@@ -87,9 +87,9 @@ class CoreColumns:
     array: Key
     """What of the array plays a part, but the energy of its units."""
     arranged: tuple[Key, ...]
-    """For each memory who is in it, and what serves what."""
+    """Operands in each memory, and what serves what."""
     figures: tuple[Key, ...]
-    """For each memory its name and figures without size and area."""
+    """Name and figures of each memory without size and area."""
     columns: dict[str, np.ndarray]
     """Columns of the memories, as in problems."""
 
@@ -125,7 +125,7 @@ class _SeenCore:
     operands: tuple[tuple[str, ...], ...]
     """What it keeps in each of them."""
     inner: tuple[int, ...]
-    """Those of them that limit spatial mappings."""
+    """Memories that limit spatial mappings."""
     ports: tuple[tuple[int, ...], ...]
     """Ports of each that are left."""
 
@@ -148,7 +148,7 @@ class _LayerFrame:
     problems: tuple[TemporalProblem, ...]
     profile: ModelProfile
     array: list[OperationalArray] = field(default_factory=list)
-    """That whose energies stand in the problems."""
+    """Array whose energies stand in the problems."""
 
     def cost(self, seen: _SeenCore, design: CoreColumns, bits: Sequence[int]) -> LayerCost | None:
         """What the best mapping costs; None if nothing fits. `bits` are the sizes of the memories."""

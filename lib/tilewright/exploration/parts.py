@@ -23,7 +23,7 @@ class SpacePart:
 
     @property
     def file_name(self) -> str:
-        """Its file in the folder of such parts."""
+        """File in the folder of such parts."""
         return f"{self.number:05}.parquet"
 
 

@@ -154,7 +154,7 @@ class Prices:
     status: str
     reason: str
     energy_pj: np.ndarray
-    """[member] not a number where there are no results."""
+    """[member] energy, not a number where there are no results."""
     latency_cycles: np.ndarray
 
     @classmethod
@@ -235,7 +235,7 @@ class _Seen:
     """A core as layers of a kind see it."""
 
     core: Core
-    """With the widest words of all variants."""
+    """Core with the widest words of all variants."""
     variants: CoreVariants
     best: BestOrders
 
@@ -247,7 +247,7 @@ class _Layers:
     search: tuple[Stage, ...]
     problem: LayerProblem
     seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
-    """By the number of the variants, and the core with its sizes."""
+    """Seen cores by the number of the variants, and the core with its sizes."""
 
 
 class FamilyPricer:
@@ -257,7 +257,7 @@ class FamilyPricer:
         self.space, self.evaluators = space, evaluators
 
     def prices(self, families: Sequence[FamilyMembers]) -> list[dict[str, Prices]]:
-        """For each family what every member costs on each network.
+        """Prices of every member of each family on each network.
 
         What families share that differ in sizes alone is computed once, so that these should come together. Raises
         InputError where a design has further terms of the energy, or an array that computes in memory: nobody says

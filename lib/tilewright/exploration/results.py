@@ -25,7 +25,7 @@ from tilewright.units import PICOJOULES_A_MICROJOULE
 OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
 """A design has results; or no mapping of a layer fits it; or it is no accelerator, or none for this network."""
 ALL_NETWORKS = "all networks"
-"""In place of the name of a network: sums over all of them."""
+"""Word in place of the name of a network: sums over all of them."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """With its unit, for an axis or a column."""
+        """Title with the unit, for an axis or a column."""
         return f"{self.words} [{self.unit}]"
 
 

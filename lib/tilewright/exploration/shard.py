@@ -68,7 +68,7 @@ class ShardMaker:
         return NetworkEvaluator(parse_workload(network.file, model=options.model), self.space.mapping, options)
 
     def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
-        """For each design its rows, and the constraint that excludes it, which then has none."""
+        """Rows of each design, and the constraint that excludes it, which then has none."""
         for index in indexes:
             design = self.space.design(index)
             if design.excluded_by:

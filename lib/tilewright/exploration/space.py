@@ -35,7 +35,7 @@ class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, Schedu
         yield from TilingOptions.conflicts(self, wrong)
 
     def without_effect(self) -> dict[str, str]:
-        """Those of other engines; the search for an allocation has a use for every seed."""
+        """Options of other engines; the search for an allocation has a use for every seed."""
         return {name: why for name, why in super().without_effect().items() if name != "seed"}
 
     def stated(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Axis:
     name: str
     values: tuple[Value, ...]
     settings: tuple[tuple[tuple[KeyPath, Any], ...], ...]
-    """For each value what it sets in the base."""
+    """Settings of each value in the base."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Law:
     """A value that follows from others."""
 
     key: str
-    """Its name, or the dotted path that it sets, as the file says it."""
+    """Name of the law, or the dotted path that it sets, as the file says it."""
     formula: Formula
     path: KeyPath | None
     """What it sets in the base; None for a name."""
@@ -165,9 +165,9 @@ class Space:
     axes: tuple[Axis, ...]
     laws: tuple[Law, ...]
     constraints_before: tuple[Formula, ...]
-    """Those that hold or not before anything is evaluated."""
+    """Constraints that hold or not before anything is evaluated."""
     constraints_after: tuple[Formula, ...]
-    """Those on results."""
+    """Constraints on results."""
     rows: tuple[tuple[int, ...], ...] | None = None
     """Place of the value of each design of a sheet in each axis; None: all combinations."""
     row_names: tuple[str, ...] = ()
@@ -283,7 +283,7 @@ class Space:
         return {axis.name: place for place, axis in enumerate(self.axes)}
 
     def positions(self, index: int) -> tuple[int, ...]:
-        """For each axis the place of the value that the design at an index has. Raises IndexError."""
+        """Place of the value in each axis that the design at an index has. Raises IndexError."""
         if not 0 <= index < len(self):
             raise IndexError(index)
         if self.rows is not None:

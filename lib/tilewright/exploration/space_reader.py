@@ -53,7 +53,7 @@ class SystemBase:
     parts: Table[str, YamlDocument] = field(default_factory=dict)
     """Name -> core file, of those that do not stand in the accelerator file."""
     space_file: str = ""
-    """That of the space, in which cores may stand under CORES too."""
+    """File of the space, in which cores may stand under CORES too."""
 
     def told(self, problem: Problem) -> Problem:
         """A problem with something in a core file as that of the file."""
@@ -323,7 +323,7 @@ class _Reader:
     def _constraints(
         self, axes: Sequence[Axis], laws: Sequence[Law]
     ) -> tuple[tuple[Formula, ...], tuple[Formula, ...]]:
-        """Those that hold or not before evaluation, and those on its results."""
+        """Constraints that hold or not before evaluation, and those on its results."""
         before: list[Formula] = []
         after: list[Formula] = []
         named = [key for key in self.entry.laws or {} if "." not in key]

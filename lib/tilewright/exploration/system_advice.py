@@ -57,7 +57,7 @@ class ExplainedSystemRun:
     """What it costs."""
     objective: str
     search: CnSearchOptions
-    """Of the cost tables."""
+    """Options of the search of the cost tables."""
     settings: ScheduleSettings
     options: SystemOptions | None
     """Options of a whole new search; None where the run is not such a one."""

@@ -108,7 +108,7 @@ def odds_line(front: Front) -> str:
 
 
 def _range_headings(front: Front) -> Iterator[str]:
-    """Of the columns that there are where costs have ranges."""
+    """Headings of the columns that there are where costs have ranges."""
     if LEAST_ENERGY in front.rows:
         yield f"energy between\n[{MEASURES['energy_pj'].unit}]"
     if FRONT_PROBABILITY in front.rows:

@@ -53,7 +53,7 @@ def owners_of_indices(owner: Integers) -> AxisOwners:
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
-    """For every row of needs along an axis the owners that hold some of it: CSR over rows."""
+    """Owners, for every row of needs along an axis, that hold some of it: CSR over rows."""
 
     start: Integers
     """[row + 1]"""
@@ -208,7 +208,7 @@ class AxisRows:
     """
 
     dimensions: tuple[str, ...]
-    """Those with more than one tile."""
+    """Dimensions with more than one tile."""
     size: int
     """Size of the axis."""
     first: Integers

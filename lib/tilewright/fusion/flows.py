@@ -28,7 +28,7 @@ from tilewright.workload.dependencies import Boxes
 
 
 def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
-    """The same demand, as boxes, with contents told apart by more dimensions."""
+    """Demand as boxes, with contents told apart by more dimensions."""
     content = np.zeros(1, np.int64)
     for dimension in dimensions:
         tiles = grid.tiles[dimension].count

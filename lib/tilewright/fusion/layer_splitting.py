@@ -76,7 +76,7 @@ class SplitNetwork:
 
     model: onnx.ModelProto
     splits: tuple[LayerSplit, ...]
-    """In the order of the network."""
+    """Splits in the order of the network."""
     notices: tuple[str, ...]
     """Layers whose weights are too large and that stay whole, and what is left out of the model."""
 

@@ -166,7 +166,7 @@ def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """The same demand in terms of tensors that layers make, that come from outside or are constant."""
+    """Demand in terms of tensors that layers make, that come from outside or are constant."""
     if tensor not in network.mover:
         yield tensor, demand
         return
@@ -278,7 +278,7 @@ class Producer:
 
     grid: LayerGrid
     owners: tuple[AxisOwners, ...]
-    """For each axis: what the tile that makes an index adds to the number of a CN."""
+    """Numbers for each axis: what the tile that makes an index adds to the number of a CN."""
     last_step: int = 0
     """What the last steps of all reductions add: only they have final values."""
     is_exact: bool = True

@@ -62,7 +62,7 @@ class _Block:
     """A part of a tensor in a grid of pieces, numbered with the last axis fastest."""
 
     starts: tuple[Integers, ...]
-    """For each axis: first index of each segment."""
+    """First index along each axis of each segment."""
     sizes: Shape
     made_by: Producer | None
     """How a layer makes it; None from outside."""
@@ -82,7 +82,7 @@ class _Block:
         return Producer(LayerGrid((), LayerTiling(-1)), tuple(reversed(owners)))
 
     def segments(self, piece: Integers) -> list[Integers]:
-        """For each axis: [piece] segment."""
+        """Segment of each piece along each axis: [piece] segment."""
         found = []
         for start in reversed(self.starts):
             found.append(piece % len(start))

@@ -175,7 +175,7 @@ _BESIDE_OF_CONVOLUTION = {"Conv": (2,), "ConvInteger": (3,), "QLinearConv": (4, 
 """Inputs of convolutions that may have one value for each output channel: bias, scales, zero points."""
 _BESIDE_OF_COLUMNS = {"MatMul": (), "MatMulInteger": (3,), "QLinearMatMul": (4, 5)}
 _BESIDE_OF_ROWS = {"MatMul": (), "MatMulInteger": (2,), "QLinearMatMul": (1, 2, 6, 7)}
-"""The same of matrix products whose right and whose left operand is the weights."""
+"""Inputs beside the weights of matrix products whose right and whose left operand is the weights."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,8 @@ class CutWorth:
     before: str
     """Name of the first layer of the next one."""
     figures: PlanFigures | None
-    """Without it: the two stacks made one, tiles and cores as they are. None where that has no schedule."""
+    """Figures without the cut: the two stacks made one, tiles and cores as they are. None where that has no schedule.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +339,7 @@ def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
 
 
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[dict[str, Any]]:
-    """For each kind of plans how many there were, how many had no schedule or were the best so far, and the best."""
+    """Rows for each kind of plans: how many there were, had no schedule or were the best so far, and the best."""
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}
     for one in tried:

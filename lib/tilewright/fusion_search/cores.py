@@ -39,7 +39,7 @@ class PlanFigures:
     energy_pj: float
 
     def rank(self, objective: str) -> tuple[float, ...]:
-        """By what it is compared: the smaller the better."""
+        """Rank by which it is compared: the smaller the better."""
         return tuple(float(value) for value in ranking(objective, self.energy_pj, self.latency_cycles))
 
 

@@ -24,7 +24,7 @@ class DetourSteps:
     """Draws steps for one network that is cut in one way."""
 
     bits: Sequence[int]
-    """[place of a layer] that it makes for others."""
+    """[place of a layer] bits that it makes for others."""
 
     def next(self, draw: random.Random, chosen: Layers) -> Layers:
         """A run of layers by way of the off-chip memory if the first one does not go there yet, else directly."""

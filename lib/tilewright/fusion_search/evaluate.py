@@ -52,7 +52,7 @@ class Task:
 
     plan: Plan
     cores: LayerCores | None = None
-    """Those of a plan that is like it."""
+    """Cores of a plan that is like it."""
     tries: int = 0
     """Further allocations to look at, step by step from the best start."""
     detours: bool = False

@@ -34,7 +34,7 @@ Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
 def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
-    """In how many tiles of rows a layer is cut."""
+    """Number of tiles of rows of a layer."""
     for loop in tiles.within:
         if loop.dimension == one.rows:
             return one.size(one.rows) if loop.tiles == ALL_TILES else int(loop.tiles)
@@ -42,7 +42,7 @@ def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
 
 
 def written_parts(tiles: LayerTiles) -> int:
-    """In how many parts between cores a layer is cut; 1 where the file leaves that to the cores."""
+    """Number of parts of a layer between cores; 1 where the file leaves that to the cores."""
     count = 1
     for loop in tiles.between:
         count *= loop.tiles if isinstance(loop.tiles, int) else 1

@@ -52,7 +52,7 @@ class Tried:
     """A plan that was looked at."""
 
     number: int
-    """In the order in which plans went out."""
+    """Number in the order in which plans went out."""
     origin: str
     figures: PlanFigures | None
     stacks: int
@@ -77,7 +77,7 @@ class FusionResult:
     """Schedules that were made in all."""
     stopped_by: str
     start: PlanOutcome | None = None
-    """Of the plan that was given as a start, as it is; None where there was none."""
+    """Result of the plan that was given as a start, as it is; None where there was none."""
 
 
 Progress = Callable[[int, int, PlanOutcome | None, float], None]
@@ -94,7 +94,7 @@ class FusionSearch:
     progress: Progress = lambda done, planned, best, elapsed: None
     clock: Callable[[], float] = time.monotonic
     start_s: float | None = None
-    """When the call began, by `clock`: the time budget counts from there; None: when the search does."""
+    """Time at which the call began, by `clock`: the time budget counts from there; None: when the search does."""
     given: Task | None = None
     """A plan that was found before: it is looked at first of all."""
     finishing_s: Callable[[FusionResult], float] = lambda found: 0.0

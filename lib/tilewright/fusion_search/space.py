@@ -24,7 +24,7 @@ COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
 """Dimensions of channels: parts along them read other weights."""
 HEADS = ("G", "H")
-"""Those of which each part reads inputs of its own."""
+"""Dimensions of which each part reads inputs of its own."""
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
 """More tiles than any layer has rows: single rows."""
@@ -38,7 +38,7 @@ SPREAD = 4
 
 @dataclass(frozen=True)
 class PartRule:
-    """In how many parts between cores layers are cut."""
+    """Rule for the number of parts of layers between cores."""
 
     share: float
     """Share of the room for weights of a core, what the weights of a part take at most."""
@@ -89,7 +89,7 @@ class LayerSpace:
         return self.node.layer
 
     def size(self, dimension: str) -> int:
-        """Of a dimension; 1 where the layer does not have it."""
+        """Size of a dimension; 1 where the layer does not have it."""
         return self.layer.size_of.get(dimension, 1)
 
     @cached_property
@@ -134,14 +134,14 @@ class LayerSpace:
         return self.columns if self.columns and parts * tiles > self.size(self.rows) else self.rows
 
     def parts_along(self, dimension: str, parts: int) -> Loops:
-        """So many parts between cores, or as the mapping file says."""
+        """Loops of so many parts between cores, or as the mapping file says."""
         if self.between is not None:
             return self.between
         parts = min(parts, self.size(dimension)) if dimension else 1
         return (TilingEntry(dimension, parts),) if parts > 1 else ()
 
     def rows_within(self, tiles: int) -> Loops:
-        """So many tiles of rows, or as the mapping file says. One tile is written too: else it would be two."""
+        """Loops of so many tiles of rows, or as the mapping file says. One tile is written too, else two."""
         if self.within is not None:
             return self.within
         dimension = self.rows or next(iter(self.layer.size_of))

@@ -30,7 +30,7 @@ class PlanWork:
     settings: ScheduleSettings
     objective: Objective
     clock: Clock = time.monotonic
-    """By which the time that is left is told, in seconds."""
+    """Clock by which the time that is left is told, in seconds."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,7 +180,7 @@ def plain_json(value: Any) -> Any:
 
 
 def no_counterpart(stage: Any) -> Problem:
-    """That a stage of a user's cannot stand in a pipeline as it is."""
+    """Problem that a stage of a user's cannot stand in a pipeline as it is."""
     message = (
         "a stage in this form cannot stand in a pipeline of tilewright; docs/stages.md says how one is written there"
     )

@@ -92,7 +92,7 @@ class MainStage:
         return list(own_stage(first, rest, self.kwargs).generate(dict(self.kwargs)))
 
     def pipeline(self) -> list[Any]:
-        """The same as the value of `pipeline` of a configuration. Raises InputError for what has no counterpart."""
+        """Stages as the value of `pipeline` of a configuration. Raises InputError for what has no counterpart."""
         from tilewright.main_stage.bridge import pipeline_of
 
         return pipeline_of(self.list_of_callables, self.kwargs)

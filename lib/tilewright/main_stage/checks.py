@@ -61,7 +61,7 @@ def expanded(names: Iterable[str]) -> set[str]:
 
 
 def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem:
-    """That no stage of a list reads a keyword."""
+    """Problem that no stage of a list reads a keyword."""
     known = words.BY_SPELLING.get(name)
     if known is not None:
         others = " or ".join(f"{stage}Stage" for stage in known.stages)
@@ -73,7 +73,7 @@ def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem
 
 
 def spelt_twice(keyword: words.Keyword, keywords: dict[str, Any]) -> list[Problem]:
-    """That a keyword is given in two spellings."""
+    """Problem that a keyword is given in two spellings."""
     found = [spelling for spelling in keyword.spellings if spelling in keywords]
     return [Problem(f"is the same keyword as {found[0]}; give one of them", path=found[1])] if len(found) > 1 else []
 

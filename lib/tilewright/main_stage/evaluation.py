@@ -238,7 +238,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def ideal_temporal_cycle(self) -> float:
-        """The same with the units that the spatial mapping leaves idle."""
+        """Ideal cycles with the units that the spatial mapping leaves idle."""
         return self._cycles("ideal", "spatial_stall")
 
     @cached_property
@@ -248,12 +248,12 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def latency_total0(self) -> float:
-        """The same with stalls."""
+        """Latency with stalls."""
         return self._cycles("ideal", "spatial_stall", "temporal_stall")
 
     @cached_property
     def latency_total1(self) -> float:
-        """The same with on-loading."""
+        """Latency with stalls and on-loading."""
         return self._cycles("ideal", "spatial_stall", "temporal_stall", "onloading")
 
     @cached_property

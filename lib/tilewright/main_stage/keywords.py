@@ -103,7 +103,7 @@ KEYWORDS = (
     Keyword(*("scheduler_candidate_selection", ("InterCoreMapping",), ()), parameter="scheduler_candidate_selection"),
     Keyword("operands_to_prefetch", ("InterCoreMapping",), (), "operands_to_prefetch"),
 )
-"""In the order in which messages name them; the names of zigzag-dse 2.4 and 3.9.1 and of Stream until 2024."""
+"""Keywords in the order in which messages name them; the names of zigzag-dse 2.4 and 3.9.1 and of Stream until 2024."""
 
 NO_COUNTERPART = {
     "enable_weight_diagonal_mapping": "spatial mappings along a diagonal are not generated",

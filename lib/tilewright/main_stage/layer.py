@@ -261,7 +261,7 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_stationary(self) -> dict[str, list[Loops]]:
-        """The same of a mapping that was found, with the loops that leave an operand in place moved down."""
+        """Loops of a mapping that was found, with the loops that leave an operand in place moved down."""
         if self._batch is None:
             return self.mapping_dic_origin
         order, boundaries = self._batch.loop_order(self._row), self._batch.level_boundaries(self._row)

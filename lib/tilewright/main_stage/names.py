@@ -74,5 +74,5 @@ class Shown:
         raise AttributeError(f"{name} of {type(self).__name__} cannot be changed here; what can: {allowed}")
 
     def _made(self) -> None:
-        """From now on only what may be set can be."""
+        """End of the making: from now on only what may be set can be."""
         object.__setattr__(self, "_is_made", True)

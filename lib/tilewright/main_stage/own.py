@@ -53,7 +53,7 @@ class Session:
     node: WorkloadNode | None = None
     """The layer that is mapped, where layers are mapped one by one."""
     layer: LayerNode | None = None
-    """The same as scripts see it."""
+    """Layer as scripts see it."""
     said: dict[Any, Pair] = field(default_factory=dict)
     """What stages of a user's have said of a mapping, by the mapping: the CME that they yielded, and what beside it."""
     beside: dict[Any, Any] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class OwnStage(Stage):
         return Problem(message, shown_path(file), line_of(self.maker), name_of(self.maker))
 
     def fault(self, message: str) -> InputError:
-        """The same as an error."""
+        """Fault as an error."""
         return InputError([self.problem(message)])
 
     def _results(self, pairs: Iterator[Pair], item: Any) -> Iterator[Any]:

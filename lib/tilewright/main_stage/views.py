@@ -221,7 +221,7 @@ class NotHandedOnError(InputError):
 
 
 def missing(name: str, allowed: str) -> NotHandedOnError:
-    """That a keyword does not hold what the stage below needs."""
+    """Problem that a keyword does not hold what the stage below needs."""
     return NotHandedOnError([Problem("not handed on to the next stage", path=name, allowed=allowed)])
 
 

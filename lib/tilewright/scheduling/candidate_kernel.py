@@ -116,7 +116,7 @@ def pop(q, s, heap, start, count, by_rank):
 
 @kernel
 def horizon(s, core):
-    """When the core can start another CN at the earliest."""
+    """Time at which the core can start another CN at the earliest."""
     return max(s.now, at.core(s, core).busy_until)
 
 

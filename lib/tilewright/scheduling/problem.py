@@ -28,7 +28,7 @@ class NodeGraph:
     """CNs, pieces and who needs what."""
 
     layer: Integers
-    """[cn] in the order of the network"""
+    """[cn] layer, in the order of the network"""
     group: Integers
     """[cn] part of the layer that one core runs"""
     stack: Integers
@@ -36,7 +36,7 @@ class NodeGraph:
     cost_row: Integers
     """[cn] row of the cost table"""
     piece_bits: Integers
-    """[piece] at least 1"""
+    """[piece] bits, at least 1"""
     piece_producer: Integers
     """[piece] cn, or -1 for a constant, which starts in the off-chip memory"""
     piece_is_output: Booleans
@@ -96,7 +96,7 @@ class CoreSystem:
     link_is_broadcast: Booleans
     """[link] a bus: what goes over it reaches every core on it"""
     path_exists: Booleans
-    """[core * cores + core] from the first to the second"""
+    """[core * cores + core] whether there is a path from the first to the second"""
     path_start: Integers
     """[cores * cores + 1] into path_link"""
     path_link: Integers

@@ -194,7 +194,7 @@ class ScheduleArtifact:
 
     @cached_property
     def cn_energy_pj(self) -> Floats:
-        """[cn] on its core"""
+        """[cn] energy on its core"""
         energy: Floats = self.problem.costs.on_core_energy_pj[self.graph.cost_row, self.schedule.allocation]
         return energy
 

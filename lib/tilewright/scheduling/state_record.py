@@ -103,4 +103,4 @@ words_written [cause * memories + memory], stack_left [stack] (CNs that have not
 stacks_end: when the last CN that has started ends, of stacks that wait for each other."""
 
 GRAPH = _record("node_count finished latency head runtime tail waiting queue mark start successor delay")
-"""For paths: arrays of CELL by CN and by edge."""
+"""Record for paths: arrays of CELL by CN and by edge."""

@@ -104,7 +104,7 @@ class LibraryEntry:
     bandwidth_gbyte_s: float | None
     conditions: str
     sources: tuple[Source, ...]
-    """That of the figure, then those of the range, of the area and of the bandwidth."""
+    """Sources of the figure, then those of the range, of the area and of the bandwidth."""
     checked: str
     """One of CHECKED."""
 

@@ -77,10 +77,10 @@ def _figures(node_nm: float) -> NodeFigures:
 
 
 CELLS = {"hp": HP, "lstp": LSTP}
-"""As files name types of cells."""
+"""Types of cells as files name them."""
 SOURCE = "CACTI 7 (Balasubramonian et al., ACM TACO 14(2), 2017)"
 FURTHEST = 2
-"""By which factor a size or a width may be beyond the table."""
+"""Factor by which a size or a width may be beyond the table."""
 
 
 class NoCostError(ValueError):
@@ -184,7 +184,7 @@ def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
 
 
 def _as_in_cacti(value: float) -> float:
-    """To the digits that CACTI has; more would depend on the machine."""
+    """Rounded to the digits that CACTI has; more would depend on the machine."""
     return float(f"{value:.6g}")
 
 
@@ -280,7 +280,7 @@ class CostSource:
     access_time_ns: float | None = None
     """None where nothing is known of it."""
     relative_range: tuple[float, float] = (1.0, 1.0)
-    """Between what its energies and its area lie, over its figures: where sources disagree, and for CACTI_RANGE."""
+    """Range of its energies and its area, over its figures: where sources disagree, and for CACTI_RANGE."""
 
 
 @dataclass(frozen=True)

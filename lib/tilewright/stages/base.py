@@ -183,7 +183,7 @@ class Control:
     on_notices: Callable[[Sequence[str]], None] = _ignore
     """Told what is legal but unusual where a stage ends with what is wrong: it may be what is behind that."""
     advance: Callable[[int], None] = _ignore
-    """To be told of loop orders that were looked at."""
+    """Function that is called with numbers of loop orders that were looked at."""
     stop: threading.Event | None = None
     """Set when the search is to end."""
     layers: frozenset[str] | None = None

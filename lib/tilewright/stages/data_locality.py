@@ -117,7 +117,7 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
-    """For each layer whether data would stay below the top memory; None where that cannot be told."""
+    """Whether the data of each layer would stay below the top memory; None where that cannot be told."""
     from tilewright.mapping.locality import find_memory_reach
 
     if item.workload.is_folded:

@@ -53,7 +53,7 @@ def _groups(flow: str, without: str = "") -> dict[str, tuple[str, ...]]:
 GROUPS = _groups(SINGLE)
 """Heading -> the stages under it."""
 MULTI_GROUPS = _groups(MULTI, without=SINGLE)
-"""The same for the multi-core flow; AcceleratorParser is that of the single-core flow."""
+"""Groups of stages for the multi-core flow; AcceleratorParser is that of the single-core flow."""
 
 
 @dataclass(frozen=True)

@@ -213,7 +213,7 @@ class Evaluations:
     costs: CostedBatch | None = None
     """Loop orders with their energy and latency; None: none to report, the tally says why."""
     tally: tuple[CandidateTally, ...] = ()
-    """For each spatial mapping what was tried and what came of it."""
+    """Tally of each spatial mapping: what was tried and what came of it."""
 
 
 @dataclass(frozen=True, repr=False)

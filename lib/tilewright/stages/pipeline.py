@@ -354,7 +354,7 @@ def _parsers_first(placed: list[Placed]) -> list[Placed]:
 def _with_what_goes_without_saying(
     placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
-    """With the parsers that a list leaves out, and what is no stage of its own in lists of zigzag-dse.
+    """List with the parsers that a list leaves out, and what is no stage of its own in lists of zigzag-dse.
 
     There, the parsers read the mapping file too, and SpatialMappingGenerator does what SpatialMappingConversion does.
     """

@@ -64,7 +64,8 @@ class _Together:
     mapper: Exact
     problem: LayerProblem
     starts: Sequence[SpatialCandidate]
-    """Those that it begins with: for them it is never worse than loma and salsa, whatever the time budget."""
+    """Spatial mappings that it begins with: for them it is never worse than loma and salsa, whatever the time budget.
+    """
     covered: SpatialMappings
     """Which spatial mappings the proof is about."""
     others: Iterable[SpatialChoice] = ()

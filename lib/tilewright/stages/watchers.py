@@ -191,7 +191,7 @@ class Save(Writer):
         raise NotImplementedError
 
     def written(self, above_workload: bool, above_sum: bool) -> str:
-        """The same with the folder."""
+        """Files with their folder."""
         files = self.files(above_workload, above_sum)
         return f"{self.folder}/{files}" if self.folder else files
 

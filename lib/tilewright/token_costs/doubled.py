@@ -91,7 +91,7 @@ def _only(name: str, change: Callable[[Memory], Memory]) -> Callable[[Memory], M
 
 
 def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> MultiCoreAccelerator:
-    """These links twice as wide; what is infinite stays so."""
+    """System with these links twice as wide; what is infinite stays so."""
     links = list(accelerator.links)
     for place in places:
         width = links[place].bandwidth_bits_per_cycle

@@ -83,7 +83,7 @@ class LayerFigures:
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
 
     def cycles_by_kind(self, figures: Figures) -> dict[str, float]:
-        """Of figures the cycles in which the array works, its units have no work, and data move."""
+        """Cycles of figures in which the array works, its units have no work, and data move."""
         return dict(zip(KINDS, figures[FIRST_KIND:WIDER].tolist(), strict=True))
 
     def cycles_with(self, workload: Workload, ports: tuple[PortName, ...]) -> float:
@@ -99,11 +99,11 @@ class LayerFigures:
         return total
 
     def wider_cycles(self, figures: Figures) -> Figures:
-        """Of figures those with each of `ports` twice as wide."""
+        """Cycles of figures with each of `ports` twice as wide."""
         return figures[WIDER : WIDER + len(self.ports)]
 
     def larger_cycles(self, figures: Figures) -> Figures:
-        """Of figures those with each of `larger` twice as large."""
+        """Cycles of figures with each of `larger` twice as large."""
         return figures[WIDER + len(self.ports) :]
 
     @property

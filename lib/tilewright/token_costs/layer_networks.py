@@ -230,10 +230,10 @@ class CutLayer:
     of: Workload
     """The network of the whole layer."""
     network: Workload
-    """That of its parts, where it is cut along its inputs; else the same."""
+    """Network of its parts, where it is cut along its inputs; else the same."""
     mapping: Mapping
     products: int = 0
-    """Of how many products, the first nodes, a product consists that is cut along its inputs."""
+    """Number of products, the first nodes, of which a product consists that is cut along its inputs."""
 
 
 def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, cores: int) -> Iterator[CutLayer]:

@@ -58,7 +58,7 @@ class SystemLayerCost:
     shared_latency_cycles: int
     """Where links have only the share of their width that one of all cores has; 0 where nobody asked."""
     doubled_latency_cycles: tuple[int, ...]
-    """With twice as much of each of some parts, cut and given to cores as it is."""
+    """Latency with twice as much of each of some parts, cut and given to cores as it is."""
     core: int
     """The only one that runs it, by place; -1 where several do."""
     by_inputs: bool = False
@@ -100,7 +100,7 @@ class LayerSchedules:
     _latencies: dict[tuple[LayerKey, int], int] = field(default_factory=dict)
     """Layer, place in `doubled` -> cycles."""
     _ready: dict[tuple[CutLayer, int, frozenset[str]], "_Ready"] = field(default_factory=dict)
-    """Of the last layer, which other ways to share may cut alike."""
+    """Sharings of the last layer that give the same cut."""
 
     def __post_init__(self) -> None:
         """Raises InputError for an accelerator without an off-chip memory."""

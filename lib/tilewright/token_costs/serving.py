@@ -85,7 +85,7 @@ class OperatorCosts:
 
     @property
     def model(self) -> Architecture:
-        """With one block: what repeats costs the same each time."""
+        """Model with one block: what repeats costs the same each time."""
         return replace(self.described.model, blocks=self.described.model.blocks[:1])
 
     @property
@@ -136,7 +136,7 @@ class OperatorCosts:
         yield from (self._mixture_step(*point) for point in points.mixtures)
 
     def _row_step(self, rows: int) -> Workload:
-        """As many requests with one new token each: of the head, too, there are so many rows."""
+        """Step of as many requests with one new token each: of the head, too, there are so many rows."""
         step = self._step(Requests(rows, 1, 0), EXPECTED)
         return _of_operators(step, *names.BY_ROWS)
 

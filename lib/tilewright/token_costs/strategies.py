@@ -2,7 +2,7 @@
 
 TENSOR, DATA, PIPELINE = "tensor", "data", "pipeline"
 STRATEGIES = (TENSOR, DATA, PIPELINE)
-"""In the order in which one goes before another of equal time."""
+"""Strategies in the order in which one goes before another of equal time."""
 BEST = "best"
 CHOICES = (BEST, *STRATEGIES)
 """What `parallel` may be; BEST is the one that takes the least time at each point."""

@@ -53,7 +53,7 @@ class Way(NamedTuple):
 
     strategy: str
     core: int = -1
-    """By place: of a stage of a pipeline; -1 where all cores run each layer."""
+    """Core by its place: of a stage of a pipeline; -1 where all cores run each layer."""
 
 
 @dataclass
@@ -99,7 +99,7 @@ class SystemFigures:
 
     @property
     def single_parts(self) -> tuple[Doubled, ...]:
-        """Those of `doubled` that are one part: the first ones."""
+        """Parts of `doubled` that are one part: the first ones."""
         return self.doubled[: self._singles]
 
     def look_at(self, parts: Sequence[Doubled]) -> int:
@@ -112,11 +112,11 @@ class SystemFigures:
         return self._sets[key]
 
     def loads(self, figures: Numbers) -> Numbers:
-        """Of figures along the last axis those for each core of layers that run on it alone."""
+        """Loads, along the last axis of figures, of each core by layers that run on it alone."""
         return figures[..., OTHERS : OTHERS + len(self.schedules.accelerator.places)]
 
     def doubled_cycles(self, figures: Numbers) -> Numbers:
-        """Of figures along the last axis those for each of `doubled`."""
+        """Cycles, along the last axis of figures, for each of `doubled`."""
         return figures[..., OTHERS + len(self.schedules.accelerator.places) :]
 
     @property
@@ -168,7 +168,7 @@ class SystemFigures:
         return total
 
     def _rows_of(self, workload: Workload, node: WorkloadNode) -> Numbers:
-        """[way, figure] of one node, once."""
+        """[way, figure] figures of one node, once."""
         network, entry = layer_network(workload, node), self._entry(node)
         key = network, replace(entry, name="")
         if key not in self._rows:
@@ -255,7 +255,7 @@ class Shared:
     figures: Numbers
     """Figures of all of it."""
     interval_cycles: float
-    """Between the ends of two such works where there are always more of them."""
+    """Cycles between the ends of two such works where there are always more of them."""
     stages: tuple[int, ...] = ()
     """Blocks of each stage of a pipeline."""
 

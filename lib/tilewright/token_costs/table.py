@@ -171,7 +171,7 @@ class TokenCurves(Generic[Made]):
 
 
 def spread(first: int, last: int, count: int, block: int) -> list[int]:
-    """So many contexts from `first` to `last`, evenly on a logarithmic scale, rounded to whole blocks, each once.
+    """Contexts, so many, from `first` to `last`, evenly on a logarithmic scale, rounded to whole blocks, each once.
 
     Raises InputError for ends that are no range.
     """

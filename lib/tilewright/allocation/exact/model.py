@@ -134,8 +134,8 @@ class RelaxationProgram:
             self._energy(relaxation, latency, aim)
 
     def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
-        """Of allocations that differ by the names of interchangeable cores, keep one: of two cores in a row the second
-        runs a part only if the first runs an earlier one."""
+        """Keep one of the allocations that differ by the names of interchangeable cores: of two cores in a row the
+        second runs a part only if the first runs an earlier one."""
         for one in classes:
             for first, second in pairwise(one):
                 earlier: list[Any] = []
@@ -292,7 +292,7 @@ class Stop:
                 self._solver.stop_search()
 
     def watching(self, solver: Any) -> "Stop":
-        """For the time that a solver runs."""
+        """Watch for the time that a solver runs."""
         self._next = solver
         return self
 

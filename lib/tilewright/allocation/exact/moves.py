@@ -76,20 +76,20 @@ def common(paths: list[Links]) -> Links:
 
 
 class OnCore(NamedTuple):
-    """That a part runs on a core."""
+    """Condition that a part runs on a core."""
 
     part: int
     core: int
 
 
 class Condition(NamedTuple):
-    """When a term counts: `owner` holds (None: always), and some of `any_of` hold (None: always)."""
+    """Condition under which a term counts: `owner` holds (None: always), and some of `any_of` hold (None: always)."""
 
     owner: OnCore | None = None
     any_of: frozenset[OnCore] | None = None
 
     def holds(self, part_cores: Sequence[int]) -> bool:
-        """For an allocation, [part] core."""
+        """Whether it holds for an allocation, [part] core."""
         owned = self.owner is None or part_cores[self.owner.part] == self.owner.core
         return owned and (self.any_of is None or any(part_cores[part] == core for part, core in self.any_of))
 
@@ -116,11 +116,11 @@ class ConditionalSum:
             self.add(amount * factor, *condition)
 
     def value(self, part_cores: Sequence[int]) -> float:
-        """For an allocation, [part] core."""
+        """Value for an allocation, [part] core."""
         return sum(amount for condition, amount in self.terms.items() if condition.holds(part_cores))
 
     def simplified(self, space: AllocationSpace) -> "ConditionalSum":
-        """The same sum, where no condition asks for what every allocation of the space has."""
+        """Equal sum, where no condition asks for what every allocation of the space has."""
         found = ConditionalSum()
         for (owner, any_of), amount in self.terms.items():
             if any_of is not None and _is_certain(any_of, owner, space):

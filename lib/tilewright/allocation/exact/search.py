@@ -73,7 +73,7 @@ def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) ->
 
 
 def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[tuple[int, ...], ...]:
-    """As many of the cores as have at most so many renamings."""
+    """The most cores that have at most so many renamings."""
     found, count = [], 1
     for one in classes:
         size = 1

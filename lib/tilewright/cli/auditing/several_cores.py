@@ -106,7 +106,8 @@ class SeveralCoresRun(Findings):
     # what there is ----------------------------------------------------------------------------------------------------
 
     def _provenance(self) -> Mapping[str, Any]:
-        """Of the last step that says what the whole run was made of. Raises InputError where there is none yet."""
+        """Provenance of the last step that says what the whole run was made of. Raises InputError where there is none
+        yet."""
         from tilewright.scheduling.result import read_schedule
 
         if (self.folder / SCHEDULE).is_file():

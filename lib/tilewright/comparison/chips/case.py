@@ -131,9 +131,9 @@ class Expected:
     """What is known of a case; None and {} where nothing is."""
 
     measured_cycles: float | None = None
-    """On the chip."""
+    """Cycles on the chip."""
     reference_cycles: float | None = None
-    """By the reference tool, as is the energy."""
+    """Cycles by the reference tool, as is the energy."""
     reference_energy_pj: float | None = None
     reference_nodes: int | None = None
     """Computation nodes, then edges."""

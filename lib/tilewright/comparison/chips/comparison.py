@@ -66,7 +66,7 @@ class CaseComparison:
     """Lower bound of the allocation that was run."""
     nodes: int
     edges: int
-    """With one chain for each layer, as the reference counts them."""
+    """Number of edges with one chain for each layer, as the reference counts them."""
     reference_nodes: int | None
     reference_edges: int | None
     layers: tuple[LayerComparison, ...]

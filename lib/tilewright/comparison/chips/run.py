@@ -105,7 +105,7 @@ STEPS: tuple[tuple[str, dict[str, object]], ...] = (
     ("tiles at borders cost what they need", {"equal_tiles": False}),
     ("transfers share links", {"share_divisor": 4}),
 )
-"""From `stream-2023` to the default model: what changes, one after the other."""
+"""Steps from `stream-2023` to the default model: what changes, one after the other."""
 
 
 def steps() -> tuple[tuple[str, Switches], ...]:
@@ -125,11 +125,11 @@ class LatencyTerms:
     before_cycles: int
     """Until its first CN."""
     computing_cycles: int
-    """In its CNs."""
+    """Cycles in its CNs."""
     waiting_cycles: int
-    """Between them."""
+    """Cycles between its CNs."""
     after_cycles: int
-    """After its last CN, while results leave."""
+    """Cycles after its last CN, while results leave."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ class Constant:
     unit: str
     meaning: str
     value: float
-    """As fitted to the rows that the rule of the set chooses, to three digits."""
+    """Value as fitted to the rows that the rule of the set chooses, to three digits."""
     lowest: float
     highest: float
     """Range that is searched."""
@@ -36,7 +36,7 @@ class Case:
     """What rows of one origin share (a layer, a shape of weights): if one of them is fitted, none counts as unseen."""
     measured: float
     bound: float
-    """Below what no run of the work on the machine can stay."""
+    """Bound below which no run of the work on the machine can stay."""
     estimate: float
     roofline: float
     """max(operations / peak, bytes / bandwidth), each byte once."""
@@ -114,7 +114,7 @@ class CourtSet:
     rule: str
     """Which rows the constants are fitted to."""
     constants: Mapping[str, tuple[Constant, ...]]
-    """Those of each device."""
+    """Constants of each device."""
     peer: str
     """Whose figures `Case.peer` are; empty if there are none."""
     second: str

@@ -96,7 +96,8 @@ def _draws(part: str, medians: Sequence[float], told: float) -> Draws:
 
 
 def draw(court_set: CourtSet, rows: Sequence[Prepared], number: int) -> list[Prepared]:
-    """As many rows as the rule chooses, or a few less: all of one origin after the other, in the order of a hash."""
+    """Draw of as many rows as the rule chooses, or a few less: all of one origin after the other, in the order of a
+    hash."""
     left = sum(row.is_fitted for row in rows)
     origins: dict[str, list[Prepared]] = {}
     for row in rows:

@@ -156,7 +156,7 @@ FITTED = {"a100": (3.66, 0.798, 0.63, 0.819), "h100": (2.65, 0.833, 0.78, 0.471)
 
 
 def constants() -> dict[str, tuple[Constant, ...]]:
-    """Those of each GPU."""
+    """Constants of each GPU."""
     return {
         device: tuple(
             Constant(name, unit, meaning, value, low, high)

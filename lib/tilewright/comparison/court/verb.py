@@ -109,7 +109,7 @@ class Heard:
     cases: "list[Case]"
     parts: "list[VerdictPart]"
     constants: dict[str, dict[str, float]]
-    """As they were used."""
+    """Constants as they were used."""
     is_sample: bool
     draws: "list[Draws]"
     """What other draws of the fitted rows give, if that was asked."""
@@ -225,4 +225,4 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
 
 
 SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU)}
-"""By name."""
+"""Sets by name."""

@@ -39,7 +39,7 @@ class VerdictPart:
     broken: int
     """Rows that were faster than the bound allows."""
     unexplained: int
-    """Those of them for which nothing explains it."""
+    """Broken bounds that nothing explains."""
     equal: int | None
     """Rows whose estimate is the figure of the source to its last digit; None where that is no question."""
     errors: dict[str, Errors]

@@ -34,7 +34,7 @@ FOUND_DTYPE = np.dtype(
 
 @kernel
 def find_least_energy(problem, ws, block, found, count):
-    """Of the first `count` orders of `block` the first of those of least energy, if it is below that of `found`."""
+    """First order of least energy among the first `count` of `block`, if it is below that of `found`."""
     ws.loop_count = block.length
     for row in range(count):
         load_row(problem, ws, block, row)

@@ -56,19 +56,19 @@ class OperatorTimes(Protocol):
     """Times of one block, or of what comes before and after all blocks, in ns."""
 
     def rows_ns(self, operator: str, rows: int) -> float:
-        """Of an operator of BY_ROWS."""
+        """Time of an operator of BY_ROWS."""
 
     def prompt_ns(self, tokens: int, context: int) -> float:
-        """Of attention for new tokens of one request behind cached ones."""
+        """Time of attention for new tokens of one request behind cached ones."""
 
     def answers_ns(self, requests: int, context: int) -> float:
-        """Of attention for one more token of each request."""
+        """Time of attention for one more token of each request."""
 
     def expert_ns(self, operator: str, rows: int) -> float:
-        """Of an operator of OF_EXPERT on the tokens of one expert."""
+        """Time of an operator of OF_EXPERT on the tokens of one expert."""
 
     def mixture_ns(self, tokens: int, experts: int) -> float:
-        """Of the whole mixture of experts, router and shared experts included."""
+        """Time of the whole mixture of experts, router and shared experts included."""
 
 
 def doubling(first: int, last: int) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ from tilewright.workload.language_models.architecture import PRE, Architecture, 
 
 FLAT, PREDICTIONS, BUNDLE = "llmservingsim-0.2", "llmservingsim-1.0", "llmservingsim-1.1"
 RELEASES = (FLAT, PREDICTIONS, BUNDLE)
-"""By the first release that reads the profile: 0.2.1; 1.0.0, of the paper on version 2.0; 1.1.0 and later."""
+"""Releases by the first one that reads the profile: 0.2.1; 1.0.0, of the paper on version 2.0; 1.1.0 and later."""
 MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
 """Cached tokens of a profile unless more are asked for, as in the scripts of the releases."""
 CONTEXT_STEP, PROMPT_STEP = 64, 32
@@ -88,9 +88,9 @@ class Described(NamedTuple):
     """What a profile is of."""
 
     hardware: str
-    """As the simulator's cluster configuration names it."""
+    """Hardware as the simulator's cluster configuration names it."""
     model: str
-    """As its cluster configuration names it, such as meta-llama/Llama-3.1-8B."""
+    """Model as the simulator's cluster configuration names it, such as meta-llama/Llama-3.1-8B."""
     variant: str
     """Variant of numbers: the folder that release 1.1 looks in, such as bf16."""
     mixture: MixtureSize | None
@@ -247,7 +247,7 @@ def _mixture_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[A
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _ROTARY_LEFT_OUT = "TPU"
-"""In a name of hardware: the simulator then takes the time of positions to be that of attention."""
+"""Mark in a name of hardware: the simulator then takes the time of positions to be that of attention."""
 
 
 def check_model(model: Architecture, release: str, problems: Problems) -> None:

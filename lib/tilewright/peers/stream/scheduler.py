@@ -38,7 +38,7 @@ from tilewright.scheduling.state_record import (
 
 
 class LinkTimes:
-    """When links are taken, in the order of decisions.
+    """Times in which links are taken, in the order of decisions.
 
     As the reference has it, a link is free from the end of the last transfer that was decided: gaps before it stay
     empty. With `fills_gaps` a transfer may go into a gap.

@@ -83,7 +83,7 @@ def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: C
 
 
 def _layer_nodes(workload: Workload, graph: CnGraph) -> list[WorkloadNode]:
-    """[layer of the graph] its node."""
+    """[layer of the graph] node of the layer."""
     node_of = {node.node_id: node for node in workload.nodes}
     return [node_of[layer.node_id] for layer in graph.layers]
 

@@ -53,7 +53,7 @@ def reference_reach(
 
 
 def _with_layers_left_out(workload: Workload) -> Workload:
-    """With the layers that an in-memory array does not run: the reference skips them after this search."""
+    """Result with the layers that an in-memory array does not run: the reference skips them after this search."""
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
     nodes = tuple(replace(node, layer=node.layer or node.layer_left_out) for node in workload.nodes)
@@ -169,7 +169,8 @@ class LayerGraph:
 
     in_file_order: tuple[int, ...]
     in_topological_order: tuple[int, ...]
-    """By generations. Where nodes were cut out it may differ from `Workload.layers_in_order`, in which layers run."""
+    """Layers by generations. Where nodes were cut out it may differ from `Workload.layers_in_order`, in which layers
+    run."""
     predecessors: dict[int, tuple[int, ...]]
     successors: dict[int, tuple[int, ...]]
 

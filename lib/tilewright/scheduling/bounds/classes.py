@@ -18,11 +18,11 @@ class CnClasses:
     allowed: Booleans
     """[class, core]"""
     runtime: Floats
-    """[class, core] with streams at full width; infinite where not allowed"""
+    """[class, core] runtime with streams at full width; infinite where not allowed"""
     never_streams: Booleans
-    """[class, operand] on no allowed core"""
+    """[class, operand] whether it streams on no allowed core"""
     always_streams: Booleans
-    """[class, operand] on every allowed core"""
+    """[class, operand] whether it streams on every allowed core"""
 
 
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasses:

@@ -169,7 +169,7 @@ class Weighted(NamedTuple):
 
     cycles: int
     weights: Floats
-    """[resource] they sum to 1"""
+    """[resource] weights that sum to 1"""
 
 
 def best_by_weights(

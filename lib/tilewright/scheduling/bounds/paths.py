@@ -259,7 +259,7 @@ def latest_cns(layer: Integers, head: Integers) -> Integers:
 
 
 def latest_of_layers(layer: Integers, head: Integers) -> Integers:
-    """Of each layer the CN that can start last (the first of several), by their earliest start."""
+    """CN of each layer that can start last (the first of several), by their earliest start."""
     order = np.lexsort((np.arange(len(layer)), -head, layer))
     latest: Integers = order[np.append(True, layer[order][1:] != layer[order][:-1])]
     return latest[np.argsort(head[latest], kind="stable")]

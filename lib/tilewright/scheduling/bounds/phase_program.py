@@ -54,11 +54,11 @@ class PhaseProblem:
 
     items: tuple[Item, ...]
     least_cycles: Integers
-    """[phase] that it takes in any case"""
+    """[phase] cycles that it takes in any case"""
     idle_cycles: Floats
-    """[phase, resource] in which the resource does nothing of the items"""
+    """[phase, resource] cycles in which the resource does nothing of the items"""
     room_bits: Floats
-    """[set of memories] that fit together"""
+    """[set of memories] bits that fit together"""
     inside: Booleans
     """[set, set] whether all memories of the first are among those of the second"""
     orders: Integers

@@ -38,7 +38,7 @@ def phases_latency_cycles(
 def longest_program(
     make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
 ) -> PhaseProblem:
-    """That of the longest chain, of at most so many CNs, that has no more choices; of one CN where each has more."""
+    """Program of the longest chain, of at most so many CNs, that has no more choices; of one CN where each has more."""
     while True:
         program = make(chain_of(problem, paths, cns))
         if program.choices <= choices or cns <= 1:
@@ -109,7 +109,8 @@ class MemorySets:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def of(self, producer: int, reader: int, operand: int) -> int:
-        """Of a piece from where a CN makes it (-1: it is a constant) to where another one reads it, by an operand."""
+        """Sets for a piece from where a CN makes it (-1: it is a constant) to where another one reads it, by an
+        operand."""
         of_cn = self._classes.of_cn
         key = (int(of_cn[producer]) if producer >= 0 else -1, int(of_cn[reader]), operand)
         if key not in self._known:

@@ -21,7 +21,7 @@ class StreamedOrMoved:
     cn: Integers
     """[entry]"""
     operand: Integers
-    """[entry] by which it is read, or `OUTPUT_OPERAND`"""
+    """[entry] operand by which it is read, or `OUTPUT_OPERAND`"""
 
     def more(
         self, problem: SchedulingProblem, classes: CnClasses, of_class: Floats, amount: Floats, own: Booleans

@@ -42,14 +42,14 @@ class CompulsoryMoves:
     start: Integers
     """[move + 1] into the ways"""
     cycles_per_bit: Floats
-    """[way, link] that a bit takes of the link"""
+    """[way, link] cycles that a bit takes of the link"""
 
     def latency_cycles(self, rounds: int = _ROUNDS) -> int:
         """The best bound by weights on links: no link carries more than its width."""
         return self.weighted(rounds).cycles if len(self.bits) else 0
 
     def weighted(self, rounds: int = _ROUNDS) -> Weighted:
-        """The same with its weights [link]; something must move."""
+        """Bound with its weights [link]; something must move."""
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
 
         def bound(weight: Floats) -> tuple[float, Integers]:
@@ -94,7 +94,7 @@ class PossibleMoves:
     """[kind] least energy of a bit over links and in the memories at the ends; 0 for fetches and results"""
 
     def once(self, kept: Booleans) -> Integers:
-        """Of some reasons those that count: the first of each piece."""
+        """Reasons that count: the first of each piece."""
         chosen = np.flatnonzero(kept)
         return chosen[changes(self.piece[chosen])]
 

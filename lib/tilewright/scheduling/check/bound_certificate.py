@@ -81,7 +81,7 @@ class _Exact:
         return all(self.streamed(cn, core)[operand] == 0 for core in self.cores_of[cn])
 
     def path(self, source: int, target: int) -> Path:
-        """From core to core."""
+        """Path from core to core."""
         if source == target:
             return ()
         if not self.system.path_exists[source * self.system.core_count + target]:
@@ -194,7 +194,7 @@ class _Exact:
         return 0 if path is None else min([*words, *(self.width[link] for link in path)])
 
     def _cycles(self, bits: int, source: int, wanted: int) -> Fraction | None:
-        """Of a transfer from the output memory of a core into a memory, by the best core; None: there is no way."""
+        """Cycles of a transfer from the output memory of a core into a memory, by the best core; None: no way."""
         home = self.memory[source][OUTPUT_OPERAND]
         targets = [core for core, row in enumerate(self.memory) if wanted in row]
         rate = max((self._rate(source, core, home, wanted) for core in targets), default=0)
@@ -287,7 +287,7 @@ class _Exact:
         return found + self._between_pj()
 
     def _off_chip_pj(self, bits: int, reading: bool) -> Fraction:
-        """Of a piece that is fetched or written, by the cheapest links and the cheapest memory on chip."""
+        """Energy of a piece that is fetched or written, by the cheapest links and the cheapest memory on chip."""
         off = self.system.off_chip_memory
         cores = [core for core in range(self.system.core_count) if core != self.off]
         ends = ((self.off, core) if reading else (core, self.off) for core in cores)
@@ -297,7 +297,7 @@ class _Exact:
         return bits * links + self._word_pj(bits, off, reading) + on_chip
 
     def _between_pj(self) -> Fraction:
-        """Of what moves between cores the cheapest way: links, and parts of words at all ends."""
+        """Energy of the cheapest way of what moves between cores: links, and parts of words at all ends."""
         least: dict[int, Fraction] = {}
         for piece, senders, wanted in self._reasons():
             if self.producer[piece] < 0 or self.graph.piece_is_output[piece] or not self._ways(senders, wanted):
@@ -331,7 +331,7 @@ class _Exact:
         return sum((Fraction(float(self.system.link_energy_pj_per_bit[link])) for link in links), Fraction(0))
 
     def _bit_pj(self, memory: int, reading: bool) -> Fraction:
-        """Its part of a word."""
+        """Energy of a bit: its part of a word."""
         bits = (self.system.memory_read_bits if reading else self.system.memory_write_bits)[memory]
         return self._word_pj(1, memory, reading) / int(bits)
 

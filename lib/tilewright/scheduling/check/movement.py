@@ -98,7 +98,8 @@ def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _arrivals(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """From when on pieces take space (start) and can be read (end): constants, what CNs make, what transfers bring.
+    """Times from which on pieces take space (start) and can be read (end): constants, what CNs make, what transfers
+    bring.
 
     What is written off-chip counts there when it has arrived, whole.
     """
@@ -204,7 +205,7 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
 
 
 def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[transfer] its memories belong to its cores."""
+    """[transfer] whether its memories belong to its cores."""
     moves, memory_of = schedule.transfers, problem.system.core_memory
     source = np.any(memory_of[moves["source_core"]] == moves["source_memory"][:, None], axis=1)
     target = np.any(memory_of[moves["target_core"]] == moves["target_memory"][:, None], axis=1)
@@ -213,7 +214,7 @@ def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
 
 
 def _has_path(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[transfer] there is a path between its cores, or they are one."""
+    """[transfer] whether there is a path between its cores, or they are one."""
     source, target = schedule.transfers["source_core"], schedule.transfers["target_core"]
     found: Booleans = (source == target) | problem.system.path_exists[source * problem.system.core_count + target]
     return found

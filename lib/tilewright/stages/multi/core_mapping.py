@@ -330,8 +330,8 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
 
 
 def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
-    """By what the search minimises, the off-chip memory included, of the latency what schedules count of it; of equal
-    ones the whole latency, then that which streams least.
+    """Rank by what the search minimises, the off-chip memory included, of the latency what schedules count of it; of
+    equal ones the whole latency, then that which streams least.
 
     Of those that are equal in this too, the first one counts: the dataflow that the core names first.
     """

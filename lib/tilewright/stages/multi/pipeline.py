@@ -97,7 +97,7 @@ def multi_pipeline(
     documents: "Sequence[YamlDocument]" = (),
     prefix: KeyPath = ("pipeline",),
 ) -> Pipeline:
-    """The same as a pipeline. Raises InputError with everything that is wrong with it and with the settings."""
+    """Stages as a pipeline. Raises InputError with everything that is wrong with it and with the settings."""
     pipeline, problems = check_multi_pipeline(value, options, settings, onnx=onnx, sliced=sliced)
     if pipeline is None:
         # What is wrong with a setting has no place in the pipeline.

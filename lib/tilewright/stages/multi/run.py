@@ -82,13 +82,13 @@ def allocate(
 
 
 def engine_problem(schedule_model: str) -> Problem:
-    """That the exact engine proves nothing of a model of schedules."""
+    """Problem that the exact engine proves nothing of a model of schedules."""
     message = f"proves nothing of schedules of the model {schedule_model}"
     return Problem(message, path="allocation_engine", value=EXACT, allowed=f"{GENETIC}, or schedule_model: {CAUSAL}")
 
 
 def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
-    """For each compute core that can run anything: the network on it as far as possible, by the same scheduler.
+    """Schedules of the network on each compute core that can run anything, as far as possible, by the same scheduler.
 
     Where no compute core can, for each other core. A core on which that has no schedule is left out; nothing is found
     where the mapping leaves no choice.

@@ -32,7 +32,7 @@ def check_exclusive_dataflows(problems: Problems, problem: SystemProblem) -> Non
 
 
 def _cores_of(node: WorkloadNode, entry: MappingConstraints, problem: SystemProblem) -> dict[str, Core]:
-    """By file the cores that may run a layer."""
+    """Cores that may run a layer, by file."""
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places}
     names = dict.fromkeys(file_of[core_id] for core_id in core_choice(node, entry, problem.accelerator).core_ids)
     return {name: problem.accelerator.distinct_cores[name] for name in names}

@@ -29,7 +29,7 @@ class CoreNames:
 
     @classmethod
     def of(cls, accelerator: MultiCoreAccelerator) -> "CoreNames":
-        """Those of an accelerator."""
+        """Names of the cores of an accelerator."""
         idle = {
             core_id: "the off-chip core" if place.role == OFFCHIP else "a memory"
             for core_id, place in accelerator.place_of.items()
@@ -39,7 +39,7 @@ class CoreNames:
 
 
 def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[WorkloadNode]]:
-    """For each entry of a mapping file the nodes whose layers it is for."""
+    """Nodes whose layers each entry of a mapping file is for."""
     found: list[list[WorkloadNode]] = [[] for _ in mapping.entries]
     places = {id(entry): place for place, entry in enumerate(mapping.entries)}
     for node in workload.nodes:

@@ -71,7 +71,7 @@ class Preflight:
     """What was found."""
 
     problems: tuple[Problem, ...]
-    """In the order of the lines of the mapping file, then those that have no line."""
+    """Problems in the order of the lines of the mapping file, then those that have no line."""
     notices: tuple[str, ...]
     """What is legal but unusual."""
     tiling: Tiling | None
@@ -116,7 +116,7 @@ def preflight(
 
 
 def _check_reach(problems: Problems, problem: SystemProblem) -> None:
-    """Between several cores the scheduler says where data lie."""
+    """Refuse a reach: between several cores the scheduler says where data lie."""
     for index, entry in enumerate(problem.mapping.entries):
         if entry.memory_reach is not None:
             message = "is for one core alone: where data of several cores lie, the schedule says"
@@ -145,7 +145,7 @@ def check_cn_graph(
     tell: Callable[[Sequence[str]], None] | None = None,
     build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph | None, tuple[str, ...]]:
-    """The same where the options may be wrong, and None then: what else is wrong is told; if nothing is, there is no
+    """Graph where the options may be wrong, and None then: what else is wrong is told; if nothing is, there is no
     graph."""
     found = preflight(problem, options)
     if found.problems and tell is not None:

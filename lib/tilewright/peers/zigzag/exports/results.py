@@ -366,7 +366,7 @@ def _dataflows(core: Core) -> Any:
 
 
 def _sharing(core: Core, levels: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
-    """For each memory of several operands the level at which each of them sees it."""
+    """Levels at which operands see each memory of several operands."""
     found = []
     for chain in levels.values():
         for index in chain:
