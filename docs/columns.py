@@ -1,13 +1,13 @@
 """Writes the columns of runs into the page that lists them: `python -m docs.columns`."""
 
-import re
 from pathlib import Path
 
+from tilewright.artifacts.marked_pages import with_part
 from tilewright.report.run_columns import run_columns
 from tilewright.steps import MULTI, SINGLE
 
 PAGE = Path(__file__).resolve().parent / "artifacts.md"
-MARKS = re.compile(r"(<!-- columns of runs -->\n).*?(<!-- end of columns -->)", re.DOTALL)
+BEGIN, END = "<!-- columns of runs -->\n", "<!-- end of columns -->"
 OF = {"": "both", SINGLE: "one core", MULTI: "several cores"}
 
 
@@ -28,8 +28,8 @@ def one_or_several(one: object) -> list[str]:
 
 
 def with_columns(text: str) -> str:
-    """The page with the columns between its marks."""
-    return MARKS.sub(lambda marks: f"{marks[1]}{columns_table()}{marks[2]}", text)
+    """The page with the columns between its marks. Raises ValueError without them."""
+    return with_part(text, BEGIN, END, columns_table())
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ import ast
 import re
 from pathlib import Path
 
+from tilewright.artifacts.marked_pages import with_part
+
 from tests.unit.test_import_direction import LEVELS, PACKAGE
 
 ROOT = Path(__file__).resolve().parents[1]
 WITH_ROOMS = (ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md")
-MARKS = re.compile(r"(<!-- rooms -->\n).*?(<!-- end of rooms -->)", re.DOTALL)
+BEGIN, END = "<!-- rooms -->\n", "<!-- end of rooms -->"
 
 
 def rooms() -> str:
@@ -20,8 +22,8 @@ def rooms() -> str:
 
 
 def with_rooms(text: str) -> str:
-    """A page with the rooms between its marks."""
-    return MARKS.sub(lambda marks: f"{marks[1]}{rooms()}{marks[2]}", text)
+    """A page with the rooms between its marks. Raises ValueError without them."""
+    return with_part(text, BEGIN, END, rooms())
 
 
 def _shown(room: str) -> str:

@@ -3,8 +3,8 @@
     .venv/bin/python tools/compare_numbers.py [--against COMMIT] [--write FILE]
 
 Runs a small set of verbs and keeps, for each artifact, the digest of its payload, which leaves provenance and digests
-of code out, and the text of each table. Where a step renames a key, it is entered in RENAMED, which is applied to the
-older side. Prints counts, and for each artifact that differs its first differing keys. Exit code 1 where one does.
+of code out, and the text of each table. Keys that have another name since (`artifacts.envelope.RENAMED`) have it on the
+older side too. Prints counts, and for each artifact that differs its first differing keys. Exit code 1 where one does.
 """
 
 from __future__ import annotations
@@ -20,12 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tilewright.artifacts.envelope import RENAMED
+
 PROJECT = Path(__file__).resolve().parent.parent
-RENAMED: Mapping[str, Mapping[str, str]] = {
-    "tilewright/single-summary": {"core": "hardware"},
-    "tilewright/multi-summary": {"model": "schedule_model", "cost_model": "model"},
-}
-"""Schema -> key at the other commit -> key now; emptied with a release."""
 CONFIG, TINY = "config/hardware", "tests/workflow/tiny"
 ONE_CORE = f"--hardware {TINY}/hardware/narrow.yaml --workload {TINY}/workload/two_layers.yaml"
 VECTOR = f"--hardware {CONFIG}/tpu_like_vector.yaml --mapping config/mapping/tpu_like_vector.yaml"
@@ -174,13 +171,13 @@ def plain(value: Any) -> Any:
 
 def renamed(value: Any) -> Any:
     """The older side with the keys of now: those of an artifact of a schema in RENAMED."""
-    if isinstance(value, dict) and value.get("schema") in RENAMED and isinstance(value.get("payload"), dict):
-        keys = RENAMED[value["schema"]]
-        if not keys.keys() <= value["payload"].keys():  # it has the keys of now
-            return value
-        return value | {"payload": {keys.get(key, key): one for key, one in value["payload"].items()}}
-    if isinstance(value, dict):
-        return {key: renamed(one) for key, one in value.items()}
+    if not isinstance(value, dict):
+        return value
+    value = {key: renamed(one) for key, one in value.items()}
+    for (schema, _), keys in RENAMED.items():
+        payload = value.get("payload")
+        if schema == value.get("schema") and isinstance(payload, dict) and keys.keys() <= payload.keys():
+            value["payload"] = {keys.get(key, key): one for key, one in payload.items()}
     return value
 
 

@@ -186,7 +186,3 @@ def optimum_line(subject: str, is_proven: bool, gap: float, plural: str, covers:
     if is_proven:
         return f"{subject}: no {plural[:-1]} is better over {covers} ({counts})"
     return f"{subject}: the best could be better by {gap:.2%} at most over {covers} ({counts})"
-
-
-SCOPES = (" over ", "covers", " of its tiles", ALLOWED_ALLOCATIONS)
-"""Words by which a line says over what its bound, gap or proof holds."""

@@ -6,6 +6,7 @@ the entry point group `tilewright`: `energy_term.refresh = "their_package:REFRES
 """
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -25,8 +26,6 @@ KINDS = {
 """Kind of an entry point -> module of the registry."""
 Entry = TypeVar("Entry")
 _entries: dict[str, dict[str, str]] = {}
-_installed: dict[str, dict[str, str]] = {}
-_state = {"is_read": False}
 
 
 def enter(entries: Mapping[str, Mapping[str, str]]) -> None:
@@ -73,13 +72,24 @@ def installed() -> dict[str, str]:
 
 
 def _named(owner: str) -> dict[str, str]:
-    """Name -> entry of a registry: first those of this package, then those of installed packages by name."""
-    if owner in KINDS.values() and not _state["is_read"]:
-        for point, entry in installed().items():
-            kind, _, name = point.partition(".")
-            _installed.setdefault(KINDS[kind], {})[name] = entry
-        _state["is_read"] = True
-    return {**_installed.get(owner, {}), **_entries.get(owner, {})} if owner in _installed else _entries.get(owner, {})
+    """Entries of a registry by name: first those of installed packages, then those that `enter` gave, which count where
+    both have a name."""
+    return {**_of_others(owner), **_entries.get(owner, {})}
+
+
+def _of_others(owner: str) -> dict[str, str]:
+    """Entries of installed packages in a registry, by name; other registries than those of KINDS have none."""
+    return _installed_by_registry().get(owner, {}) if owner in KINDS.values() else {}
+
+
+@cache
+def _installed_by_registry() -> dict[str, dict[str, str]]:
+    """Entries of installed packages: module of the registry -> name -> entry. They do not change while this runs."""
+    found: dict[str, dict[str, str]] = {}
+    for point, entry in installed().items():
+        kind, _, name = point.partition(".")
+        found.setdefault(KINDS[kind], {})[name] = entry
+    return found
 
 
 class Registry(Generic[Entry]):
@@ -94,13 +104,13 @@ class Registry(Generic[Entry]):
         return tuple(_named(self.owner))
 
     def __getitem__(self, name: str) -> Entry:
-        """What stands under a name. Raises KeyError, InputError where a package of others has no such thing."""
+        """Object under a name. Raises KeyError, InputError where a package of others has no such thing."""
         entry = _named(self.owner)[name]
         module, _, attribute = entry.partition(":")
         try:
             found: Any = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
-            if entry != _installed.get(self.owner, {}).get(name):
+            if entry != _of_others(self.owner).get(name):
                 raise
             raise InputError([Problem(f"cannot be loaded: {error}", f"plug-in {name}", value=entry)]) from error
         return found  # type: ignore[no-any-return]

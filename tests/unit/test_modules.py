@@ -8,12 +8,11 @@ from pathlib import Path
 import networkx
 import tilewright
 
+from docs.plain_words import NAMES_NOTHING
+
 PACKAGE = Path(tilewright.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
-PARAPHRASES = {
-    *("what", "which", "how", "where", "whether", "who", "that", "those", "these", "it", "they", "he"),
-    *("of", "in", "on", "by", "for", "from", "with", "to", "as", "at", "when", "while", "if"),
-}
+PARAPHRASES = NAMES_NOTHING | {"what", "which", "how", "where", "whether", "who", "he"}
 """Words that name nothing: a title does not begin with them."""
 TITLE = re.compile(r'(?:#![^\n]*\n)?r?"""(.*?)"""', re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
@@ -35,7 +34,7 @@ NOT_ONE = {
 
 
 def faults_of_title(text: str) -> list[str]:
-    """What is wrong with the title of a docstring."""
+    """Faults of the title of a docstring."""
     title = text.split("\n\n")[0]
     faults = {
         "several sentences": len(SENTENCE.split(" ".join(title.split()))) > 1,

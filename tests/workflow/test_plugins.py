@@ -53,7 +53,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """What a verb prints, with the packages of a folder beside those of this environment."""
+    """Output of a verb, with the packages of a folder beside those of this environment."""
     paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "tilewright", *words]

@@ -45,7 +45,7 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/checks": 1,
 }
 """Every artifact schema with the version that this code writes."""
-_RENAMED: dict[tuple[str, int], dict[str, str]] = {
+RENAMED: dict[tuple[str, int], dict[str, str]] = {
     ("tilewright/single-summary", 3): {"core": "hardware"},
     ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
 }
@@ -102,7 +102,7 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
     if schema and artifact.schema != schema:
         raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=schema)])
     expected = SCHEMA_VERSIONS.get(artifact.schema)
-    renamed = _RENAMED.get((artifact.schema, version))
+    renamed = RENAMED.get((artifact.schema, version))
     if renamed is not None:
         artifact = artifact._replace(payload={renamed.get(key, key): value for key, value in artifact.payload.items()})
     elif version != expected:

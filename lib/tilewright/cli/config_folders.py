@@ -50,7 +50,7 @@ def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
 
 
 def logs_folder(results: Path) -> Path:
-    """Where the logs of the jobs lie that make these results."""
+    """Folder of the logs of the jobs that make these results."""
     return LOGS if results == RESULTS else results / "logs"
 
 

@@ -24,68 +24,84 @@ DUE = "--due"
 """First word of a job of the pipeline, before the order of the unit that it makes (`artifacts/manifest.py`)."""
 PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
 """The command, and the variable by which shells ask it what could come next; click derives the one from the other."""
-VERBS: dict[str, tuple[str, str]] = {
-    "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
-    "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
-    "draw": ("tilewright.cli.draw", "Draw the memory hierarchy of a core."),
-    "vary": ("tilewright.cli.vary", "Write hardware files that differ from one in named ways."),
-    "costs": ("tilewright.cli.costs", "Show the library of costs with its sources, and the cost of a memory."),
-    "options": ("tilewright.cli.list_options", "List all options of configurations, verbs and stages."),
-    "map": ("tilewright.cli.map", "Find the best mapping of every layer of a network on a core."),
-    "evaluate": ("tilewright.cli.evaluate", "Evaluate given mappings, with the full breakdown."),
-    "export": ("tilewright.cli.export", "Write mappings of a run as a mapping file or as loop nests."),
-    "depth-first": ("tilewright.cli.depth_first", "Run chains of layers on one core in tiles, one after the other."),
-    "attention": ("tilewright.cli.attention", "Run attention of a language model on one core, fused where that pays."),
-    "fuse": ("tilewright.cli.fuse", "Find how a network is cut, fused and given to several cores."),
-    "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
-    "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
-    "cost": ("tilewright.cli.cost", "Cost the computation nodes of a network on one of several cores."),
-    "allocate": ("tilewright.cli.allocate", "Find which of several cores runs what."),
-    "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
-    "tokens": ("tilewright.cli.tokens", "Cost of tokens of a language model over contexts and batches."),
-    "serving": ("tilewright.cli.serving", "Write operator times of a language model for simulators of serving."),
-    "explore": ("tilewright.cli.explore", "Evaluate all designs of a space, and list those that no other beats."),
-    "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
-    "certify": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
-    "advise": ("tilewright.cli.advise", "Find changes that would help a run, each with its gain."),
-    "explain": (
-        "tilewright.cli.explain",
-        "Show where energy and cycles of a run go, and which port limits which layer.",
-    ),
-    "compare": ("tilewright.cli.compare", "Show what differs between two runs or designs, by term, memory and layer."),
-    "report": ("tilewright.cli.report", "Write figures, tables and loop nests of one run."),
-    "page": ("tilewright.cli.page", "Write many runs as one page for a browser."),
-    "summarize": ("tilewright.cli.summarize", "Write one table of many runs."),
-    "pareto": ("tilewright.cli.pareto", "List the runs that no other beats in energy, latency and area."),
-    "results": ("tilewright.cli.results", "Show where the results of a configuration lie."),
-    "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
-    "audit": ("tilewright.cli.audit", "Make a random share of results again, and compare bit by bit."),
-    "translate": (
-        "tilewright.cli.translate",
-        "Say a script for zigzag-dse or Stream as a command and a configuration.",
-    ),
-    "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),
-    "validation": ("tilewright.comparison.validation", "Compare with chips: published cases, both models."),
-    "court": ("tilewright.comparison.court.verb", "Compare predictions with measurements that others made."),
-    "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
-    "warm-up": ("tilewright.cli.warm_up", "Compile all kernels now instead of in the first runs."),
-    "completion": (
-        "tilewright.cli.completion",
-        "Print the completion of verbs, options and files for bash, zsh or fish.",
-    ),
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Files": {
+        "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
+        "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
+        "draw": ("tilewright.cli.draw", "Draw the memory hierarchy of a core."),
+        "vary": ("tilewright.cli.vary", "Write hardware files that differ from one in named ways."),
+        "costs": ("tilewright.cli.costs", "Show the library of costs with its sources, and the cost of a memory."),
+        "options": ("tilewright.cli.list_options", "List all options of configurations, verbs and stages."),
+    },
+    "Map a network on one core": {
+        "map": ("tilewright.cli.map", "Find the best mapping of every layer of a network on a core."),
+        "evaluate": ("tilewright.cli.evaluate", "Evaluate given mappings, with the full breakdown."),
+        "export": ("tilewright.cli.export", "Write mappings of a run as a mapping file or as loop nests."),
+        "depth-first": (
+            "tilewright.cli.depth_first",
+            "Run chains of layers on one core in tiles, one after the other.",
+        ),
+        "attention": (
+            "tilewright.cli.attention",
+            "Run attention of a language model on one core, fused where that pays.",
+        ),
+    },
+    "Several cores": {
+        "fuse": ("tilewright.cli.fuse", "Find how a network is cut, fused and given to several cores."),
+        "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
+        "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
+        "cost": ("tilewright.cli.cost", "Cost the computation nodes of a network on one of several cores."),
+        "allocate": ("tilewright.cli.allocate", "Find which of several cores runs what."),
+        "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
+    },
+    "Language models": {
+        "tokens": ("tilewright.cli.tokens", "Cost of tokens of a language model over contexts and batches."),
+        "serving": ("tilewright.cli.serving", "Write operator times of a language model for simulators of serving."),
+    },
+    "Designs": {
+        "explore": ("tilewright.cli.explore", "Evaluate all designs of a space, and list those that no other beats."),
+        "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
+        "certify": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
+        "advise": ("tilewright.cli.advise", "Find changes that would help a run, each with its gain."),
+    },
+    "Results": {
+        "explain": (
+            "tilewright.cli.explain",
+            "Show where energy and cycles of a run go, and which port limits which layer.",
+        ),
+        "compare": (
+            "tilewright.cli.compare",
+            "Show what differs between two runs or designs, by term, memory and layer.",
+        ),
+        "report": ("tilewright.cli.report", "Write figures, tables and loop nests of one run."),
+        "page": ("tilewright.cli.page", "Write many runs as one page for a browser."),
+        "summarize": ("tilewright.cli.summarize", "Write one table of many runs."),
+        "pareto": ("tilewright.cli.pareto", "List the runs that no other beats in energy, latency and area."),
+        "results": ("tilewright.cli.results", "Show where the results of a configuration lie."),
+        "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
+        "audit": ("tilewright.cli.audit", "Make a random share of results again, and compare bit by bit."),
+    },
+    "Other tools and chips": {
+        "translate": (
+            "tilewright.cli.translate",
+            "Say a script for zigzag-dse or Stream as a command and a configuration.",
+        ),
+        "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),
+        "validation": ("tilewright.comparison.validation", "Compare with chips: published cases, both models."),
+        "court": ("tilewright.comparison.court.verb", "Compare predictions with measurements that others made."),
+    },
+    "Upkeep": {
+        "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
+        "warm-up": ("tilewright.cli.warm_up", "Compile all kernels now instead of in the first runs."),
+        "completion": (
+            "tilewright.cli.completion",
+            "Print the completion of verbs, options and files for bash, zsh or fish.",
+        ),
+    },
 }
-"""Verb -> (module with a click command called `command`, one line of help)."""
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Files": ("validate", "parse", "draw", "vary", "costs", "options"),
-    "Map a network on one core": ("map", "evaluate", "export", "depth-first", "attention"),
-    "Several cores": ("fuse", "split", "cns", "cost", "allocate", "schedule"),
-    "Language models": ("tokens", "serving"),
-    "Designs": ("explore", "front", "certify", "advise"),
-    "Results": ("explain", "compare", "report", "page", "summarize", "pareto", "results", "check", "audit"),
-    "Other tools and chips": ("translate", "conformance", "validation", "court"),
-    "Upkeep": ("store", "warm-up", "completion"),
-}
-"""Heading of `--help` -> its verbs."""
+"""Heading of `--help` -> verb -> (module with a click command called `command`, one line of help)."""
+VERBS = {verb: entry for verbs in GROUPS.values() for verb, entry in verbs.items()}
+"""Verb -> its entry."""
 
 
 class InterruptedRunError(Exception):
@@ -107,7 +123,7 @@ class _LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = self.list_commands(ctx)
         for heading, verbs in GROUPS.items():
-            if rows := [(verb, VERBS[verb][1]) for verb in verbs if verb in known]:
+            if rows := [(verb, text) for verb, (_, text) in verbs.items() if verb in known]:
                 with formatter.section(heading):
                     formatter.write_dl(rows, col_max=14)
 

@@ -3,10 +3,10 @@
 `python -m tilewright.configuration.document config/README.md` writes them between the marks of that page.
 """
 
-import re
 import sys
 from pathlib import Path
 
+from tilewright.artifacts.marked_pages import with_part
 from tilewright.configuration.arguments import default_text
 from tilewright.configuration.keys import KEYS, KEYS_OF, SETTINGS
 from tilewright.harmless import markdown
@@ -41,11 +41,7 @@ def with_tables(page: str) -> str:
             f"<!-- keys of {flow}: made by tilewright.configuration.document -->",
             f"<!-- end of keys of {flow} -->",
         )
-        pattern = re.compile(re.escape(begin) + ".*" + re.escape(end), re.DOTALL)
-        if not pattern.search(page):
-            raise ValueError(f"the page has no lines '{begin}' and '{end}'")
-        text = f"{begin}\n\n{table_of_keys(flow)}\n\n{end}"
-        page = pattern.sub(text.replace("\\", r"\\"), page)
+        page = with_part(page, begin, end, f"\n\n{table_of_keys(flow)}\n\n")
     return page
 
 

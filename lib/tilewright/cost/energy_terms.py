@@ -112,26 +112,26 @@ ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__)
 
 @dataclass(frozen=True)
 class PowerTerm:
-    """Static power: all memories and units of the core draw it in every cycle, the outermost memory included."""
+    """Static power of one core: all its memories and units draw it in every cycle, the outermost memory included."""
 
-    name: str
+    pj_a_cycle: float
 
     def concerns(self, core: Core) -> bool:
         """Whether its file gives such power, and the clock that makes it energy."""
-        return rate_pj_a_cycle(core, self.name) > 0
+        return self.pj_a_cycle > 0
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
         """Cost that grows with the latency."""
-        return TermCost(pj_a_cycle=rate_pj_a_cycle(core, self.name))
+        return TermCost(pj_a_cycle=self.pj_a_cycle)
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
         """Energy of a cycle while data are copied: that of a cycle in which the core computes."""
-        return rate_pj_a_cycle(core, self.name)
+        return self.pj_a_cycle
 
 
 def further_energy_terms(core: Core) -> dict[str, EnergyTerm]:
     """The terms of static power and the entered terms that a core has."""
-    known: dict[str, EnergyTerm] = {name: PowerTerm(name) for name in power_terms()}
+    known: dict[str, EnergyTerm] = {name: PowerTerm(rate_pj_a_cycle(core, name)) for name in power_terms()}
     known |= {name: ENERGY_TERMS[name] for name in ENERGY_TERMS.names}
     return {name: term for name, term in known.items() if term.concerns(core)}
 

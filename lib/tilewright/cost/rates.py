@@ -3,7 +3,6 @@
 An operation is half a multiply-accumulate, as everywhere in the field: TOP/s counts two for each, and nothing else.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from tilewright.hardware.array_model import array_model
@@ -49,11 +48,6 @@ def time_and_power(clock_period_ns: float | None, latency_cycles: float, energy_
     """The first two of RATES; {} where the clock is not known."""
     found = rates(clock_period_ns, latency_cycles, energy_pj, 0, 0.0, None)
     return {name: found[name] for name in RATES[:2] if name in found}
-
-
-def rates_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The rates of a summary; {} of one without."""
-    return {name: row[name] for name in ("clock_frequency_mhz", *RATES) if name in row}
 
 
 def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:

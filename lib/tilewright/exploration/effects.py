@@ -13,7 +13,7 @@ from tilewright.exploration.results import (
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What follows from the values of an axis for the designs that are compared."""
+    """Effect of the values of an axis on the designs that are compared."""
 
     axis: str
     table: pandas.DataFrame

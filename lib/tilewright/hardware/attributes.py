@@ -30,12 +30,10 @@ class Attribute:
     quantity: Quantity
     """Values that the file may give: a power or energy with its unit, a whole number, any number from 0 on."""
     sentence: str
-    """What the number is, for documentation and schema."""
+    """The number in words, for documentation and schema."""
     default: float = 0.0
     term: str = ""
     """Term of the energy that the number, a power, is drawn in: as long as the core runs or waits; '' for none."""
-    instance: str = ""
-    """What has the number, where its owner has several, in words: an instance, a unit."""
 
 
 LEAKAGE = Attribute(
@@ -80,15 +78,9 @@ def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
     return tuple(sorted(found.items()))
 
 
-def figure(owner: Owner, figures: Figures, field: str) -> float:
-    """The value of a figure, its default where it is not given. Raises KeyError for an unknown one."""
-    defaults = {one.field: one.default for one in attributes(owner)}
-    return dict(figures).get(field, defaults[field])
-
-
-def with_figure(figures: Figures, field: str, value: float) -> Figures:
-    """The figures with another value of one of them."""
-    return tuple(sorted({**dict(figures), field: value}.items()))
+def figure(attribute: Attribute, figures: Figures) -> float:
+    """The value of an attribute among the figures of its owner, its default where they do not give it."""
+    return dict(figures).get(attribute.field, attribute.default)
 
 
 def _fields(owner: Owner) -> tuple[str, ...]:

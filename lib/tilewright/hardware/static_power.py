@@ -6,16 +6,12 @@ Static power times the period of the clock is the energy of a cycle: mW x ns = p
 from dataclasses import replace
 
 from tilewright.hardware.array_model import array_model
-from tilewright.hardware.attributes import Figures, Owner, attributes, power_terms
+from tilewright.hardware.attributes import Figures, Owner, attributes, figure, power_terms
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.hardware.system import MultiCoreAccelerator
 
 NS_A_CYCLE_AT_1_MHZ = 1e3
-NS_A_SECOND = 1e9
-MEMORY: Owner = "memory"
-ARRAY: Owner = "array"
-CORE: Owner = "core"
 CLOCK_KEY = "clock_frequency"
 """Key of the clock in hardware files."""
 
@@ -35,27 +31,25 @@ def static_power_mw(core: Core, term: str | None = None) -> float:
     """
     array = core.operational_array
     power = sum(power for name, power in core.unseen_power_mw if term in (None, name))
-    power += _power_mw(ARRAY, array.figures, term) * array.unit_count + _power_mw(CORE, core.figures, term)
+    power += _power_mw("array", array.figures, term) * array.unit_count + _power_mw("core", core.figures, term)
     return power + sum(memory_power_mw(core, index, term) for index in range(len(core.memories)))
 
 
 def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
     """Static power of all instances of a memory, in a term of the energy; None: in all of them."""
     figures = core.memories[index].figures
-    return _power_mw(MEMORY, figures, term) * instance_count(core, index) if figures else 0.0
+    return _power_mw("memory", figures, term) * instance_count(core, index) if figures else 0.0
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:
     """The sum of the figures that are powers, in a term; None: in all of them."""
     if not figures:
         return 0.0
-    value = dict(figures)
-    drawn = (one for one in attributes(owner) if one.term and term in (None, one.term))
-    return sum(value.get(one.field, one.default) for one in drawn)
+    return sum(figure(one, figures) for one in attributes(owner) if one.term and term in (None, one.term))
 
 
 def rate_pj_a_cycle(core: Core, term: str) -> float:
-    """What a core draws in a cycle in a term of the energy; 0 where static power or the clock is not given."""
+    """Energy that a core draws in a cycle in a term; 0 where static power or the clock is not given."""
     return static_power_mw(core, term) * (clock_period_ns(core) or 0.0)
 
 
@@ -63,9 +57,9 @@ def without_static_power(core: Core) -> Core:
     """A core of which only what it does costs energy."""
     if not static_power_mw(core):
         return core
-    memories = tuple(replace(memory, figures=_without_power(MEMORY, memory.figures)) for memory in core.memories)
-    array = replace(core.operational_array, figures=_without_power(ARRAY, core.operational_array.figures))
-    own = _without_power(CORE, core.figures)
+    memories = tuple(replace(memory, figures=_without_power("memory", memory.figures)) for memory in core.memories)
+    array = replace(core.operational_array, figures=_without_power("array", core.operational_array.figures))
+    own = _without_power("core", core.figures)
     return replace(core, operational_array=array, memories=memories, figures=own, unseen_power_mw=())
 
 
@@ -92,12 +86,12 @@ def system_clock_period_ns(accelerator: MultiCoreAccelerator) -> float | None:
 
 
 def system_rates_pj_a_cycle(accelerator: MultiCoreAccelerator) -> dict[str, float]:
-    """Term of the energy -> what all cores together draw in a cycle, used or not; terms without any are left out."""
+    """Energy that all cores together draw in a cycle, used or not, by its term; terms without any are left out."""
     period_ns = system_clock_period_ns(accelerator) or 0.0
     rates = {term: system_power_mw(accelerator, term) * period_ns for term in power_terms()}
     return {term: rate for term, rate in rates.items() if rate > 0}
 
 
 def missing_clock(named: str) -> str:
-    """What is told where static power has no clock."""
+    """Message where static power has no clock."""
     return f"static power ({named}) needs the frequency of the clock: only cycles are known"

@@ -164,12 +164,15 @@ def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], 
         problems.unknown_name(("graph", "sizes", key), f"{graph.type} has no such size", key, shape.keys)
     missing = [key for key in shape.keys if key not in sizes]
     for key in missing:
-        path: KeyPath = ("graph", key) if key in (ROWS, COLUMNS) else ("graph", "sizes", key)
-        if not problems.has(*path):
-            problems.at(path, f"required key is missing; a graph of type {graph.type} needs it")
+        if not problems.has(*_size_path(key)):
+            problems.at(_size_path(key), f"required key is missing; a graph of type {graph.type} needs it")
     if not missing and regular and is_known and (fault := shape.fault(sizes, len(regular))) is not None:
-        own: KeyPath = (fault.key,) if fault.key in (ROWS, COLUMNS) else ("sizes", fault.key)
-        problems.at(("graph", *own), fault.message, sizes[fault.key], fault.allowed)
+        problems.at(_size_path(fault.key), fault.message, sizes[fault.key], fault.allowed)
+
+
+def _size_path(key: str) -> KeyPath:
+    """The place of a size of a graph in its file."""
+    return ("graph", key) if key in (ROWS, COLUMNS) else ("graph", "sizes", key)
 
 
 def graph_sizes(graph: GraphEntry) -> dict[str, int]:

@@ -23,7 +23,7 @@ _Label = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Path:
-    """How data of one core get to another."""
+    """Path of data from one core to another."""
 
     core_ids: tuple[int, ...]
     """Sender, routers, receiver. Where cores share memory the ends may be other cores of the same memory; one core

@@ -95,7 +95,7 @@ def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
 
 
 def _after(events: Sequence[Any], place: int) -> int:
-    """Where the next value begins."""
+    """Place of the event with which the next value begins."""
     depth = 0
     while True:
         depth += isinstance(events[place], yaml.CollectionStartEvent)
@@ -120,7 +120,7 @@ def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where a value ends: of a table or list over several lines with its last value, comments below are not of it."""
+    """End of a value in a text: of a table or list over several lines that of its last value, no comments below it."""
     if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]

@@ -251,7 +251,6 @@ def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:
 ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
 """What a core file describes: a core by itself, one of several that computes, one that only stores, the off-chip one,
 of which nothing is unusual."""
-NOT_YET = "not supported yet"
 LARGEST_ARRAY = 2**40
 """Units of an array: a million times those of the largest chip."""
 

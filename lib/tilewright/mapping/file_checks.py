@@ -18,7 +18,7 @@ from tilewright.yamlfile import YamlDocument, items, load_yaml, table
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """What in a mapping does not exist on the core: array dimensions, memory operands and memories.
+    """Problems of a mapping that names what does not exist on the core: array dimensions, memory operands and memories.
 
     `file` is the file that the mapping was read from; problems then carry its lines. A factor larger than the array
     is no problem (it is capped), and hints for other arrays are never read.

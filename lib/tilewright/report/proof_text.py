@@ -28,7 +28,7 @@ def run_proof(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
-    """What the proofs of a run cover, each text once: of most runs it is one."""
+    """Texts of what the proofs of a run cover, each once: of most runs it is one."""
     allocations = certificate.get("allocations") or [None]
     return [covered_text(covers, one) for covers in certificate.get("covers", ()) for one in allocations]
 

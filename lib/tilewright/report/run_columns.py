@@ -40,7 +40,7 @@ class Column:
     key: str
     """Name of the column in tables, with its unit."""
     sentence: str
-    """What it is, for documentation; a period ends it."""
+    """Meaning of the column, for documentation; a period ends it."""
     value: Value
     """The value for a summary: None where it is not known, ABSENT where it does not apply."""
     words: str = ""
@@ -48,7 +48,7 @@ class Column:
     unit: str = ""
     """Unit on the page: '' of a text or a plain number, `%` of a share."""
     scale: float = 1.0
-    """What a number is divided by to be in that unit."""
+    """Divisor that brings a number into that unit."""
     is_number: bool = True
     is_cost: bool = False
     """Less is better: the column can be an axis of a Pareto front."""
@@ -274,11 +274,6 @@ ENTERED: Registry[Column] = Registry(__name__)
 def run_columns() -> tuple[Column | Columns, ...]:
     """All columns in the order of tables."""
     return (*BUILT_IN, *(ENTERED[name] for name in ENTERED.names))
-
-
-def column(key: str) -> Column:
-    """The column of a name. Raises KeyError."""
-    return {one.key: one for one in run_columns() if isinstance(one, Column)}[key]
 
 
 def run_row(run: str, summary: Summary) -> dict[str, Any]:

@@ -64,20 +64,20 @@ SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__)
 class PowerOfCores:
     """Static power of all cores from the start to the end of a schedule; the costs of CNs do not have it."""
 
-    name: str
+    pj_a_cycle: float
 
     def concerns(self, problem: "SchedulingProblem") -> bool:
         """Whether cores draw any."""
-        return self.name in dict(problem.system.rates_pj_a_cycle)
+        return self.pj_a_cycle > 0
 
     def energy_pj(self, problem: "SchedulingProblem", schedule: "Schedule") -> float:
-        """What all cores draw in a cycle, whether they run or wait, times the latency."""
-        return dict(problem.system.rates_pj_a_cycle)[self.name] * schedule.latency_cycles
+        """Energy that all cores draw in a cycle, whether they run or wait, times the latency."""
+        return self.pj_a_cycle * schedule.latency_cycles
 
 
 def further_schedule_terms(problem: "SchedulingProblem") -> dict[str, ScheduleTerm]:
     """The terms of static power and the entered terms that the schedules of a problem have."""
-    known: dict[str, ScheduleTerm] = {name: PowerOfCores(name) for name, _ in problem.system.rates_pj_a_cycle}
+    known: dict[str, ScheduleTerm] = {name: PowerOfCores(rate) for name, rate in problem.system.rates_pj_a_cycle}
     known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}
     return {name: term for name, term in known.items() if term.concerns(problem)}
 

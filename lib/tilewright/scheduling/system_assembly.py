@@ -19,7 +19,7 @@ from tilewright.hardware.system_paths import path_table
 from tilewright.scheduling.problem import CoreSystem, Integers
 
 OTHER = "other"
-"""What CNs read by no operand of their layer, as a bias: it is kept beside the weights and never streams."""
+"""Data that CNs read by no operand of their layer, as a bias: kept beside the weights, they never stream."""
 MEMORY_OPERANDS = ("O", "I1", "I2", OTHER)
 """The memory operands in the order of their numbers in a scheduling problem."""
 UNLIMITED_BITS_PER_CYCLE = 2**61

@@ -15,6 +15,7 @@ from typing import Any
 
 from tilewright.artifacts.codec import encode
 from tilewright.artifacts.digests import canonical_text
+from tilewright.artifacts.marked_pages import with_part
 from tilewright.harmless import markdown
 from tilewright.parameters import field_docs
 from tilewright.search.batch import CostedBatch, OrderBatch
@@ -191,11 +192,7 @@ def with_catalogue(page: str, project: Path = Path()) -> str:
     Raises ValueError if it has no marks.
     """
     for part in PARTS:
-        pattern = re.compile(re.escape(part.begin) + ".*" + re.escape(part.end), re.DOTALL)
-        if not pattern.search(page):
-            raise ValueError(f"the page has no lines '{part.begin}' and '{part.end}'")
-        text = f"{part.begin}\n\n{part.text()}\n{part.end}"
-        page = pattern.sub(text.replace("\\", r"\\"), page)
+        page = with_part(page, part.begin, part.end, f"\n\n{part.text()}\n")
     return SHOWN_FILE.sub(lambda found: found[1] + (project / found[2]).read_text() + "```\n", page)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from tilewright.errors import InputError
-from tilewright.hardware.attributes import ENTERED, Attribute, attributes, figure, figures_of, power_terms, with_figure
+from tilewright.hardware.attributes import ENTERED, Attribute, attributes, figure, figures_of, power_terms
 from tilewright.hardware.core import Core
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.static_power import rate_pj_a_cycle, static_power_mw, without_static_power
@@ -64,15 +64,14 @@ def test_the_key_is_unknown_until_it_is_declared() -> None:
 
 
 def test_a_key_is_a_figure_with_its_unit(entered: None) -> None:
-    """What the file gives is kept under the name with the unit; the default is the value where nothing is kept."""
+    """A value of the file is kept under the name with the unit; the default is the value where nothing is kept."""
     found = read(refreshed(clock_frequency="200 MHz", retention=32))
     assert found.memories[0].figures == (("refresh_mw", 0.003),)
-    assert (found.figures, figure("core", found.figures, "retention_ms")) == ((("retention_ms", 32),), 32)
+    assert (found.figures, figure(RETENTION, found.figures)) == ((("retention_ms", 32),), 32)
     plain = read(core("small", sram=memory()))
     assert (plain.memories[0].figures, plain.figures) == ((), ())
-    assert figure("core", plain.figures, "retention_ms") == 64
+    assert figure(RETENTION, plain.figures) == 64
     assert figures_of("core", {"retention": 64}) == ()
-    assert with_figure(found.figures, "retention_ms", 1.0) == (("retention_ms", 1.0),)
     properties = json.loads(schema_text("hardware"))["$defs"]["MemoryEntry"]["properties"]
     assert properties["refresh"]["description"] == REFRESH.sentence
 

@@ -107,7 +107,7 @@ TOWER = Tower()
 
 
 def test_a_topology_of_someone_else_is_found_by_name(tmp_path: Path) -> None:
-    """What is entered in the registry is read, checked and linked; what it needs and does not get is told."""
+    """An entry of the registry is read, checked and linked; a message names a size that it needs and does not get."""
     entries = {"tilewright.hardware.topologies": {"tower": f"{__name__}:TOWER"}}
     enter(entries)
     try:

@@ -50,5 +50,5 @@ def test_differences_name_the_key_and_both_values(tool: ModuleType, monkeypatch:
     lines = list(tool.differences(before, now))
     assert [line.split(":")[0] for line in lines] == ["a.json", "new", "only"]
     assert "payload.rows[1] '2' -> '3'" in lines[0]
-    monkeypatch.setattr(tool, "RENAMED", {"s": {"energy": "energy_pj"}})
+    monkeypatch.setattr(tool, "RENAMED", {("s", 1): {"energy": "energy_pj"}})
     assert "energy" not in next(tool.differences(tool.renamed(before), now))

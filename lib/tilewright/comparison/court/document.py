@@ -4,12 +4,12 @@
 samples of the package give, and, with the folder of the full sets, what those give.
 """
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.artifacts.files import write_atomically
+from tilewright.artifacts.marked_pages import with_part
 from tilewright.comparison.court.verb import Heard, court
 from tilewright.comparison.court.verdict import VerdictPart, set_text
 from tilewright.harmless import markdown
@@ -62,11 +62,7 @@ def _cause_rows(parts: Sequence[VerdictPart]) -> list[str]:
 def with_blocks(page: str, kind: str, texts: dict[str, str]) -> str:
     """The page with the numbers of each set between its marks. Raises ValueError where marks are missing."""
     for name, text in texts.items():
-        begin, end = mark(kind, name)
-        if begin not in page or end not in page:
-            raise ValueError(f"no marks {begin}")
-        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-        page = pattern.sub(lambda _, text=text, begin=begin, end=end: f"{begin}\n{text}{end}", page)  # type: ignore[misc]
+        page = with_part(page, *mark(kind, name), f"\n{text}")
     return page
 
 

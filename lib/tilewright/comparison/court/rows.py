@@ -90,7 +90,7 @@ def _cell(value: str | None, kinds: type | tuple[type, ...] | None) -> Any:
 
 
 def _value(row: Any, key: str) -> Any:
-    """What stands at a dotted key; None where there is nothing. `mapping` is None if it is none."""
+    """Value of a row at a dotted key; None where there is nothing. `mapping` is None if it is none."""
     for name in key.split("."):
         row = row.get(name) if isinstance(row, dict) else None
     return row if key != MAPPING or _is_mapping(row) else None

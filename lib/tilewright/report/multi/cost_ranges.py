@@ -1,4 +1,4 @@
-"""Between what energy and area of a schedule lie, by the ranges of the costs of memories.
+"""Ranges of energy and area of a schedule, by the ranges of the costs of memories.
 
 A schedule fixes how often each memory is read and written: by computation nodes on their cores, as the cost tables have
 it, and by data that moves, word by word. Both are linear in the costs of the memory.

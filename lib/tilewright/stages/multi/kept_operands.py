@@ -18,12 +18,12 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _HOLDERS_OF_OTHERS = ("I2", "I1", "O")
-"""What a CN reads by no operand lies where the core keeps the first of these."""
+"""Memory operands: data that a CN reads by none of its own lie where the core keeps the first of these."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What one CN keeps in the top memories of a core while it runs."""
+    """Needs of one CN in the top memories of a core while it runs."""
 
     bits: Mapping[str, int]
     """Memory operand -> bits."""
@@ -101,7 +101,7 @@ def _holds_others(core: Core, held: tuple[str, ...]) -> bool:
 
 
 OTHER = ""
-"""What CNs read by no operand of their layer, as a bias."""
+"""Data that CNs read by no operand of their layer, as a bias."""
 
 
 @once_a_graph

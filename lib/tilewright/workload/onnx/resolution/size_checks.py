@@ -82,7 +82,7 @@ def _check_products(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.Ty
 
 
 def size_problem(tensor: str, shape: Shape) -> Problem | None:
-    """What is wrong with the sizes of a tensor: negative ones, and claims that nothing could hold."""
+    """Problem of the sizes of a tensor, if any: negative ones, and claims that nothing could hold."""
     if len(shape) > LARGEST_RANK:
         rank, limit = str(len(shape)), f"at most {LARGEST_RANK}"
         return Problem(f"tensor '{tensor}' has too many dimensions", value=rank, allowed=limit)
