@@ -39,7 +39,8 @@ from tilewright.hardware.source import parse_accelerator  # noqa: E402
 from tilewright.hardware.system import MultiCoreAccelerator  # noqa: E402
 from tilewright.mapping.constraints import Mapping  # noqa: E402
 from tilewright.mapping.yaml_reader import read_mapping  # noqa: E402
-from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem  # noqa: E402
+from tilewright.scheduling.assembled import AssembledProblem  # noqa: E402
+from tilewright.scheduling.assembly import scheduling_problem  # noqa: E402
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds  # noqa: E402
 from tilewright.scheduling.core_costs import CoreCostRow, cost_classes  # noqa: E402
 from tilewright.scheduling.options import ScheduleOptions  # noqa: E402

@@ -17,7 +17,7 @@ from tilewright.allocation.space import AllocationSpace, Genome
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.objectives import OBJECTIVES
 from tilewright.proof import BoundedValue
-from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.assembled import SystemNames
 from tilewright.scheduling.problem import Booleans, Integers
 
 

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from tilewright.errors import InputError, Problem, cause_of, count_of, some_of
-from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.assembled import SystemNames
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Floats, Integers, SchedulingProblem
 
 NO_COST = "it has no cost there: the core cannot run it"

@@ -10,8 +10,9 @@ from tilewright.hardware.core import Core
 from tilewright.units import FieldError, parse_size_bits
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
-from tilewright.workload.language_models.attended import AttentionSite, Heads, Kept, attend
+from tilewright.workload.language_models.attended import attend
 from tilewright.workload.language_models.builder import Builder
+from tilewright.workload.language_models.heads import AttentionSite, Heads, Kept
 from tilewright.workload.language_models.model import attentions_of
 from tilewright.workload.language_models.request import ModelStep, Precision, Requests
 from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece

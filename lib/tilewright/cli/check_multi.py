@@ -10,7 +10,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.report.checks import Check
-    from tilewright.scheduling.assembly import AssembledProblem
+    from tilewright.scheduling.assembled import AssembledProblem
 
 Descriptions = tuple[Path | None, Path | None, Path | None]
 """Hardware, workload, mapping."""

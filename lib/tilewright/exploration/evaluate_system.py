@@ -35,8 +35,9 @@ from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.mapping.source import MappingSource, parse_mapping
 from tilewright.report.multi.cost_ranges import schedule_cost_parts
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.energy_terms import term_parts
-from tilewright.scheduling.result import Schedule, ScheduleArtifact
+from tilewright.scheduling.energy_ledger import term_parts
+from tilewright.scheduling.result import ScheduleArtifact
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import Scheduler
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.base import Control, Rest

@@ -12,14 +12,13 @@ from typing import TypedDict
 import numpy as np
 
 from tilewright.errors import InputError, Problem
+from tilewright.fusion.cut_memory import CutMemory, Needs
 from tilewright.fusion.flows import DataLink, NeedLink, data_edges
 from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer, SmallIntegers, SourceTensor
 from tilewright.fusion.grid import DimensionTiles, Integers, LayerGrid, sums
 from tilewright.fusion.needs import (
-    CutMemory,
     Demand,
     LayerCut,
-    Needs,
     NetworkTensors,
     Producer,
     layer_cuts,

@@ -2,18 +2,13 @@
 
 Tensors are made by layers, come from outside, or are constant. Nodes that only move data are passed through: what is
 needed of their outputs is turned into what is needed of their inputs, box by box.
-
-Cuts of one network remember what they have in common: layers cut as before, what their tiles need, and the pieces of
-tensors whose producer and readers are cut as before.
 """
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +31,6 @@ from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 from tilewright.workload.dependencies import Boxes, input_boxes
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
-
-if TYPE_CHECKING:
-    from tilewright.fusion.pieces import TensorPieces
-
 
 _ONE_ROW = np.zeros(1, np.int64)
 
@@ -411,39 +402,3 @@ def _layer_cut(node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, S
             producers[output.tensor] = number, producer_of(rows, grid)
         demands.append(demand_of_map(index_map, shape_of[source], rows, grid))
     return LayerCut(node, grid, tuple(demands), tuple(producers.values()))
-
-
-MOST_ENTRIES = 10_000_000
-"""Pieces and needs that are remembered in all: some 160 MB."""
-Needs = dict[tuple[str, str], list[Demand]]
-
-
-class CutMemory:
-    """Memory of the cuts of one network. A graph that is built with it is the same as without; it is for one thread."""
-
-    def __init__(self, workload: Workload, most_entries: int = MOST_ENTRIES) -> None:
-        self.network: NetworkTensors = network_tensors(workload)
-        self.cuts: KnownCuts = {}
-        self._most = most_entries
-        self._entries = 0
-        self._needs: dict[tuple[int, LayerCut], Needs] = {}
-        self._pieces: OrderedDict[Hashable, TensorPieces] = OrderedDict()
-
-    def needs(self, node: WorkloadNode, cut: LayerCut) -> Needs:
-        """What the tiles of a layer need, the same objects for the same cut."""
-        key = node.node_id, cut
-        if key not in self._needs:
-            self._needs[key] = needs_of_layer(node, cut.demands, self.network)
-        return self._needs[key]
-
-    def pieces(self, key: Hashable, cut: "Callable[[], TensorPieces]") -> "TensorPieces":
-        """The pieces of a tensor, made by `cut` where they are not known; those used longest ago are forgotten."""
-        found = self._pieces.get(key)
-        if found is None:
-            found = self._pieces[key] = cut()
-            self._entries += found.entries
-            while self._entries > self._most and len(self._pieces) > 1:
-                self._entries -= self._pieces.popitem(last=False)[1].entries
-        else:
-            self._pieces.move_to_end(key)
-        return found

@@ -20,17 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.fusion.axis_rows import NOBODY, owners_of_indices
+from tilewright.fusion.cut_memory import CutMemory, TensorPieces
 from tilewright.fusion.flows import NeedLink, flows
 from tilewright.fusion.graph import CnGraph, SmallIntegers, once_a_graph
 from tilewright.fusion.grid import Integers, LayerGrid
-from tilewright.fusion.needs import (
-    CutMemory,
-    Demand,
-    LayerCut,
-    Producer,
-    layer_cuts,
-    needs_of_outputs,
-)
+from tilewright.fusion.needs import Demand, LayerCut, Producer, layer_cuts, needs_of_outputs
 from tilewright.fusion.tiling import LayerTiling
 from tilewright.workload.access import Shape
 from tilewright.workload.graph import Workload, WorkloadNode
@@ -38,23 +32,6 @@ from tilewright.workload.graph import Workload, WorkloadNode
 OUTSIDE = -1
 """Producer of constants and network inputs."""
 Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class TensorPieces:
-    """The pieces of one tensor, numbered from 0."""
-
-    bits: Integers
-    """[piece]"""
-    producer: Integers
-    """[piece] CN of the producer's layer, or OUTSIDE"""
-    needs: tuple[tuple[Integers, Integers], ...]
-    """[reader] (CN of its layer, piece)"""
-
-    @property
-    def entries(self) -> int:
-        """Pieces and needs."""
-        return len(self.bits) + sum(len(cn) for cn, _ in self.needs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from tilewright.allocation.space import AllocationSpace
 from tilewright.errors import MappingError
 from tilewright.fusion_search.detours import DetourSteps, Layers
 from tilewright.objectives import ranking
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import Scheduler
 from tilewright.stages.multi.run import MultiCoreProblem
 

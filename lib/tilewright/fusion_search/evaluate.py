@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.options import AllocationOptions
 from tilewright.errors import InputError, MappingError
+from tilewright.fusion.cut_memory import CutMemory
 from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.needs import CutMemory
 from tilewright.fusion.pieces import data_pieces
 from tilewright.fusion.tiling_options import network_tiling
 from tilewright.fusion_search.cores import (

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tilewright.scheduling.problem import SchedulingProblem
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from tilewright.registry import Registry
 from tilewright.report.proof_text import run_proof
 from tilewright.report.records import Summary
 from tilewright.report.run_text import DONE, range_columns, setting_of
-from tilewright.scheduling.energy_terms import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
+from tilewright.scheduling.energy_ledger import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
 from tilewright.steps import MULTI, SINGLE
 
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}

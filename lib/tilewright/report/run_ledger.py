@@ -15,7 +15,7 @@ from tilewright.cost.record import LayerRecord
 from tilewright.report.pareto import RunPoint, candidate, multi_candidate
 from tilewright.report.records import Summary, layers_in_order, memory_energies_pj, other_energies_pj
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.energy_terms import ON_CORE, term_parts, words_of
+from tilewright.scheduling.energy_ledger import ON_CORE, term_parts, words_of
 from tilewright.scheduling.result import ScheduleArtifact
 
 ENERGY, LATENCY = "energy_pj", "latency_cycles"

@@ -13,7 +13,7 @@ for its run, which is more than it needs, never less.
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tilewright.hardware.system import OFFCHIP, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.runnable import can_run_listed
 from tilewright.profile import CORRECTED
+from tilewright.scheduling.assembled import ACTIVATION, INPUT, PARTIAL_SUM, WEIGHT, AssembledProblem, SystemNames
 from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
 from tilewright.scheduling.options import CAUSAL, OTHER_MODELS, RUNTIMES, ScheduleSettings
 from tilewright.scheduling.problem import CostTable, Floats, Integers, NodeGraph, SchedulingProblem, starts_of
@@ -188,48 +189,6 @@ def _steps(node: WorkloadNode, layer: CnLayer) -> tuple[Integers, Integers]:
     order = np.argsort(tile, kind="stable").astype(np.int64)
     same = tile[order[1:]] == tile[order[:-1]]
     return order[:-1][same] + layer.first_cn, order[1:][same] + layer.first_cn
-
-
-WEIGHT, INPUT, ACTIVATION, PARTIAL_SUM = "weight", "input", "activation", "partial_sum"
-"""Where a piece comes from: a constant, an input of the network, a layer, a step of a layer's reduction."""
-
-
-@dataclass(frozen=True)
-class SystemNames:
-    """What the numbers of a scheduling problem stand for, for people."""
-
-    network: str
-    accelerator: str
-    core_ids: tuple[int, ...]
-    core_names: tuple[str, ...]
-    """Id and name of the core file."""
-    core_files: tuple[str, ...]
-    core_roles: tuple[str, ...]
-    memory_names: tuple[str, ...]
-    """Ids of the cores that use it and its name in their files."""
-    link_names: tuple[str, ...]
-    link_kinds: tuple[str, ...]
-    operand_names: tuple[str, ...]
-    """Memory operands by number."""
-    layer_names: tuple[str, ...]
-    layer_operator_types: tuple[str, ...]
-    tensor_names: tuple[str, ...]
-    tensor_kinds: tuple[str, ...]
-    """WEIGHT, INPUT, ACTIVATION or PARTIAL_SUM."""
-
-
-@dataclass(frozen=True, eq=False)
-class AssembledProblem:
-    """A scheduling problem, its names, and what it was made of."""
-
-    problem: SchedulingProblem
-    names: SystemNames
-    pieces: DataPieces
-    """Partial sums included."""
-    classes: CostClasses
-    """Rows of the cost table."""
-    reasons: Table[tuple[int, int], str] = field(default_factory=dict)
-    """(row of the cost table, core) -> why the core cannot run it."""
 
 
 def scheduling_problem(

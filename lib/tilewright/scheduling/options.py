@@ -15,9 +15,9 @@ from tilewright.registry import Registry
 if TYPE_CHECKING:
     from tilewright.fusion.graph import CnGraph
     from tilewright.mapping.constraints import Mapping
-    from tilewright.scheduling.assembly import AssembledProblem
+    from tilewright.scheduling.assembled import AssembledProblem
     from tilewright.scheduling.problem import Integers, SchedulingProblem
-    from tilewright.scheduling.result import Schedule
+    from tilewright.scheduling.schedule import Schedule
     from tilewright.workload.graph import Workload
 
 CAUSAL = "causal"

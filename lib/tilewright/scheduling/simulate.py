@@ -9,11 +9,12 @@ import numpy as np
 from tilewright.compiled import native_function
 from tilewright.errors import InputError, MappingError, Problem
 from tilewright.record_pointer import pointer_to
-from tilewright.scheduling.energy_terms import CAUSES
+from tilewright.scheduling.energy_ledger import CAUSES
 from tilewright.scheduling.memory_rank import MemoryRank, memory_rank
 from tilewright.scheduling.options import CAUSAL, OTHER_MODELS, ScheduleOptions
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
-from tilewright.scheduling.result import Schedule, with_energy
+from tilewright.scheduling.result import with_energy
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulation_kernel import run
 from tilewright.scheduling.stack_barriers import StackBarriers, stack_barriers
 from tilewright.scheduling.state_record import (

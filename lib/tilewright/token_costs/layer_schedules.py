@@ -27,7 +27,7 @@ from tilewright.scheduling.assembly import cost_table
 from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.scheduling.problem import CoreSystem, SchedulingProblem
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import Scheduler
 from tilewright.scheduling.system_assembly import core_system
 from tilewright.search.options import CnSearchOptions

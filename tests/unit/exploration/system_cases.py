@@ -9,7 +9,7 @@ from tilewright.api import run_multi_core
 from tilewright.errors import InputError, MappingError
 from tilewright.exploration.space import Space, SystemOptions
 from tilewright.exploration.space_reader import read_space
-from tilewright.scheduling.energy_terms import term_parts
+from tilewright.scheduling.energy_ledger import term_parts
 from tilewright.workload.graph import Workload
 
 ROOT = Path(__file__).resolve().parents[3]

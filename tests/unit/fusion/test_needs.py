@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx.helper import make_node
+from tilewright.fusion.cut_memory import CutMemory
 from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.needs import CutMemory, LayerCut, layer_cuts, network_tensors
+from tilewright.fusion.needs import LayerCut, layer_cuts, network_tensors
 from tilewright.fusion.pieces import data_pieces
 from tilewright.fusion.tiling import Tiling
 from tilewright.fusion.tiling_options import network_tiling

@@ -15,7 +15,7 @@ from tilewright.scheduling.bounds.paths import SplitBounds, paths_through
 from tilewright.scheduling.bounds.work import possible_moves
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Booleans, Integers, SchedulingProblem
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import Scheduler
 
 from tests.plain.tally import Tally

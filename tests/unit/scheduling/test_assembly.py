@@ -11,11 +11,13 @@ from onnx.helper import make_node
 from tilewright.errors import InputError
 from tilewright.fusion.graph import ORDERING
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
+from tilewright.scheduling.assembled import AssembledProblem
+from tilewright.scheduling.assembly import scheduling_problem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.core_costs import Stream
-from tilewright.scheduling.result import Schedule, schedule_artifact
+from tilewright.scheduling.result import schedule_artifact
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import simulate
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS, UNLIMITED_BITS_PER_CYCLE
 from tilewright.workload.graph import Workload

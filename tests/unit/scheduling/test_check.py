@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tilewright.scheduling.check.movement import detour_faults
 from tilewright.scheduling.check.rules import check_schedule, faults_by_rule
-from tilewright.scheduling.energy_terms import ON_CORE, CauseEnergy
+from tilewright.scheduling.energy_ledger import ON_CORE, CauseEnergy
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.tiny_systems import (

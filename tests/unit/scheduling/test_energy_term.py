@@ -17,9 +17,11 @@ from tilewright.report.multi.summary import baseline_rows
 from tilewright.report.multi.summary_text import summary_text
 from tilewright.report.run_tables import runs_table
 from tilewright.scheduling.check.rules import faults_by_rule
-from tilewright.scheduling.energy_terms import SCHEDULE_TERMS, total_pj
+from tilewright.scheduling.energy_ledger import total_pj
+from tilewright.scheduling.energy_terms import SCHEDULE_TERMS
 from tilewright.scheduling.problem import SchedulingProblem
-from tilewright.scheduling.result import Schedule, ScheduleArtifact, read_schedule
+from tilewright.scheduling.result import ScheduleArtifact, read_schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.multi_core.runs import DUO, chain, run, write_accelerator, write_mapping

@@ -14,7 +14,7 @@ from tilewright.scheduling.bounds.phase_program import Item
 from tilewright.scheduling.bounds.work import possible_moves
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.random_networks import random_network

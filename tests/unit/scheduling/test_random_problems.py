@@ -11,7 +11,7 @@ from tilewright.errors import InputError
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.options import ScheduleOptions
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import Scheduler, simulate
 
 from tests.unit.scheduling.random_problems import random_problem

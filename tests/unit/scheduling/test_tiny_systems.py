@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import CoreSystem, SchedulingProblem
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.tiny_systems import (

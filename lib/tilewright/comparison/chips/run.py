@@ -18,13 +18,14 @@ from tilewright.mapping.spatial_generation import clean_user_mapping
 from tilewright.peers.stream import STREAM_2023
 from tilewright.peers.stream.scheduler import REPAIRS
 from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
-from tilewright.scheduling.assembly import AssembledProblem, scheduling_problem
+from tilewright.scheduling.assembled import AssembledProblem
+from tilewright.scheduling.assembly import scheduling_problem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.options import CAUSAL, ScheduleOptions, SchedulerParameters, ScheduleSettings
 from tilewright.scheduling.problem import Integers
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import simulate
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
 from tilewright.search.options import SearchOptions

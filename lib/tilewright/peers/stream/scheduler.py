@@ -20,10 +20,11 @@ from itertools import product
 import numpy as np
 
 from tilewright.errors import InputError, MappingError, Problem
-from tilewright.scheduling.energy_terms import CAUSES
+from tilewright.scheduling.energy_ledger import CAUSES
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import CoreSystem, Integers, SchedulingProblem
-from tilewright.scheduling.result import Schedule, with_energy
+from tilewright.scheduling.result import with_energy
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.state_record import (
     CHANGE_LOG,
     CORE_TO_CORE,

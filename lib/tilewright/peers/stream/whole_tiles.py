@@ -19,7 +19,7 @@ from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
 from tilewright.fusion.grid import Integers
 from tilewright.fusion.pieces import OUTSIDE, DataPieces
 from tilewright.peers.stream.scheduler import fewest_links, simulate_stream_2023
-from tilewright.scheduling.assembly import AssembledProblem
+from tilewright.scheduling.assembled import AssembledProblem
 from tilewright.scheduling.options import ScheduleModel
 from tilewright.scheduling.problem import SchedulingProblem, starts_of
 from tilewright.workload.access import IndexMap

@@ -13,9 +13,10 @@ import numpy as np
 
 from tilewright.fusion.graph import CnGraph
 from tilewright.hardware.system import OFFCHIP_PORT
-from tilewright.scheduling.assembly import WEIGHT, SystemNames
+from tilewright.scheduling.assembled import WEIGHT, SystemNames
 from tilewright.scheduling.problem import CoreSystem, Integers
-from tilewright.scheduling.result import Schedule, ScheduleArtifact, own_hops
+from tilewright.scheduling.result import ScheduleArtifact
+from tilewright.scheduling.schedule import Schedule, own_hops
 from tilewright.scheduling.state_record import CORE_TO_CORE, EVICTION, OFF_CHIP_STREAM, SINK_OUTPUT
 
 CATEGORIES = (

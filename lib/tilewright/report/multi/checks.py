@@ -11,13 +11,13 @@ from tilewright.cost.ledger import ROUNDING, agree, on_core_terms
 from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.report.checks import Check, result
 from tilewright.report.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
-from tilewright.scheduling.assembly import ACTIVATION, AssembledProblem
+from tilewright.scheduling.assembled import ACTIVATION, AssembledProblem
 from tilewright.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.scheduling.check.bound_certificate import certificate_faults
 from tilewright.scheduling.check.movement import detour_faults
 from tilewright.scheduling.check.rules import faults_by_rule
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.energy_terms import ON_CORE, terms_of_summary, total_pj
+from tilewright.scheduling.energy_ledger import ON_CORE, terms_of_summary, total_pj
 from tilewright.scheduling.options import CAUSAL, ScheduleSettings
 from tilewright.scheduling.problem import SchedulingProblem
 from tilewright.scheduling.result import ScheduleArtifact

@@ -21,7 +21,7 @@ from tilewright.report.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, W
 from tilewright.report.text_tables import NOTHING, render, share_text, text_table
 from tilewright.report.verdict import Verdict, smallest_set
 from tilewright.report.words import short_layer_name
-from tilewright.scheduling.assembly import WEIGHT
+from tilewright.scheduling.assembled import WEIGHT
 from tilewright.scheduling.options import CAUSAL, ScheduleOptions
 from tilewright.scheduling.problem import OUTPUT_OPERAND, CoreSystem, Integers, SchedulingProblem
 from tilewright.scheduling.result import ScheduleArtifact

@@ -17,7 +17,7 @@ from tilewright.report.figure_layout import OPERAND_COLOURS, three_digits
 from tilewright.report.figures import ENERGY_UNIT
 from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.text_tables import share_text
-from tilewright.scheduling.energy_terms import (
+from tilewright.scheduling.energy_ledger import (
     ON_CORE,
     READING_ORDER,
     EnergyTerms,
@@ -26,7 +26,7 @@ from tilewright.scheduling.energy_terms import (
     terms_of_parts,
     words_of,
 )
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 
 Summary = Mapping[str, Any]
 ON_CORE_WORDS, TOTAL = words_of(ON_CORE), "total"

@@ -18,7 +18,7 @@ from tilewright.report.multi.bars import ScheduleView
 from tilewright.report.multi.summary import link_rows
 from tilewright.report.number_axes import number_axis
 from tilewright.scheduling.problem import Floats, Integers
-from tilewright.scheduling.result import link_use
+from tilewright.scheduling.schedule import link_use
 from tilewright.units import size_text
 
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35

@@ -24,7 +24,7 @@ from tilewright.report.multi.memory_figure import memory_curves, most_in_stretch
 from tilewright.report.multi.start_causes import CAUSES as START_CAUSES
 from tilewright.report.multi.start_causes import start_causes
 from tilewright.report.words import short_layer_name
-from tilewright.scheduling.energy_terms import CAUSES
+from tilewright.scheduling.energy_ledger import CAUSES
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = (

@@ -23,7 +23,7 @@ from tilewright.report.multi.bars import (
     schedule_table,
 )
 from tilewright.report.words import short_layer_name
-from tilewright.scheduling.energy_terms import CAUSES
+from tilewright.scheduling.energy_ledger import CAUSES
 
 CORES, LINKS, MEMORIES = 1, 2, 3
 """Process ids."""

@@ -27,7 +27,7 @@ import numpy as np
 from tilewright.report.multi.bars import CATEGORIES, ScheduleView, listeners
 from tilewright.scheduling.options import CAUSAL
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Integers
-from tilewright.scheduling.result import link_use, own_hops
+from tilewright.scheduling.schedule import link_use, own_hops
 
 CAUSES = ("begin", "data", "core", "memory", "link", "order", "other")
 BEGIN, DATA, CORE, MEMORY, LINK, ORDER, OTHER = range(len(CAUSES))

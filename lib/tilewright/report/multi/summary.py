@@ -14,9 +14,10 @@ from tilewright.objectives import OBJECTIVES
 from tilewright.proof import gap_to
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
-from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, further_terms, terms_of_summary
+from tilewright.scheduling.energy_ledger import CAUSES, ON_CORE, further_terms, terms_of_summary
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers
-from tilewright.scheduling.result import ScheduleArtifact, link_use
+from tilewright.scheduling.result import ScheduleArtifact
+from tilewright.scheduling.schedule import link_use
 from tilewright.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
 from tilewright.units import size_text
 

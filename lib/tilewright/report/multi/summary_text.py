@@ -11,7 +11,7 @@ from tilewright.report.multi.use_tables import core_use_rows
 from tilewright.report.run_tables import edp_text
 from tilewright.report.run_text import coverage_lines, power_lines, range_lines
 from tilewright.report.words import worse_words
-from tilewright.scheduling.energy_terms import ON_CORE, term_pj, terms_of_summary
+from tilewright.scheduling.energy_ledger import ON_CORE, term_pj, terms_of_summary
 from tilewright.units import PICOJOULES_A_MICROJOULE, size_text
 
 Summary = dict[str, Any]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.state_record import CORE_TO_CORE, EVICTION, NONE, OFF_CHIP_FETCH, SINK_OUTPUT
 
 

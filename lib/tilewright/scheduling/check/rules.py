@@ -10,9 +10,10 @@ import numpy as np
 
 from tilewright.cost.ledger import agree
 from tilewright.scheduling.check.movement import data_faults, memory_faults, transfer_faults
-from tilewright.scheduling.energy_terms import CAUSES, ON_CORE, energy_terms_of, further_schedule_terms, term_parts
+from tilewright.scheduling.energy_ledger import CAUSES, ON_CORE, term_parts
+from tilewright.scheduling.energy_terms import energy_terms_of, further_schedule_terms
 from tilewright.scheduling.problem import Integers, SchedulingProblem
-from tilewright.scheduling.result import Records, Schedule, link_use, own_hops
+from tilewright.scheduling.schedule import Records, Schedule, link_use, own_hops
 from tilewright.scheduling.state_record import NONE, OFF_CHIP_STREAM
 
 

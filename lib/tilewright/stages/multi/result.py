@@ -9,7 +9,7 @@ from tilewright.allocation.evaluate import INTERRUPTED
 from tilewright.allocation.result import AllocationResult, allocation_document, summary
 from tilewright.errors import Problems
 from tilewright.report.multi.result_tables import SeveralCoresTables
-from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.assembled import SystemNames
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.scheduling.core_costs import CoreCostRow
 from tilewright.scheduling.result import ScheduleArtifact

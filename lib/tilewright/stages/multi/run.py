@@ -15,7 +15,8 @@ from tilewright.errors import InputError, MappingError, Problem
 from tilewright.hardware.system import COMPUTE
 from tilewright.mapping.yaml_writer import mapping_text
 from tilewright.proof import Schedules
-from tilewright.scheduling.assembly import AssembledProblem, model_problem
+from tilewright.scheduling.assembled import AssembledProblem
+from tilewright.scheduling.assembly import model_problem
 from tilewright.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
 from tilewright.scheduling.check.rules import check_schedule
 from tilewright.scheduling.options import CAUSAL, ScheduleOptions, ScheduleSettings

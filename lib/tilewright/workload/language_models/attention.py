@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from tilewright.operator_groups import MAC_ARRAY
 from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.language_models.architecture import RMS_NORM, Attention, LatentAttention
-from tilewright.workload.language_models.attended import Heads, Kept, attend
+from tilewright.workload.language_models.attended import attend
 from tilewright.workload.language_models.builder import Builder, at
+from tilewright.workload.language_models.heads import Heads, Kept
 from tilewright.workload.language_models.request import ABSORBED, ModelStep, Requests
 from tilewright.workload.language_models.visible_keys import Piece, first_position, split, visible_pieces
 

@@ -7,18 +7,15 @@ vector unit, with one operation for each combination of loop values, as in the r
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, affine, fixed, loop
 from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Norm
+from tilewright.workload.language_models.heads import AttentionSite
 from tilewright.workload.language_models.request import Precision
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.nests import NestOperand, accumulates, nest_layer
-
-if TYPE_CHECKING:
-    from tilewright.workload.language_models.attended import AttentionSite
 
 Loops = tuple[tuple[str, int], ...]
 Axis = AxisIndex | str
@@ -44,7 +41,7 @@ class Builder:
     outputs: list[str] = field(default_factory=list)
     prefix: str = ""
     repeats: int = 1
-    attentions: list["AttentionSite"] = field(default_factory=list)
+    attentions: list[AttentionSite] = field(default_factory=list)
     """Each scores, softmax and weighted values so far."""
     _producer_of: dict[str, int] = field(default_factory=dict)
 

@@ -27,9 +27,9 @@ from tilewright.workload.language_models.architecture import (
     Mixture,
     StateSpace,
 )
-from tilewright.workload.language_models.attended import AttentionSite
 from tilewright.workload.language_models.attention import attention, join_rows, latent_attention
 from tilewright.workload.language_models.builder import Builder, at
+from tilewright.workload.language_models.heads import AttentionSite
 from tilewright.workload.language_models.request import ALL, EXPECTED, ModelStep, Requests
 
 

@@ -29,11 +29,12 @@ from tilewright.workload.onnx.node import (
     partial_sum_bits,
     tensor_precision,
 )
+from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 if TYPE_CHECKING:
     import onnx
 
-    from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts
+    from tilewright.workload.onnx.resolution.network import ResolvedGraph
 from tilewright.workload.nests import NestOperand, accumulates, dimension_names, nest_layer
 
 _EXCHANGED = {"I": "W", "W": "I"}
@@ -95,7 +96,7 @@ class Lowering:
         """Whether output `index` is asked for."""
         return index < len(self.node.outputs) and bool(self.node.outputs[index])
 
-    def facts(self, tensor: str) -> "TensorFacts":
+    def facts(self, tensor: str) -> TensorFacts:
         """What is known of a tensor of the file. Raises InputError if its shape is not."""
         if tensor not in self.graph.tensors:
             raise self.node.error(
@@ -243,7 +244,7 @@ class Lowering:
         self.status = max(self.status, status, key=order.index)
 
 
-def file_tensor(facts: "TensorFacts", policy: str) -> Tensor:
+def file_tensor(facts: TensorFacts, policy: str) -> Tensor:
     """A tensor of the file with its precision."""
     import onnx
 

@@ -3,17 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import onnx
 
 from tilewright.errors import InputError, Problem
 from tilewright.workload.network_options import ASSUMED
 from tilewright.workload.onnx.element_types import ELEMENT_BITS, REAL_TYPES
-
-if TYPE_CHECKING:
-    from tilewright.workload.onnx.resolution.network import TensorFacts
-
+from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
@@ -149,7 +145,7 @@ class TensorPrecision:
     source: str
 
 
-def tensor_precision(facts: "TensorFacts", policy: str) -> TensorPrecision:
+def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
     """The precision of a tensor without overrides. `policy` is ASSUMED or FILE.
 
     Quantisation that the file states holds under both; integers count as stored; a float counts as 8 bits if ASSUMED.

@@ -32,7 +32,8 @@ from tilewright.workload.onnx.macs import counted_macs
 from tilewright.workload.onnx.node import OnnxNode, overridden_bits
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.resolution.inference_guard import start_inference
-from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts, resolve_graph
+from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
+from tilewright.workload.onnx.tensor_facts import TensorFacts
 from tilewright.workload.onnx.unused_parts import unused_of_model
 
 Reading = Callable[[onnx.ModelProto, ModelProfile, NetworkOptions], tuple[Workload, Coverage]]

@@ -7,7 +7,7 @@ import pytest
 from tilewright.errors import InputError, MappingError
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import SchedulingProblem
-from tilewright.scheduling.result import Schedule
+from tilewright.scheduling.schedule import Schedule
 from tilewright.scheduling.simulate import simulate
 
 from tests.unit.scheduling.random_problems import random_problem

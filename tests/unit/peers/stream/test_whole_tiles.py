@@ -9,7 +9,7 @@ from tilewright.fusion.graph import ORDERING, CnGraph
 from tilewright.fusion.pieces import OUTSIDE, data_pieces
 from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
-from tilewright.scheduling.assembly import AssembledProblem
+from tilewright.scheduling.assembled import AssembledProblem
 from tilewright.scheduling.options import ScheduleOptions
 from tilewright.scheduling.problem import CostTable, NodeGraph, SchedulingProblem
 from tilewright.scheduling.simulate import simulate

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from tilewright.report.multi.bars import ScheduleView
-from tilewright.scheduling.assembly import SystemNames
+from tilewright.scheduling.assembled import SystemNames
 from tilewright.scheduling.problem import CostTable, NodeGraph, SchedulingProblem
 from tilewright.scheduling.result import ScheduleArtifact
 from tilewright.scheduling.simulate import simulate

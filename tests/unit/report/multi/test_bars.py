@@ -19,7 +19,7 @@ from tilewright.report.multi.bars import (
     listeners,
     schedule_table,
 )
-from tilewright.scheduling.result import link_use, own_hops
+from tilewright.scheduling.schedule import link_use, own_hops
 
 from tests.unit.report.multi.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
 

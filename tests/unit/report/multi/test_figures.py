@@ -30,7 +30,7 @@ from tilewright.report.multi.energy_figure import (
     write_energy_breakdown,
 )
 from tilewright.report.multi.use_tables import core_use_rows, core_use_table, layer_use_rows, layer_use_table
-from tilewright.scheduling.energy_terms import ON_CORE
+from tilewright.scheduling.energy_ledger import ON_CORE
 
 from tests.unit.report.multi.schedule_cases import every_category, pipeline, random_view
 

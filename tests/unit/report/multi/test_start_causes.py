@@ -22,7 +22,7 @@ from tilewright.report.multi.start_causes import (
     latency_chain,
     start_causes,
 )
-from tilewright.scheduling.result import own_hops
+from tilewright.scheduling.schedule import own_hops
 
 from tests.unit.report.multi.schedule_cases import every_category, pipeline, random_view, view_of
 from tests.unit.scheduling.tiny_systems import WEIGHT, Node, Piece, bus_system, make_problem

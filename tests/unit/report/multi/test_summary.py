@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tilewright
 from tilewright.report.multi.summary import LAYER_BY_LAYER, LEAST_FACTOR, baseline_rows, reload_lines, reload_rows
-from tilewright.scheduling.energy_terms import CAUSES
+from tilewright.scheduling.energy_ledger import CAUSES
 from tilewright.scheduling.problem import OUTPUT_OPERAND
 
 from tests.unit.fusion_search.cases import random_case

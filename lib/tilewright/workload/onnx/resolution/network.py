@@ -51,7 +51,7 @@ from tilewright.workload.onnx.resolution.inputs import (
     resolve_inputs,
 )
 from tilewright.workload.onnx.resolution.outputs import InnerTensors, OutputResolver, unused_places
-from tilewright.workload.onnx.resolution.tensors import KnownTensors, ResolvedGraph, TensorFacts
+from tilewright.workload.onnx.resolution.tensors import KnownTensors, ResolvedGraph
 
 _Elements = tuple[str, ...]
 
@@ -439,4 +439,4 @@ def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
     return opsets
 
 
-__all__ = ["ResolvedGraph", "TensorFacts", "resolve_graph"]
+__all__ = ["ResolvedGraph", "resolve_graph"]

@@ -16,22 +16,7 @@ from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS
 from tilewright.workload.onnx.resolution.evaluation import Values, tensor_values
 from tilewright.workload.onnx.resolution.size_checks import size_problem
-
-
-@dataclass(frozen=True)
-class TensorFacts:
-    """One tensor: all its sizes, and what of it is known before run time."""
-
-    name: str
-    shape: Shape
-    element_type: int
-    """Number of the element type in onnx.TensorProto.DataType."""
-    is_constant: bool
-    """Whether it is known before run time: a constant of the file, or computed from such."""
-    values: np.ndarray | None = None
-    """The values of a small constant whose bytes are in the file; None for weights."""
-    quantised_bits: int | None = None
-    """Bits of the integer that the tensor is or stands for, where a quantiser or the element type says so."""
+from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 
 @dataclass(frozen=True)
