@@ -78,14 +78,7 @@ def parts(source: str) -> Iterator[int]:
             continue
         start = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
         lines[names[0]] = (node.end_lineno or node.lineno) - start + 1
-        used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-        used |= {
-            word
-            for one in ast.walk(node)
-            if isinstance(one, ast.Constant) and isinstance(one.value, str)
-            for word in re.findall(r"\w+", one.value)
-        }
-        named[names[0]] = used
+        named[names[0]] = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} | set(_words_of_hints(node))
         for name in names[1:]:
             graph.add_edge(names[0], name)
     graph.add_nodes_from(lines)
@@ -94,10 +87,20 @@ def parts(source: str) -> Iterator[int]:
         yield sum(lines.get(name, 0) for name in component)
 
 
+def _words_of_hints(node: ast.AST) -> Iterator[str]:
+    """Words of type hints that are written as texts; docstrings and other texts join nothing."""
+    for one in ast.walk(node):
+        for hint in (getattr(one, "annotation", None), getattr(one, "returns", None)):
+            for text in ast.walk(hint) if isinstance(hint, ast.AST) else ():
+                if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                    yield from re.findall(r"\w+", text.value)
+
+
 def test_parts_are_found() -> None:
-    """Two functions that do not name each other are two parts; one that is named in a text hint is not."""
+    """Two functions that do not name each other are two parts; a hint that is a text joins, a docstring does not."""
     body = "\n".join(f"    x{i} = {i}" for i in range(3))
     assert sorted(parts(f"A = 1\ndef f():\n{body}\ndef g():\n    return A\n")) == [3, 4]
+    assert sorted(parts(f'def f():\n    """Not g."""\ndef g():\n{body}\n')) == [2, 4]
     assert list(parts("class A:\n    pass\ndef f() -> 'A':\n    pass\n")) == [4]
 
 

@@ -7,16 +7,10 @@ from typing import Any
 
 import pandas
 
+from tilewright.exploration.exploration import Exploration
 from tilewright.exploration.front import Front, fronts
 from tilewright.exploration.front_odds import least_probability
-from tilewright.exploration.results import (
-    INFEASIBLE,
-    INVALID,
-    OK,
-    Exploration,
-    uniform,
-    value_text,
-)
+from tilewright.exploration.results import INFEASIBLE, INVALID, OK, uniform, value_text
 
 SECONDS = "latency_s"
 LEAKAGE = "energy_leakage_pj"

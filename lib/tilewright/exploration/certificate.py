@@ -13,8 +13,9 @@ import pandas
 from tilewright.artifacts.digests import DIGEST_BYTES
 from tilewright.dominance import first_dominators, on_front
 from tilewright.exploration.family_costs import FamilyCosts, energy_column, latency_column
-from tilewright.exploration.results import ALL_NETWORKS, OK, read_stamped, write_stamped
+from tilewright.exploration.results import ALL_NETWORKS, OK
 from tilewright.exploration.space import Space
+from tilewright.exploration.stamped_tables import read_stamped, write_stamped
 
 NOT_COMPARED, ON_FRONT = -2, -1
 """Values in place of the index of the design that dominates: it has no results or does not meet a constraint, or none

@@ -7,7 +7,8 @@ from typing import Any
 from tilewright.cost.ledger import ACCESSES
 from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.exploration.front_odds import parts_of_row
-from tilewright.exploration.results import OK, energy_parts, latency_parts, read_parquet
+from tilewright.exploration.results import OK, energy_parts, latency_parts
+from tilewright.exploration.stamped_tables import read_parquet
 from tilewright.exploration.table_files import FRONT_STEM, SPACE_STEM
 from tilewright.report.pareto import RunPoint
 from tilewright.report.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedger, ledger_of

@@ -6,9 +6,7 @@ from typing import Any
 import pandas
 
 from tilewright.exploration.front import Front
-from tilewright.exploration.results import (
-    MEASURES,
-)
+from tilewright.exploration.results import MEASURES
 
 
 @dataclass(frozen=True, eq=False)

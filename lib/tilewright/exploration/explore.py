@@ -12,11 +12,13 @@ import pandas
 
 from tilewright.artifacts.files import make_folder
 from tilewright.exploration.design_cost import Sharing
+from tilewright.exploration.exploration import Exploration
 from tilewright.exploration.parts import SHARD_SCHEMA, ShardDigests, SpacePart, shards_of
-from tilewright.exploration.results import MEASURES, OK, Exploration, digest_in
+from tilewright.exploration.results import MEASURES, OK
 from tilewright.exploration.shard import Row, ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
 from tilewright.exploration.space import Space, SystemOptions
 from tilewright.exploration.space_reader import read_space
+from tilewright.exploration.stamped_tables import digest_in
 from tilewright.processes import in_processes
 from tilewright.search.options import CoreSearchOptions, SearchOptions, loops_of_loma
 from tilewright.search.progress import Advance

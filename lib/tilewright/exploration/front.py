@@ -9,8 +9,9 @@ import pandas
 
 from tilewright.dominance import first_dominators, on_front
 from tilewright.exploration.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, USES
+from tilewright.exploration.exploration import Exploration
 from tilewright.exploration.front_odds import summed_columns, with_odds
-from tilewright.exploration.results import ALL_NETWORKS, MEASURES, OK, Exploration, energy_parts, latency_parts
+from tilewright.exploration.results import ALL_NETWORKS, MEASURES, OK, energy_parts, latency_parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,12 +18,14 @@ from tilewright.exploration.certificate import (
     front_count,
     write_certificate,
 )
+from tilewright.exploration.exploration import Exploration
 from tilewright.exploration.explore import BLOCK_DESIGNS, SpaceSource, exploration_of, working
 from tilewright.exploration.family_costs import FamilyCosts, joined, make_costs
 from tilewright.exploration.parts import COSTS_SCHEMA, MOST_TOGETHER, PartDigests, SpacePart, check_space, parts_of
-from tilewright.exploration.results import OK, Exploration, digest_in, read_stamped, write_stamped
+from tilewright.exploration.results import OK
 from tilewright.exploration.shard import Row, ShardContent, content_of, make_rows
 from tilewright.exploration.space import Space
+from tilewright.exploration.stamped_tables import digest_in, read_stamped, write_stamped
 from tilewright.search.progress import Advance
 
 COSTS = "costs"

@@ -14,8 +14,9 @@ from tilewright.errors import InputError, Problem
 from tilewright.exploration.design_cost import DesignCost, DesignEvaluator, Sharing, reason_of
 from tilewright.exploration.front_odds import part_columns
 from tilewright.exploration.parts import SHARD_SCHEMA
-from tilewright.exploration.results import INVALID, numbers_or_words, read_stamped, write_stamped
+from tilewright.exploration.results import INVALID, numbers_or_words
 from tilewright.exploration.space import Design, Network, Space, SystemOptions
+from tilewright.exploration.stamped_tables import read_stamped, write_stamped
 from tilewright.hardware.core import Accelerator
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator

@@ -32,7 +32,7 @@ from tilewright.fusion_search.detours import detour_steps
 from tilewright.fusion_search.plan import Plan, layers_of, planned_mapping
 from tilewright.fusion_search.reloads import moved_again_bits
 from tilewright.objectives import Objective
-from tilewright.scheduling.core_costs import cost_classes
+from tilewright.scheduling.cost_classes import cost_classes
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.search.options import CnSearchOptions
 from tilewright.stages.multi.core_mapping import KnownRows, map_core

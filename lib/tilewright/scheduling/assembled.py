@@ -4,7 +4,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 
 from tilewright.fusion.pieces import DataPieces
-from tilewright.scheduling.core_costs import CostClasses
+from tilewright.scheduling.cost_classes import CostClasses
 from tilewright.scheduling.problem import SchedulingProblem
 
 WEIGHT, INPUT, ACTIVATION, PARTIAL_SUM = "weight", "input", "activation", "partial_sum"

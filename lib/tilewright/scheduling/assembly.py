@@ -26,7 +26,8 @@ from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.runnable import can_run_listed
 from tilewright.profile import CORRECTED
 from tilewright.scheduling.assembled import ACTIVATION, INPUT, PARTIAL_SUM, WEIGHT, AssembledProblem, SystemNames
-from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.cost_classes import CostClass, CostClasses, cost_classes
 from tilewright.scheduling.options import CAUSAL, OTHER_MODELS, RUNTIMES, ScheduleSettings
 from tilewright.scheduling.problem import CostTable, Floats, Integers, NodeGraph, SchedulingProblem, starts_of
 from tilewright.scheduling.system_assembly import MEMORY_OPERANDS, OTHER, core_system

@@ -24,7 +24,8 @@ from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.runnable import core_choice
 from tilewright.objectives import ranking
 from tilewright.scheduling.assembly import cost_table
-from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.cost_classes import cost_classes
 from tilewright.scheduling.options import ScheduleSettings
 from tilewright.scheduling.problem import CoreSystem, SchedulingProblem
 from tilewright.scheduling.schedule import Schedule

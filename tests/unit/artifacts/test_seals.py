@@ -17,7 +17,7 @@ from tilewright.artifacts.envelope import read_artifact, read_beside, write_docu
 from tilewright.artifacts.seals import IS_SEALED, may_have_been_sealed, read_sealed, sealed_document, sealed_parquet
 from tilewright.artifacts.verification import verify_folder
 from tilewright.errors import ArtifactError
-from tilewright.exploration.results import digest_in, read_stamped, write_stamped
+from tilewright.exploration.stamped_tables import digest_in, read_stamped, write_stamped
 from tilewright.report.text_tables import write_parquet
 from tilewright.search.store import Store
 

@@ -16,7 +16,7 @@ from tilewright.cli.audit import Audit
 from tilewright.cli.auditing.items import DESIGN, LAYER, AuditDifference, AuditItem, LeftOut, Made, NotAudited
 from tilewright.cli.main import main
 from tilewright.exploration.parts import COSTS_SCHEMA, SHARD_SCHEMA
-from tilewright.exploration.results import read_stamped, write_stamped
+from tilewright.exploration.stamped_tables import read_stamped, write_stamped
 from tilewright.search.store import Store
 
 from tests.unit.cli.multi_core import GA, HARDWARE, MAPPING, TINY, inputs, write_network

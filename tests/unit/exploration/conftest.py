@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas
-from tilewright.exploration.results import Exploration
+from tilewright.exploration.exploration import Exploration
 
 MEMORIES = ("rf", "sram", "dram")
 PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading")

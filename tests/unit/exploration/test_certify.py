@@ -11,8 +11,8 @@ import pytest
 from tilewright.errors import InputError
 from tilewright.exploration.certificate import SCHEMA, read_certificate, write_certificate
 from tilewright.exploration.certify import CertificateVerdict, certify
-from tilewright.exploration.results import read_stamped, write_stamped
 from tilewright.exploration.space_reader import read_space
+from tilewright.exploration.stamped_tables import read_stamped, write_stamped
 
 from tests.unit.exploration.front_cases import NETWORKS, write_space
 from tests.unit.exploration.test_front_search import found, nothing

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilewright.exploration.answer import answer_of
+from tilewright.exploration.exploration import Exploration
 from tilewright.exploration.front import Front
-from tilewright.exploration.results import ALL_NETWORKS, Exploration
+from tilewright.exploration.results import ALL_NETWORKS
 
 from tests.unit.exploration.conftest import exploration, grid
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tilewright.exploration import page
 from tilewright.exploration.answer import answer_of
+from tilewright.exploration.exploration import Exploration
 from tilewright.exploration.page import FOLDER, explore_page, page_data, write_page
-from tilewright.exploration.results import Exploration
 
 from tests.unit.exploration.conftest import exploration, grid
 

@@ -16,9 +16,9 @@ from tilewright.exploration import explore
 from tilewright.exploration.answer import answer_of
 from tilewright.exploration.evaluate import NetworkEvaluator
 from tilewright.exploration.parts import SHARD_SCHEMA, ShardDigests, shards_of
-from tilewright.exploration.results import digest_in
 from tilewright.exploration.shard import ShardMaker, read_shards
 from tilewright.exploration.space_reader import read_space
+from tilewright.exploration.stamped_tables import digest_in
 from tilewright.exploration.table_files import space_table
 from tilewright.sources import parse_accelerator, parse_workload
 from tilewright.yamlfile import load_yaml

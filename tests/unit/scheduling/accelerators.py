@@ -18,7 +18,8 @@ from tilewright.hardware.system import (
     all_pairs,
 )
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.scheduling.core_costs import CoreCostRow, Stream, cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow, Stream
+from tilewright.scheduling.cost_classes import cost_classes
 from tilewright.workload.graph import Workload
 
 ANY = Mapping((MappingConstraints("default"),))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from onnx.helper import make_node
 from tilewright.mapping.constraints import Mapping, MappingConstraints, TilingEntry
-from tilewright.scheduling.core_costs import cost_classes, on_one_core
+from tilewright.scheduling.cost_classes import cost_classes, on_one_core
 
 from tests.unit.fusion.networks import SAME, conv, read, two_convolutions
 from tests.unit.stages.multi.core_cases import ANY, cut

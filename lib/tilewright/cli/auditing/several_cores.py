@@ -217,7 +217,7 @@ class SeveralCoresRun(Findings):
 
     @cached_property
     def _class_count(self) -> int:
-        from tilewright.scheduling.core_costs import cost_classes
+        from tilewright.scheduling.cost_classes import cost_classes
 
         return len(cost_classes(self._graph, self._described.workload, self._described.mapping).classes)
 

@@ -27,10 +27,11 @@ from tilewright.exploration.parts import (
     parts_of,
     shards_of,
 )
-from tilewright.exploration.results import OK, read_stamped
+from tilewright.exploration.results import OK
 from tilewright.exploration.shard import Row, ShardMaker, content_of
 from tilewright.exploration.space import Space, SystemOptions
 from tilewright.exploration.space_reader import read_space
+from tilewright.exploration.stamped_tables import read_stamped
 
 if TYPE_CHECKING:
     import pandas

@@ -15,7 +15,8 @@ from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.dataflows import constraints_on_core, refusal
 from tilewright.mapping.runnable import core_choice
 from tilewright.objectives import OBJECTIVES, ranking
-from tilewright.scheduling.core_costs import CoreCostRow, CostClass, CostClasses, cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.cost_classes import CostClass, CostClasses, cost_classes
 from tilewright.search.options import CoreSearchOptions
 from tilewright.search.store import Store
 from tilewright.stages.base import Control, Rest, Stage

@@ -17,7 +17,8 @@ from tilewright.hardware.core import Core, Memory, Port
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import as_unrolling
 from tilewright.profile import CORRECTED
-from tilewright.scheduling.core_costs import CoreCostRow, CostClass, Stream
+from tilewright.scheduling.core_costs import CoreCostRow, Stream
+from tilewright.scheduling.cost_classes import CostClass
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 

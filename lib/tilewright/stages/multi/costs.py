@@ -13,7 +13,8 @@ from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.spatial_generation import cuts_by_array, cuts_to_layer, note_cut_lanes
 from tilewright.objectives import REDUCTION_OF
 from tilewright.profile import profile_by_name
-from tilewright.scheduling.core_costs import CoreCostRow, cost_classes
+from tilewright.scheduling.core_costs import CoreCostRow
+from tilewright.scheduling.cost_classes import cost_classes
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.stage_table import CORE
 from tilewright.stages.base import Control, Rest, Stage, is_own

@@ -46,7 +46,7 @@ _TELL = {
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
     """Digests of what the cost table of a core file depends on: of the accelerator the core, what its places are for,
     and the off-chip core; of the mapping file what it says of each class of CNs on one core."""
-    from tilewright.scheduling.core_costs import cost_classes
+    from tilewright.scheduling.cost_classes import cost_classes
 
     accelerator = described.accelerator
     places = [

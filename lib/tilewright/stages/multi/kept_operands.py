@@ -12,7 +12,7 @@ from tilewright.fusion.pieces import data_pieces
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy, top_memories
 from tilewright.profile import CORRECTED
-from tilewright.scheduling.core_costs import CostClass, CostClasses
+from tilewright.scheduling.cost_classes import CostClass, CostClasses
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements

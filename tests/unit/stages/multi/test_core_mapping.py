@@ -12,7 +12,8 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.system import POOLING, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.dataflows import constraints_on_core
-from tilewright.scheduling.core_costs import CoreCostRow, Stream, cost_classes, write_core_costs
+from tilewright.scheduling.core_costs import CoreCostRow, Stream, write_core_costs
+from tilewright.scheduling.cost_classes import cost_classes
 from tilewright.search.store import Store
 from tilewright.sources import parse_accelerator
 from tilewright.stages.multi.core_mapping import map_core

@@ -51,7 +51,7 @@ class Own(Stage):
 
     def run(self, item, rest):
         from tilewright.scheduling.core_costs import CoreCostRow
-        from tilewright.scheduling.core_costs import cost_classes
+        from tilewright.scheduling.cost_classes import cost_classes
         given = item.descriptions
         count = len(cost_classes(item.graph, given.workload, given.mapping).classes)
         rows = tuple(CoreCostRow(n, "", *[self.cycles] * 4, 1.0, 1.0) for n in range(count))
