@@ -11,7 +11,8 @@ from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.lowering import Lowering
 from tilewright.workload.onnx.node import OnnxNode
 from tilewright.workload.onnx.operators.pooling import pool_windows
-from tilewright.workload.onnx.resolution.network import ResolvedGraph, TensorFacts
+from tilewright.workload.onnx.resolution.network import ResolvedGraph
+from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 from tests.unit.workload.onnx.dependency_checks import lower_model
 from tests.unit.workload.onnx.operators.vector_cases import Case, check_case, check_layers, layers_of
