@@ -38,7 +38,7 @@ test: $(READY) ## all tests; ARGS="-k name" chooses
 lint: $(READY) ## style, format, types, rules
 	@ruff check --config lib/pyproject.toml . && ruff format --config lib/pyproject.toml --check .
 	@snakefmt --check Snakefile workflow
-	@mypy --config-file lib/pyproject.toml lib/tilewright
+	@mypy --config-file lib/pyproject.toml lib/tilewright lib/tilewright_evidence tools
 	@snakemake --lint
 
 docs: $(READY) site ## build and check the documentation: links, generated tables, examples, notebooks

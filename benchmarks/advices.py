@@ -14,7 +14,7 @@ import sys
 
 from seeded import run
 
-from tests.unit.exploration.advice_cases import try_advices
+from tests.unit.designs.advice_cases import try_advices
 
 AT_ONCE = 2
 

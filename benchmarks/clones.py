@@ -25,7 +25,7 @@ STAGE = '''"""A reduction of this project: which mapping of a layer is kept."""
 from dataclasses import dataclass
 
 from config.stages.sign import SIGN
-from tilewright.stages import Reduction
+from tilewright.pipeline.stages import Reduction
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from typing import Any
 
 import onnx
 from onnx.helper import make_graph, make_model, make_node, make_opsetid, make_tensor_value_info
-from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.pieces import data_pieces
-from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.pieces import data_pieces
+from tilewright.multicore.nodes.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.workload.source import parse_workload
 
 FLOAT = onnx.TensorProto.FLOAT

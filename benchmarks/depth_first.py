@@ -24,14 +24,14 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
 sys.path[:0] = [str(PROJECT), str(PROJECT / "lib")]
 
-from tilewright.depth_first.certificate import DepthFirstSpace  # noqa: E402
-from tilewright.depth_first.locations import MODES  # noqa: E402
-from tilewright.depth_first.optimum import find_optimum  # noqa: E402
-from tilewright.depth_first.options import READINGS, TileOptions  # noqa: E402
-from tilewright.depth_first.schedule import stack_model  # noqa: E402
-from tilewright.depth_first.stack_cost import StackModel  # noqa: E402
-from tilewright.objectives import OBJECTIVES  # noqa: E402
-from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core  # noqa: E402
+from tilewright.base.objectives import OBJECTIVES  # noqa: E402
+from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload, single_core  # noqa: E402
+from tilewright.tiles.depth_first.certificate import DepthFirstSpace  # noqa: E402
+from tilewright.tiles.depth_first.locations import MODES  # noqa: E402
+from tilewright.tiles.depth_first.optimum import find_optimum  # noqa: E402
+from tilewright.tiles.depth_first.options import READINGS, TileOptions  # noqa: E402
+from tilewright.tiles.depth_first.schedule import stack_model  # noqa: E402
+from tilewright.tiles.depth_first.stack_cost import StackModel  # noqa: E402
 
 CONFIG = PROJECT / "config"
 SAMPLE = PROJECT / "tests" / "unit" / "depth_first" / "data" / "points.jsonl"

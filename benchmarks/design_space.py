@@ -37,7 +37,7 @@ MAPPING = [{"name": "default", "memory_operand_links": {"O": "O", "W": "I2", "I"
 
 def measure_designs(settings: Settings) -> dict[str, Any]:
     """Medians of CPU seconds a design, ours under both profiles, and whether both find the same in the reference's."""
-    from tilewright.exploration.space_reader import read_space
+    from tilewright.designs.space_reader import read_space
 
     network = PROJECT / "config" / "workload" / "mobilenetv2.onnx"
     mapping = settings.scratch / "designs_mapping.yaml"

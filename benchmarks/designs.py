@@ -30,7 +30,7 @@ NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
 @cache
 def network(name: str, model: str) -> Any:
     """A network, read once a process."""
-    from tilewright.sources import parse_workload
+    from tilewright.pipeline.sources import parse_workload
 
     return parse_workload(PROJECT / "config" / "workload" / f"{name}.onnx", model=model)
 
@@ -38,7 +38,7 @@ def network(name: str, model: str) -> Any:
 @cache
 def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
     """What evaluates designs on a network; it has seen other designs before, as in a space."""
-    from tilewright.exploration.evaluate import NetworkEvaluator
+    from tilewright.designs.evaluate import NetworkEvaluator
 
     return NetworkEvaluator(network(name, options.model), mapping, options)
 
@@ -46,7 +46,7 @@ def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
 @cache
 def base_of(name: str) -> dict[str, Any]:
     """The content of a hardware file."""
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base.yamlfile import load_yaml
 
     data: dict[str, Any] = load_yaml(PROJECT / "config" / "hardware" / f"{name}.yaml").data
     return data
@@ -89,12 +89,12 @@ def random_options(rng: random.Random) -> Any:
 
 def try_design(seed: int) -> Tally:
     """One design both ways."""
-    from tilewright.errors import InputError
-    from tilewright.exploration.design_cost import DesignCost
-    from tilewright.exploration.results import INVALID
-    from tilewright.sources import parse_accelerator
+    from tilewright.base.errors import InputError
+    from tilewright.designs.design_cost import DesignCost
+    from tilewright.designs.results import INVALID
+    from tilewright.pipeline.sources import parse_accelerator
 
-    from tests.unit.exploration.map_alone import mapped
+    from tests.unit.designs.map_alone import mapped
 
     rng = random.Random(seed)
     base, net = rng.choice(BASES), rng.choice(NETWORKS)

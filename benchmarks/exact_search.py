@@ -31,7 +31,7 @@ sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 from accelforge.setup_environment import NoSuitablePythonError, ensure_accelforge  # noqa: E402
 from child import run_child  # noqa: E402
 from layer_cases import ACCELERATORS, REPRESENTATIVE_LAYERS, layer_cases, peer_layer  # noqa: E402
-from tilewright.objectives import OBJECTIVES  # noqa: E402
+from tilewright.base.objectives import OBJECTIVES  # noqa: E402
 
 PEER_RUNNER = HERE / "accelforge" / "runner.py"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")

@@ -37,7 +37,7 @@ MODELS = (
 @cache
 def memories_of(name: str) -> dict[str, Any]:
     """The memories of a hardware file by name."""
-    from tilewright.sources import parse_accelerator
+    from tilewright.pipeline.sources import parse_accelerator
 
     core = parse_accelerator(PROJECT / "config" / "hardware" / f"{name}.yaml").cores[0]
     return {memory.name: memory for memory in core.memories}
@@ -93,10 +93,10 @@ def random_space(rng: random.Random) -> dict[str, Any]:
 
 def try_space(seed: int) -> Tally:
     """One space both ways."""
-    from tilewright.exploration.families import Families
-    from tilewright.exploration.family_costs import make_costs
-    from tilewright.exploration.shard import make_rows
-    from tilewright.exploration.space_reader import read_space
+    from tilewright.designs.families import Families
+    from tilewright.designs.family_costs import make_costs
+    from tilewright.designs.shard import make_rows
+    from tilewright.designs.space_reader import read_space
 
     rng = random.Random(seed)
     space = read_space(random_space(rng))

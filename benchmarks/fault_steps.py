@@ -22,7 +22,7 @@ MODULE, CORRECT, WRONG = (
     *("return entry.r_cost, entry.w_cost", "return entry.w_cost, entry.r_cost"),
 )
 """The module that is edited, and two texts of equal length: energies of reads and writes, or the other way round."""
-WORDS = ("lib/tilewright/unused.py", "problem.message, value", "problem.message.upper(), value")
+WORDS = ("lib/tilewright/base/unused.py", "problem.message, value", "problem.message.upper(), value")
 """Another one, and what it says of entries without effect."""
 LONGEST_RUN_S = 6.0
 """Seconds after which most runs have ended."""

@@ -28,8 +28,8 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(PROJECT), str(PROJECT / "lib")]
 
-from tilewright.artifacts.verification import verify_folder  # noqa: E402
-from tilewright.noted_files import cache_files, damaged_caches  # noqa: E402
+from tilewright.base.artifacts.verification import verify_folder  # noqa: E402
+from tilewright.base.noted_files import cache_files, damaged_caches  # noqa: E402
 
 from benchmarks.fault_histories import histories  # noqa: E402
 from tests.three_layers import write_network  # noqa: E402
@@ -213,7 +213,7 @@ def flips(count: int, seed: int, rounds: int, folder: Path) -> int:
 
 def _note_copies(caches: Path) -> None:
     """Some files were left out of the copy, and what is noted of the caches may be of before."""
-    from tilewright.noted_files import FONT_FILES, FONTS, KERNELS, NUMBA_FILES, NUMBA_FOLDER, NotedFolder
+    from tilewright.base.noted_files import FONT_FILES, FONTS, KERNELS, NUMBA_FILES, NUMBA_FOLDER, NotedFolder
 
     NotedFolder(caches / FONTS, FONT_FILES).note()
     for folder in (caches / KERNELS).glob(f"*/{NUMBA_FOLDER}"):
@@ -295,8 +295,8 @@ def in_child(work: Callable[[], object], calls: FailingCalls) -> tuple[int, int]
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        from tilewright.artifacts import files
-        from tilewright.errors import InputError
+        from tilewright.base.artifacts import files
+        from tilewright.base.errors import InputError
 
         files.os = calls  # type: ignore[attr-defined]
         code = 0

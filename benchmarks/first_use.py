@@ -33,7 +33,7 @@ CALLS = {
 RUN = """
 import sys
 from pathlib import Path
-from tilewright import compiled
+from tilewright.base import compiled
 compiled.cache_directory = lambda: Path(sys.argv[1])
 from tilewright.cli.main import main
 sys.exit(main(sys.argv[2:]))

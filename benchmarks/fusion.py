@@ -22,11 +22,11 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / "lib"))
 
-from tilewright.configuration.fusion_options import FusionOptions  # noqa: E402
-from tilewright.fusion_search.answer import Fusion, fused  # noqa: E402
 from tilewright.mapping.source import parse_mapping  # noqa: E402
-from tilewright.sources import parse_accelerator, parse_workload  # noqa: E402
-from tilewright.stages.multi.items import SystemProblem  # noqa: E402
+from tilewright.pipeline.configuration.fusion_options import FusionOptions  # noqa: E402
+from tilewright.pipeline.sources import parse_accelerator, parse_workload  # noqa: E402
+from tilewright.pipeline.stages.multi.items import SystemProblem  # noqa: E402
+from tilewright.plans.answer import Fusion, fused  # noqa: E402
 
 SYSTEMS = PROJECT / "config" / "hardware" / "multi"
 NETWORKS = PROJECT / "config" / "workload"

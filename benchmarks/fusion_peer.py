@@ -26,19 +26,19 @@ from fusion import SYSTEMS, Row, measured, network_file  # extends sys.path
 from multi_core import HERE, LINES, Settings, answer, markdown, peer
 from peer_networks import without_activations
 from stream_dse.setup_environment import ensure_stream
-from tilewright.errors import InputError, MappingError
-from tilewright.fusion_search.cores import PlanFigures
-from tilewright.fusion_search.evaluate import PlanEvaluator, Task
-from tilewright.fusion_search.plan import LayerTiles, Plan
-from tilewright.fusion_search.space import SELECTIONS, Fixed, PlanSpace, plan_space
+from tilewright.base.errors import InputError, MappingError
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.mapping.constraints import TilingEntry
 from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.words import ALL_TILES
-from tilewright.objectives import OBJECTIVES
-from tilewright.scheduling.options import ScheduleSettings
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.pipeline.sources import parse_accelerator, parse_workload
+from tilewright.pipeline.stages.multi.items import SystemProblem
+from tilewright.plans.cores import PlanFigures
+from tilewright.plans.evaluate import PlanEvaluator, Task
+from tilewright.plans.plan import LayerTiles, Plan
+from tilewright.plans.space import SELECTIONS, Fixed, PlanSpace, plan_space
 from tilewright.search.options import CnSearchOptions
-from tilewright.sources import parse_accelerator, parse_workload
-from tilewright.stages.multi.items import SystemProblem
 
 SYSTEM = "quad_core"
 OBJECTIVE = "EDP"

@@ -22,14 +22,14 @@ PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 
 from ours import distinct_layers, feasible_orders, timed  # noqa: E402
+from tilewright.base.profile import profile_by_name  # noqa: E402
 from tilewright.hardware.core import Core, OperationalArray  # noqa: E402
 from tilewright.hardware.yaml_reader import read_accelerator  # noqa: E402
 from tilewright.mapping.spatial_generation import spatial_candidates  # noqa: E402
 from tilewright.mapping.yaml_reader import read_mapping  # noqa: E402
-from tilewright.profile import profile_by_name  # noqa: E402
+from tilewright.pipeline.stages.run import map_layer  # noqa: E402
 from tilewright.search.evaluate import prepare  # noqa: E402
 from tilewright.search.options import SearchOptions  # noqa: E402
-from tilewright.stages.run import map_layer  # noqa: E402
 from tilewright.workload.onnx import read_onnx  # noqa: E402
 
 EXAMPLES = ("aimc", "dimc")

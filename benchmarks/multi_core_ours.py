@@ -28,26 +28,26 @@ from typing import Any
 START = time.process_time()
 
 import numpy as np  # noqa: E402
-from tilewright.allocation.options import AllocationOptions  # noqa: E402
-from tilewright.allocation.search import schedule_judge, search_allocation  # noqa: E402
-from tilewright.allocation.space import allocation_space  # noqa: E402
-from tilewright.fusion.generation import build_cn_graph  # noqa: E402
-from tilewright.fusion.graph import CnGraph  # noqa: E402
-from tilewright.fusion.tiling import Tiling  # noqa: E402
-from tilewright.fusion.tiling_options import TilingOptions, network_tiling  # noqa: E402
 from tilewright.hardware.source import parse_accelerator  # noqa: E402
 from tilewright.hardware.system import MultiCoreAccelerator  # noqa: E402
 from tilewright.mapping.constraints import Mapping  # noqa: E402
 from tilewright.mapping.yaml_reader import read_mapping  # noqa: E402
-from tilewright.scheduling.assembled import AssembledProblem  # noqa: E402
-from tilewright.scheduling.assembly import scheduling_problem  # noqa: E402
-from tilewright.scheduling.bounds.lower_bounds import lower_bounds  # noqa: E402
-from tilewright.scheduling.core_costs import CoreCostRow, cost_classes  # noqa: E402
-from tilewright.scheduling.options import ScheduleOptions  # noqa: E402
-from tilewright.scheduling.simulate import Scheduler  # noqa: E402
+from tilewright.multicore.allocation.options import AllocationOptions  # noqa: E402
+from tilewright.multicore.allocation.search import schedule_judge, search_allocation  # noqa: E402
+from tilewright.multicore.allocation.space import allocation_space  # noqa: E402
+from tilewright.multicore.nodes.generation import build_cn_graph  # noqa: E402
+from tilewright.multicore.nodes.graph import CnGraph  # noqa: E402
+from tilewright.multicore.nodes.tiling import Tiling  # noqa: E402
+from tilewright.multicore.nodes.tiling_options import TilingOptions, network_tiling  # noqa: E402
+from tilewright.multicore.scheduling.assembled import AssembledProblem  # noqa: E402
+from tilewright.multicore.scheduling.assembly import scheduling_problem  # noqa: E402
+from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds  # noqa: E402
+from tilewright.multicore.scheduling.core_costs import CoreCostRow, cost_classes  # noqa: E402
+from tilewright.multicore.scheduling.options import ScheduleOptions  # noqa: E402
+from tilewright.multicore.scheduling.simulate import Scheduler  # noqa: E402
+from tilewright.pipeline.stages.multi.core_mapping import map_core  # noqa: E402
+from tilewright.pipeline.stages.multi.kept_operands import class_needs  # noqa: E402
 from tilewright.search.options import SearchOptions  # noqa: E402
-from tilewright.stages.multi.core_mapping import map_core  # noqa: E402
-from tilewright.stages.multi.kept_operands import class_needs  # noqa: E402
 from tilewright.workload.graph import Workload  # noqa: E402
 from tilewright.workload.source import parse_workload  # noqa: E402
 

@@ -111,7 +111,7 @@ def _block(build: _Builder, name: str, data: str, hidden: int, zero: str, first:
 
 def run_step(step: str, path: str) -> dict[str, float]:
     """Does everything up to `step` and tells what the process has used by then."""
-    from tilewright.profile import CORRECTED
+    from tilewright.base.profile import CORRECTED
     from tilewright.workload.onnx import read_onnx
     from tilewright.workload.onnx.loading import load_model
     from tilewright.workload.onnx.resolution.network import resolve_graph

@@ -14,17 +14,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tilewright.base.profile import profile_by_name
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, TemporalOrderingEntry
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.profile import profile_by_name
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.batch import best_row, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.loma import loma_batches
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import read_onnx

@@ -23,11 +23,11 @@ import numpy as np
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT / "lib"))
 
-from tilewright.scheduling.bounds.lower_bounds import lower_bounds  # noqa: E402
-from tilewright.scheduling.check.rules import check_schedule  # noqa: E402
-from tilewright.scheduling.options import ScheduleOptions  # noqa: E402
-from tilewright.scheduling.problem import CoreSystem, CostTable, NodeGraph, SchedulingProblem  # noqa: E402
-from tilewright.scheduling.simulate import Scheduler  # noqa: E402
+from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds  # noqa: E402
+from tilewright.multicore.scheduling.check.rules import check_schedule  # noqa: E402
+from tilewright.multicore.scheduling.options import ScheduleOptions  # noqa: E402
+from tilewright.multicore.scheduling.problem import CoreSystem, CostTable, NodeGraph, SchedulingProblem  # noqa: E402
+from tilewright.multicore.scheduling.simulate import Scheduler  # noqa: E402
 
 LAYERS = 20
 WEIGHT, INPUT = 1, 2

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from layer_cases import ACCELERATORS, LayerCase, layer_cases, loop_count
-from tilewright.errors import TilewrightError
-from tilewright.objectives import OBJECTIVES
+from tilewright.base.errors import TilewrightError
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma import loma_batches

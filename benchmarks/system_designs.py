@@ -28,8 +28,8 @@ NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
 @cache
 def network(name: str) -> Any:
     """A network, read once a process."""
-    from tilewright.exploration.evaluate_system import NETWORK_MODEL
-    from tilewright.sources import parse_workload
+    from tilewright.designs.evaluate_system import NETWORK_MODEL
+    from tilewright.pipeline.sources import parse_workload
 
     return parse_workload(PROJECT / "config" / "workload" / f"{name}.onnx", model=NETWORK_MODEL)
 
@@ -37,7 +37,7 @@ def network(name: str) -> Any:
 @cache
 def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
     """What evaluates designs on a network; it has seen other designs before, as in a space."""
-    from tilewright.exploration.evaluate_system import SystemEvaluator
+    from tilewright.designs.evaluate_system import SystemEvaluator
 
     return SystemEvaluator(network(name), mapping, options)
 
@@ -45,9 +45,9 @@ def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
 @cache
 def base_of(name: str) -> Any:
     """The content of an accelerator file and its core files."""
-    from tilewright.errors import Problems
-    from tilewright.exploration.space_reader import system_base
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base.errors import Problems
+    from tilewright.base.yamlfile import load_yaml
+    from tilewright.designs.space_reader import system_base
 
     found = system_base(load_yaml(PROJECT / "config" / "hardware" / "multi" / f"{name}.yaml"), {}, Problems())
     assert found is not None
@@ -56,7 +56,7 @@ def base_of(name: str) -> Any:
 
 def random_options(rng: random.Random) -> Any:
     """Options of a run that ends soon."""
-    from tilewright.exploration.space import SystemOptions
+    from tilewright.designs.space import SystemOptions
 
     return SystemOptions(
         objective=rng.choice(("energy", "latency", "EDP")),
@@ -75,12 +75,12 @@ def random_options(rng: random.Random) -> Any:
 
 def try_design(seed: int) -> Tally:
     """One design both ways."""
-    from tilewright.errors import InputError
-    from tilewright.exploration.design_cost import DesignCost
-    from tilewright.exploration.results import INVALID, OK
-    from tilewright.sources import parse_accelerator
+    from tilewright.base.errors import InputError
+    from tilewright.designs.design_cost import DesignCost
+    from tilewright.designs.results import INVALID, OK
+    from tilewright.pipeline.sources import parse_accelerator
 
-    from tests.unit.exploration.system_cases import BASES, alone, of_cost, random_system
+    from tests.unit.designs.system_cases import BASES, alone, of_cost, random_system
 
     rng, group = random.Random(seed), random.Random(seed // AT_ONCE)  # evaluators are shared, as in a space
     base, net = group.choice(BASES), group.choice(NETWORKS)

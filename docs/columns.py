@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tilewright.artifacts.marked_pages import with_part
-from tilewright.report.run_columns import run_columns
-from tilewright.steps import MULTI, SINGLE
+from tilewright.base.artifacts.marked_pages import with_part
+from tilewright.base.steps import MULTI, SINGLE
+from tilewright.results.run_columns import run_columns
 
 PAGE = Path(__file__).resolve().parent / "artifacts.md"
 BEGIN, END = "<!-- columns of runs -->\n", "<!-- end of columns -->"

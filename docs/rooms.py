@@ -7,9 +7,9 @@ import ast
 import re
 from pathlib import Path
 
-from tilewright.artifacts.marked_pages import with_part
+from tilewright.base.artifacts.marked_pages import with_part
 
-from tests.unit.test_import_direction import LEVELS, PACKAGE
+from tests.unit.test_import_direction import PACKAGE, ROOMS
 
 ROOT = Path(__file__).resolve().parents[1]
 WITH_ROOMS = (ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md")
@@ -18,7 +18,7 @@ BEGIN, END = "<!-- rooms -->\n", "<!-- end of rooms -->"
 
 def rooms() -> str:
     """A line for each room, from the bottom up."""
-    return "".join(f"* `{_shown(room)}`: {_sentence(room)}\n" for level in LEVELS for room in level)
+    return "".join(f"* `{_shown(room)}`: {_sentence(room)}\n" for room in ROOMS)
 
 
 def with_rooms(text: str) -> str:
@@ -27,11 +27,13 @@ def with_rooms(text: str) -> str:
 
 
 def _shown(room: str) -> str:
-    return f"{room}/" if (PACKAGE / room).is_dir() else f"{room}.py"
+    place = room.replace(".", "/")
+    return f"{place}/" if (PACKAGE / place).is_dir() else f"{place}.py"
 
 
 def _sentence(room: str) -> str:
-    source = PACKAGE / room / "__init__.py" if (PACKAGE / room).is_dir() else PACKAGE / f"{room}.py"
+    place = PACKAGE / room.replace(".", "/")
+    source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     text = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
     return re.sub(r"\s+", " ", text.partition("\n\n")[0]).removeprefix("tilewright: ")
 

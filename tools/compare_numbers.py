@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.envelope import RENAMED
+from tilewright.base.artifacts.envelope import RENAMED
 
 PROJECT = Path(__file__).resolve().parent.parent
 CONFIG, TINY = "config/hardware", "tests/workflow/tiny"

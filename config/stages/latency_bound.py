@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tilewright.stages import CostedBatch, Reduction
+from tilewright.pipeline.stages import CostedBatch, Reduction
 
 
 @dataclass(frozen=True)

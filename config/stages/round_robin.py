@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.stages import CoreAllocation, MultiCoreProblem
+from tilewright.pipeline.stages import CoreAllocation, MultiCoreProblem
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, permutations
 
-from tilewright.stages import OrderBatch, Rest, TemporalMapper, TemporalProblem
+from tilewright.pipeline.stages import OrderBatch, Rest, TemporalMapper, TemporalProblem
 
 BATCH = 1024
 Loop = tuple[str, int]

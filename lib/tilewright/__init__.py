@@ -15,19 +15,19 @@ from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 
-from tilewright import bytecode
+from tilewright.base import bytecode
 
 bytecode.install()
 
-from tilewright.entries import ENTRIES  # noqa: E402  what is imported from here on is never older than its source
-from tilewright.registry import enter  # noqa: E402
+from tilewright.base.entries import ENTRIES  # noqa: E402  what is imported from here on is never older than its source
+from tilewright.base.registry import enter  # noqa: E402
 
 __version__ = "0.1.0"
 
 enter(ENTRIES)
 
 _HOMES = {
-    "tilewright.sources": ("parse_workload", "parse_accelerator", "parse_mapping"),
+    "tilewright.pipeline.sources": ("parse_workload", "parse_accelerator", "parse_mapping"),
     "tilewright.api": (
         "map_layer",
         "export_mapping",
@@ -72,11 +72,11 @@ _HOMES = {
     "tilewright.cli.store": ("store",),
     "tilewright.cli.completion": ("completion",),
     "tilewright.cli.warm_up": ("warm_up",),
-    "tilewright.comparison.conformance": ("conformance",),
-    "tilewright.comparison.validation": ("validation",),
-    "tilewright.comparison.court.verb": ("court",),
+    "tilewright_evidence.conformance": ("conformance",),
+    "tilewright_evidence.validation": ("validation",),
+    "tilewright_evidence.court.verb": ("court",),
     "tilewright.search.options": ("SearchOptions",),
-    "tilewright.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
+    "tilewright.base.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
 }
 _OTHER_NAMES = {"map": "map_workload", "build_cns": "cns", "map_cores": "cost"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -108,7 +108,7 @@ def _public(name: str) -> Any:
     found = getattr(import_module(_HOME_OF[name]), name)
     if not isinstance(found, FunctionType):
         return found
-    from tilewright.argument_kinds import told
+    from tilewright.pipeline.argument_kinds import told
 
     return told(found, name)
 
@@ -117,4 +117,5 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-bytecode.run_as_written(__name__)
+for _module in ("tilewright.base", __name__):
+    bytecode.run_as_written(_module)

@@ -9,11 +9,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.parameters import unknown_names
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.parameters import unknown_names
-from tilewright.sources import (
+from tilewright.pipeline.sources import (
     AcceleratorSource,
     FilePath,
     MappingSource,
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     import pandas
 
     from tilewright.cost.record import LayerRecord
+    from tilewright.pipeline.stages.base import Stage
+    from tilewright.pipeline.stages.multi.items import CostedCnProblem
+    from tilewright.pipeline.stages.multi.result import MultiCoreResult
+    from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.search.options import CoreSearchOptions, SearchOptions
     from tilewright.search.store import Store
-    from tilewright.stages.base import Stage
-    from tilewright.stages.multi.items import CostedCnProblem
-    from tilewright.stages.multi.result import MultiCoreResult
-    from tilewright.stages.pipeline import Pipeline
     from tilewright.workload.network_options import NetworkOptions
 
 
@@ -40,15 +40,15 @@ def map_layer(
     layer: Layer, core: Core, constraints: MappingConstraints, options: "SearchOptions | None" = None
 ) -> "LayerRecord":
     """The best mapping of one layer on one core, as a record. Raises MappingError where nothing fits."""
+    from tilewright.pipeline.stages import run
     from tilewright.search.options import SearchOptions
-    from tilewright.stages import run
 
     return run.map_layer(layer, core, constraints, options or SearchOptions())
 
 
 def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource | None = None) -> str:
     """The mappings of records as the text of a mapping file that reads back to the same numbers."""
-    from tilewright.report.recorded_mappings import mapping_yaml
+    from tilewright.results.recorded_mappings import mapping_yaml
 
     core = single_core(parse_accelerator(hardware)) if hardware is not None else None
     return mapping_yaml(records, tuple(core.operational_array.size_of) if core else ())
@@ -56,7 +56,7 @@ def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource
 
 def export_loop_nests(records: "Sequence[LayerRecord]") -> str:
     """The mappings of records as loop nests that a person can read."""
-    from tilewright.report.loop_nest import network_loop_nests
+    from tilewright.results.loop_nest import network_loop_nests
 
     return network_loop_nests(records)
 
@@ -83,10 +83,10 @@ def run_multi_core(
     `split_layers=True` splits layers with large weights. Raises InputError with everything that is wrong, MappingError
     where no allocation has a schedule.
     """
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.pipeline import multi_pipeline, run_whole
-    from tilewright.stages.pipeline import Pipeline
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.pipeline import multi_pipeline, run_whole
+    from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.workload.network_options import NetworkOptions
     from tilewright.workload.source import LAYERS, kind_of_source
 
@@ -112,7 +112,7 @@ def run_multi_core(
 
 def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":
     """The costs of CNs as a table: a row for each core and each class of CNs that cost the same."""
-    from tilewright.report.multi import cn_tables as tables
+    from tilewright.results.multi import cn_tables as tables
 
     return tables.cost_table(costed.costs, [layer.name for layer in costed.graph.layers])
 

@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.envelope import Artifact, is_artifact, read_artifact, read_object
-from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
-from tilewright.artifacts.seals import read_sealed
-from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.harmless import from_csv_table
-from tilewright.steps import CN_COLUMNS, CN_GRAPH, FRONT, MULTI, SPACE, SUMMARY
+from tilewright.base.artifacts.envelope import Artifact, is_artifact, read_artifact, read_object
+from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath
+from tilewright.base.artifacts.seals import read_sealed
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.harmless import from_csv_table
+from tilewright.base.steps import CN_COLUMNS, CN_GRAPH, FRONT, MULTI, SPACE, SUMMARY
 
 if TYPE_CHECKING:
-    from tilewright.stages.items import MappedWorkload
+    from tilewright.pipeline.stages.items import MappedWorkload
 
 _TABLE_FILES = tuple(f"{name}.parquet" for name in (SPACE, FRONT))
 """Files in the folder of an exploration, of complete fronts: the table of its designs."""
@@ -69,7 +69,7 @@ def _folder(folder: Path) -> Any:
 
 def _mapped(folder: Path, summary: dict[str, Any]) -> "MappedWorkload":
     from tilewright.cli.runs import read_records
-    from tilewright.stages.items import MappedWorkload
+    from tilewright.pipeline.stages.items import MappedWorkload
 
     return MappedWorkload(read_records(folder), summary)
 
@@ -105,19 +105,19 @@ def _plain_json(path: Path) -> Any:
 
 
 def _accelerator(path: Path, _: Artifact) -> Any:
-    from tilewright.sources import parse_accelerator
+    from tilewright.pipeline.sources import parse_accelerator
 
     return parse_accelerator(path)
 
 
 def _workload(path: Path, _: Artifact) -> Any:
-    from tilewright.sources import parse_workload
+    from tilewright.pipeline.sources import parse_workload
 
     return parse_workload(path)
 
 
 def _mapping(path: Path, _: Artifact) -> Any:
-    from tilewright.sources import parse_mapping
+    from tilewright.pipeline.sources import parse_mapping
 
     return parse_mapping(path)
 
@@ -135,19 +135,19 @@ def _records(path: Path, artifact: Artifact) -> Any:
 
 
 def _checks(_: Path, artifact: Artifact) -> Any:
-    from tilewright.report.checks import Check
+    from tilewright.results.checks import Check
 
     return [Check(**row) for row in artifact.payload["checks"]]
 
 
 def _costs(path: Path, _: Artifact) -> Any:
-    from tilewright.scheduling.core_costs import read_core_costs
+    from tilewright.multicore.scheduling.core_costs import read_core_costs
 
     return read_core_costs(path)
 
 
 def _graph(path: Path, _: Artifact) -> Any:
-    from tilewright.fusion.graph import read_cn_graph
+    from tilewright.multicore.nodes.graph import read_cn_graph
 
     return read_cn_graph(path, path.with_suffix(Path(CN_COLUMNS).suffix))
 
@@ -170,7 +170,7 @@ def _columns(path: Path) -> Any:
     """`schedule.npz`, or `cn_graph.npz` with its description."""
     if path.name == CN_COLUMNS:
         return _artifact(path.with_name(CN_GRAPH))
-    from tilewright.scheduling.result import read_schedule
+    from tilewright.multicore.scheduling.result import read_schedule
 
     return read_schedule(path)
 
@@ -205,12 +205,12 @@ def _parquet(path: Path) -> Any:
 
 def _description(path: Path) -> Any:
     """What was parsed of a YAML file that people write."""
-    from tilewright import file_kinds
-    from tilewright.sources import parse_accelerator, parse_mapping, parse_workload
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base import file_kinds
+    from tilewright.base.yamlfile import load_yaml
+    from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload
 
     def space(source: Path) -> Any:
-        from tilewright.exploration.space_reader import read_space
+        from tilewright.designs.space_reader import read_space
 
         return read_space(source)
 
@@ -233,7 +233,7 @@ def _text(path: Path) -> str:
 
 
 def _network(path: Path) -> Any:
-    from tilewright.sources import parse_workload
+    from tilewright.pipeline.sources import parse_workload
 
     return parse_workload(path)
 

@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.codec import encode
-from tilewright.profile import REFERENCE
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.profile import REFERENCE
+from tilewright.base.yamlfile import load_yaml
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.yaml_reader import read_workload_yaml
-from tilewright.yamlfile import load_yaml
 
 DATA = Path(__file__).with_name("data")
 

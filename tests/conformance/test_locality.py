@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tilewright.artifacts.codec import encode
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.cost.problem import port_services
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
@@ -18,9 +19,8 @@ from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.locality import MemoryReach, find_memory_reach, remove_unused_memories
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.pipeline.stages.run import map_layer, map_workload
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer, map_workload
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import DimensionRelation, Layer
 from tilewright.workload.onnx import read_onnx

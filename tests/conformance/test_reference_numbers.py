@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.comparison.reference_numbers import ConformanceReport, compare_flow, compare_points, report_text
+from tilewright_evidence.reference_numbers import ConformanceReport, compare_flow, compare_points, report_text
 
 DATA = Path(__file__).parent / "data"
 LARGE_SET = Path(__file__).resolve().parents[3] / "shared" / "conformance"

@@ -6,18 +6,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.record import record_row
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.profile import SWITCHES
-from tilewright.report.checks import CORE_CHECKS, RECORD_CHECKS
-from tilewright.report.pareto import COLUMNS
-from tilewright.report.run_columns import run_row
-from tilewright.report.run_tables import multi_text
-from tilewright.report.tables import layer_table, runs_legend, summary_text
+from tilewright.pipeline.stages.run import map_workload
+from tilewright.results.checks import CORE_CHECKS, RECORD_CHECKS
+from tilewright.results.pareto import COLUMNS
+from tilewright.results.run_columns import run_row
+from tilewright.results.run_tables import multi_text
+from tilewright.results.tables import layer_table, runs_legend, summary_text
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_workload
 from tilewright.workload.onnx.document import with_table
 from tilewright.workload.yaml_reader import read_workload_yaml
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
 
 from tests.unit.cli.multi_core import GA, HARDWARE, cut_and_cost, inputs, write_network

@@ -22,8 +22,8 @@ from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
-from tilewright.errors import InputError
-from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.base.errors import InputError
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.resolution.network import resolve_graph

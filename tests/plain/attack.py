@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
 
-from tilewright.errors import TilewrightError
+from tilewright.base.errors import TilewrightError
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact.search import ExactParameters, ExactResult, search_exact
 from tilewright.search.exact.tables import truncates_by_order

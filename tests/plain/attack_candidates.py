@@ -2,12 +2,12 @@
 
 import random
 
+from tilewright.base.errors import TilewrightError
+from tilewright.base.profile import profile_by_name
 from tilewright.cost.workspace import new_workspace
-from tilewright.errors import TilewrightError
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.mapping.temporal import loop_multiset
-from tilewright.profile import profile_by_name
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact.search import ExactParameters, search_candidates
 from tilewright.search.exact.tables import energy_floor, has_whole_tiles, new_search

@@ -7,12 +7,12 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 
-from tilewright.errors import TilewrightError
+from tilewright.base.errors import TilewrightError
+from tilewright.base.profile import profile_by_name
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.spatial_generation import spatial_candidates
-from tilewright.profile import profile_by_name
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer
 
 from tests.plain.attack import ALLOCATIONS, CLOSE, Difference, Outcome, reason
 from tests.plain.model import PlainModel

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 
-from tilewright.attention.costs import AttentionCosts
-from tilewright.attention.program import CopyProblem, TileLayerProblem
-from tilewright.attention.space import AttentionPlan, TensorPlace, Tile
-from tilewright.objectives import OBJECTIVES
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.tiles.attention.costs import AttentionCosts
+from tilewright.tiles.attention.program import CopyProblem, TileLayerProblem
+from tilewright.tiles.attention.space import AttentionPlan, TensorPlace, Tile
 
 FIRST = """
 softmax.max: s > m

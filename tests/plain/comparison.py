@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.base.errors import MappingError
 from tilewright.cost.record import record_row
-from tilewright.errors import MappingError
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare
 from tilewright.search.options import SearchOptions
 

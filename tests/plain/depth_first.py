@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import product
 
-from tilewright.depth_first.locations import MODES
-from tilewright.depth_first.stack_cost import StackModel
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.tiles.depth_first.locations import MODES
+from tilewright.tiles.depth_first.stack_cost import StackModel
 
 Choice = tuple[int, int, str, int, int]
 """(first layer, last layer, mode, width, height)."""

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tilewright.depth_first.bounds import check_boundable, quick_bounds, stack_bounds, stack_floor
-from tilewright.depth_first.certificate import DepthFirstSpace
-from tilewright.depth_first.chain import Chain
-from tilewright.depth_first.locations import MODES
-from tilewright.depth_first.optimum import find_optimum
-from tilewright.depth_first.options import TileOptions
-from tilewright.depth_first.schedule import stack_model
-from tilewright.depth_first.stack_cost import StackModel
-from tilewright.errors import InputError, MappingError
+from tilewright.base.errors import InputError, MappingError
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.hardware.core import Core, Memory
-from tilewright.objectives import OBJECTIVES
-from tilewright.sources import parse_mapping, parse_workload
+from tilewright.pipeline.sources import parse_mapping, parse_workload
+from tilewright.tiles.depth_first.bounds import check_boundable, quick_bounds, stack_bounds, stack_floor
+from tilewright.tiles.depth_first.certificate import DepthFirstSpace
+from tilewright.tiles.depth_first.chain import Chain
+from tilewright.tiles.depth_first.locations import MODES
+from tilewright.tiles.depth_first.optimum import find_optimum
+from tilewright.tiles.depth_first.options import TileOptions
+from tilewright.tiles.depth_first.schedule import stack_model
+from tilewright.tiles.depth_first.stack_cost import StackModel
 from tilewright.workload.layer import Layer
 
 from tests.plain.depth_first import costs_of_stacks, least_value

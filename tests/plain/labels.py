@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.problem import IRRELEVANT, PROBLEM_DTYPE
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.mapping.temporal import loop_multiset
-from tilewright.objectives import OBJECTIVES
 from tilewright.search.batch import OrderBatch, boundary_shape, cost_orders
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.bounds_kernel import bound_child

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.base.errors import MappingError
 from tilewright.cost.record import record_row
-from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory
 from tilewright.search.evaluate import evaluate_prepared, prepare
 from tilewright.search.exact.search import ExactParameters, search_exact

@@ -4,8 +4,8 @@ import random
 from dataclasses import replace
 
 from tilewright.hardware.core import Core
-from tilewright.report.port_limits import PortLimit, port_limit
-from tilewright.report.recorded_mappings import recorded_mappings
+from tilewright.results.port_limits import PortLimit, port_limit
+from tilewright.results.recorded_mappings import recorded_mappings
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload, WorkloadNode

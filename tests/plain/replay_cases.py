@@ -5,8 +5,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilewright.base.errors import MappingError
 from tilewright.cost.record import LayerRecord
-from tilewright.errors import MappingError
 from tilewright.search.evaluate import evaluate_prepared, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import DimensionRelation, Layer

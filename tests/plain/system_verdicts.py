@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 import yaml
+from tilewright.base.errors import MappingError
 from tilewright.cli.main import main
-from tilewright.errors import MappingError
 from tilewright.hardware.system import OFFCHIP_PORT
-from tilewright.report.multi.core_cycles import BUSY_CAUSES
-from tilewright.scheduling.options import ScheduleOptions
-from tilewright.scheduling.result import ScheduleArtifact, read_schedule
-from tilewright.scheduling.simulate import Scheduler
-from tilewright.scheduling.system_assembly import MEMORY_OPERANDS
+from tilewright.multicore.scheduling.options import ScheduleOptions
+from tilewright.multicore.scheduling.result import ScheduleArtifact, read_schedule
+from tilewright.multicore.scheduling.simulate import Scheduler
+from tilewright.multicore.scheduling.system_assembly import MEMORY_OPERANDS
+from tilewright.results.multi.core_cycles import BUSY_CAUSES
 
 from tests.plain.tally import Tally
 from tests.unit.multi_core.random_cases import RandomNetwork, random_options, random_system, random_tiling

@@ -13,25 +13,25 @@ from functools import cache
 from typing import Any
 
 from tilewright.cost.ledger import LATENCY_TERMS
-from tilewright.exploration.advice import LEAST_GAIN, Advice, Advices, together
-from tilewright.exploration.advice_text import advice_text
-from tilewright.exploration.changes import BANDWIDTH, FileChange
-from tilewright.exploration.held_mappings import Outcome
+from tilewright.designs.advice import LEAST_GAIN, Advice, Advices, together
+from tilewright.designs.advice_text import advice_text
+from tilewright.designs.changes import BANDWIDTH, FileChange
+from tilewright.designs.held_mappings import Outcome
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
-from tilewright.report.bottlenecks import Bottlenecks, bottlenecks_object, bottlenecks_of
-from tilewright.report.bottlenecks_figure import _subtitle
-from tilewright.report.bottlenecks_text import bottlenecks_text
-from tilewright.report.page.columns import cause_text
-from tilewright.report.page.one_core import _limit
-from tilewright.report.port_limits import LEAST_SHARE, PortName
-from tilewright.report.recorded_mappings import recorded_mappings
-from tilewright.report.records import layers_in_order
-from tilewright.report.run_ledger import ledger_of_layers
-from tilewright.report.text_tables import share_text
+from tilewright.results.bottlenecks import Bottlenecks, bottlenecks_object, bottlenecks_of
+from tilewright.results.bottlenecks_figure import _subtitle
+from tilewright.results.bottlenecks_text import bottlenecks_text
+from tilewright.results.page.columns import cause_text
+from tilewright.results.page.one_core import _limit
+from tilewright.results.port_limits import LEAST_SHARE, PortName
+from tilewright.results.recorded_mappings import recorded_mappings
+from tilewright.results.records import layers_in_order
+from tilewright.results.run_ledger import ledger_of_layers
+from tilewright.results.text_tables import share_text
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
-from tilewright.token_costs.bound import NOTABLE_GAIN, bound_text, step_limit
-from tilewright.token_costs.layer_figures import kinds_of
+from tilewright.tokens.bound import NOTABLE_GAIN, bound_text, step_limit
+from tilewright.tokens.layer_figures import kinds_of
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 

@@ -2,7 +2,7 @@
 
 from tilewright.cost.energy_terms import TermCost
 from tilewright.hardware.attributes import Attribute
-from tilewright.report.run_columns import Column
+from tilewright.results.run_columns import Column
 from tilewright.workload.onnx.lowering import lowers
 from tilewright.workload.onnx.operators.elementwise import elementwise
 

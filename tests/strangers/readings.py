@@ -7,24 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tilewright.artifacts.codec import encode
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.yamlfile import load_yaml
 from tilewright.cli.config import plan_of
-from tilewright.exploration.space_reader import space_of
-from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.designs.space_reader import space_of
 from tilewright.hardware.core_paths import core_files_of
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.temporal import applicable_ordering
+from tilewright.multicore.nodes.tiling_options import TilingOptions
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.pipeline.stages.multi.items import read_system_problem
+from tilewright.pipeline.stages.preflight.network import preflight
+from tilewright.pipeline.stages.run import read_problem
 from tilewright.search.options import SearchOptions
-from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.multi.items import read_system_problem
-from tilewright.stages.preflight.network import preflight
-from tilewright.stages.run import read_problem
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.source import parse_workload
 from tilewright.workload.yaml_reader import read_workload_yaml
-from tilewright.yamlfile import load_yaml
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 ANY_NETWORK = ("resnet18.onnx", "mobilenetv2.onnx", "bert_tiny.onnx")
@@ -121,7 +121,7 @@ def mapping_on_cores(system: str, workload: str) -> Reading:
         problem = read_system_problem(given)
         found = preflight(problem, TilingOptions())
         if found.problems:
-            from tilewright.errors import InputError
+            from tilewright.base.errors import InputError
 
             raise InputError(found.problems)
         notices += [*problem.notices, *found.notices]

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.workload.language_models.families import WITHOUT_COST
 
 from tests.strangers.mistakes import mistake

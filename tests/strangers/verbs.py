@@ -179,8 +179,8 @@ def _without(value: Any) -> Any:
 
 def meaning_of(file: Path) -> str:
     """What a file says to its reader, as a text; '' of one that the verbs alone read."""
-    from tilewright.artifacts.codec import encode
-    from tilewright.sources import parse_accelerator, parse_mapping
+    from tilewright.base.artifacts.codec import encode
+    from tilewright.pipeline.sources import parse_accelerator, parse_mapping
 
     readers: dict[str, Callable[[Path], Any]] = {
         "narrow.yaml": parse_accelerator,

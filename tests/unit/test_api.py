@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import tilewright
-from tilewright.stages import Pipeline
-from tilewright.stages.temporal import Loma
-from tilewright.stages.watchers import SimpleSave
+from tilewright.pipeline.stages import Pipeline
+from tilewright.pipeline.stages.temporal import Loma
+from tilewright.pipeline.stages.watchers import SimpleSave
 from tilewright.workload.network_options import NetworkOptions
 
 HARDWARE, MAPPING = "config/hardware/cube_3d.yaml", "config/mapping/cube_3d.yaml"

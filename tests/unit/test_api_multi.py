@@ -7,13 +7,13 @@ import numpy as np
 import onnx
 import pytest
 import tilewright
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.stages.multi.allocation import InterCoreMapping
-from tilewright.stages.multi.pipeline import multi_pipeline
+from tilewright.pipeline.stages.multi.allocation import InterCoreMapping
+from tilewright.pipeline.stages.multi.pipeline import multi_pipeline
 
 from tests.unit.cli.multi_core import HARDWARE, MAPPING, write_network
-from tests.unit.stages.multi.multi_cases import GA, LAYERS
+from tests.unit.pipeline.stages.multi.multi_cases import GA, LAYERS
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from typing import Any
 import click
 import pytest
 import tilewright
+from tilewright.base.parameters import parameters_of
 from tilewright.cli.main import VERBS, main
 from tilewright.cli.parse import READERS
-from tilewright.parameters import parameters_of
 
 from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, cut_and_cost, inputs, write_network
 
@@ -121,7 +121,7 @@ def test_files_are_looked_after(tmp_path: Path) -> None:
 def test_packages_of_the_names_of_verbs_are_importable() -> None:
     """Whatever is imported first."""
     code = (
-        "import tilewright.cost.record, tilewright.report.tables; from tilewright.report import figures;"
+        "import tilewright.cost.record, tilewright.results.tables; from tilewright.results import figures;"
         "from tilewright.cost import record; import tilewright;"
         "print(callable(tilewright.cost), callable(tilewright.report), record.__name__)"
     )

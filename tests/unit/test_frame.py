@@ -6,8 +6,9 @@ import tomllib
 from pathlib import Path
 
 import tilewright
-from tilewright.objectives import OBJECTIVES
-from tilewright.type_stub import STUB, stub
+from tilewright.base.objectives import OBJECTIVES
+
+from tools.type_stub import STUB, stub
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -82,7 +83,7 @@ def test_snakefile_stays_small() -> None:
 
 
 def test_types_are_those_of_the_code() -> None:
-    """`__init__.pyi` is what `python -m tilewright.type_stub` writes: each option of a function with its values."""
+    """`__init__.pyi` is what `python -m tools.type_stub` writes: each option of a function with its values."""
     assert STUB.read_text() == stub()
     tree = ast.parse(stub())
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}

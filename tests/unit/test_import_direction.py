@@ -1,45 +1,68 @@
-"""The rooms of the package: data types at the bottom, rules and command line on top, imports point down only."""
+"""The rooms of the package: a core of data types and algorithms, wings above it, rules and command line on top."""
 
 import ast
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import networkx
 import tilewright
 
 PACKAGE = Path(tilewright.__file__).parent
+EVIDENCE = "tilewright_evidence"
+"""The package beside it that compares with other tools and chips; nothing in the library imports it."""
+WINGS = ("designs", "tiles", "plans", "tokens", "main_stage")
 LEVELS = (
-    ("harmless",),
-    ("bytecode", "errors", "noted_files", "operator_groups", "steps"),
-    ("compiled", "registry"),
-    ("dominance", "parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
-    ("objectives", "profile"),
-    ("file_kinds", "processes", "validation"),
-    ("artifacts",),
-    ("silicon",),
+    ("base",),
     ("workload", "hardware"),
     ("mapping",),
-    ("cost", "fusion"),
+    ("cost",),
     ("search",),
-    ("scheduling",),
-    ("allocation",),
-    ("report",),
-    ("peers", "entries"),
-    ("configuration",),
-    ("sources",),
-    ("stages", "argument_kinds"),
-    ("exploration", "depth_first", "fusion_search"),
-    ("attention",),
-    ("token_costs", "main_stage"),
-    ("api", "validate_files"),
+    ("multicore",),
+    ("results",),
+    ("peers",),
+    ("pipeline",),
+    WINGS,
+    ("api",),
     ("cli",),
     ("__main__", "loading"),
-    ("comparison",),
-    ("type_stub",),
 )
 """Rooms from the bottom up; a room may import those on lower levels. `__init__` only names others."""
-LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+LEVELS_WITHIN = {
+    "base": (
+        ("harmless",),
+        ("bytecode", "errors", "noted_files", "operator_groups", "steps"),
+        ("compiled", "registry"),
+        ("dominance", "parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
+        ("objectives", "profile"),
+        ("file_kinds", "processes", "validation"),
+        ("artifacts", "entries"),
+    ),
+    "multicore": (("nodes",), ("scheduling",), ("allocation",)),
+    "pipeline": (("configuration",), ("sources",), ("stages", "argument_kinds")),
+    "tiles": (("depth_first",), ("attention",)),
+}
+"""Rooms inside of a room, from the bottom up."""
+LEVEL_OF: dict[str, tuple[int, ...]] = {
+    **{room: (level,) for level, rooms in enumerate(LEVELS) for room in rooms},
+    **{
+        f"{room}.{inner}": (level, level_within)
+        for level, rooms in enumerate(LEVELS)
+        for room in rooms
+        for level_within, inners in enumerate(LEVELS_WITHIN.get(room, ()))
+        for inner in inners
+    },
+}
+WITH_FACE = ("cost", "search", "multicore", "results", "pipeline")
+"""Rooms of which wings import only what their `FACE` names; rooms of data, below, are open."""
+ROOMS = tuple(
+    room
+    for rooms in LEVELS
+    for outer in rooms
+    for room in (outer, *(f"{outer}.{inner}" for level in LEVELS_WITHIN.get(outer, ()) for inner in level))
+)
+"""All rooms from the bottom up, those inside of one after it."""
 
 
 @cache
@@ -71,24 +94,71 @@ def imports(for_types: bool = True) -> Iterator[tuple[str, str]]:
 
 def test_every_room_has_a_level() -> None:
     """A new folder or module must be given its place."""
-    rooms = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in PACKAGE.rglob("*.py")}
-    assert rooms - {"__init__"} == set(LEVEL_OF)
+    assert _names_in(PACKAGE) == {room for level in LEVELS for room in level}
+    for outer, levels in LEVELS_WITHIN.items():
+        assert _names_in(PACKAGE / outer) == {room for level in levels for room in level}, outer
+
+
+def _names_in(folder: Path) -> set[str]:
+    return {path.relative_to(folder).parts[0].removesuffix(".py") for path in folder.rglob("*.py")} - {"__init__"}
 
 
 def room_of(module: str) -> str:
-    """The folder, or the module at the top, that a module is in."""
-    return module.partition(".")[0]
+    """The room that a module is in; where that is inside of another room, both."""
+    outer, _, rest = module.partition(".")
+    return f"{outer}.{rest.partition('.')[0]}" if rest and outer in LEVELS_WITHIN else outer
+
+
+def _may_import(room: str, other: str) -> bool:
+    """Whether a room may import another one: it lies on a lower level, or holds the room and only names it."""
+    return room == other or LEVEL_OF[other] < LEVEL_OF[room] or room.startswith(f"{other}.")
 
 
 def test_imports_point_down() -> None:
-    """No module imports from another room on its own level or above, not even inside a function or for types."""
+    """No module imports from another room on its own level or above, not even inside a function or for types.
+
+    So no wing imports another, and nothing below imports a wing.
+    """
     upward = {
         f"{module} imports {imported}"
         for module, imported in imports()
-        if room_of(module) not in ("__init__", room_of(imported))
-        and LEVEL_OF[room_of(imported)] >= LEVEL_OF[room_of(module)]
+        if room_of(module) != "__init__" and not _may_import(room_of(module), room_of(imported))
     }
     assert upward == set()
+
+
+def test_levels_tell_up_from_down() -> None:
+    """Of two rooms, of rooms inside one, and of wings."""
+    assert _may_import("search", "cost")
+    assert not _may_import("cost", "search")
+    assert _may_import("multicore.scheduling", "multicore.nodes")
+    assert not _may_import("multicore.nodes", "multicore.scheduling")
+    assert _may_import("multicore.nodes", "search")
+    assert not _may_import("search", "multicore.nodes")
+    assert not _may_import("designs", "plans")
+    assert room_of("base.artifacts.files") == "base.artifacts"
+    assert room_of("designs.space") == "designs"
+
+
+def test_wings_go_through_faces() -> None:
+    """A wing imports of a room of algorithms only modules of its `FACE`, and all that a face names is used by one."""
+    used: dict[str, set[str]] = {room: set() for room in WITH_FACE}
+    for module, imported in imports():
+        room, _, inside = imported.partition(".")
+        if module.partition(".")[0] in WINGS and room in used:
+            used[room].add(inside)
+    assert used == {room: set(import_module(f"tilewright.{room}").FACE) for room in WITH_FACE}
+
+
+def test_the_library_does_not_import_the_evidence() -> None:
+    """Only the table of verbs and that of public names say its modules, as texts."""
+    importing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom) and EVIDENCE in ast.unparse(node)
+    }
+    assert importing == set()
 
 
 def test_no_modules_import_each_other() -> None:

@@ -9,10 +9,10 @@ import pandas
 import pytest
 import tilewright
 from pandas.testing import assert_frame_equal
-from tilewright.artifacts.envelope import SCHEMA_VERSIONS
+from tilewright.base.artifacts.envelope import SCHEMA_VERSIONS
+from tilewright.base.steps import STEPS
 from tilewright.cli.main import main
 from tilewright.loading import _BY_SCHEMA
-from tilewright.steps import STEPS
 
 from tests.unit.cli.multi_core import GA, HARDWARE, MAPPING, cut_and_cost, inputs, write_network
 
@@ -191,12 +191,12 @@ def test_what_is_no_artifact_is_told(single: tuple[Path, Any], tmp_path: Path) -
 
 def test_results_load_no_tables_until_they_are_asked_for() -> None:
     """Commands that make results must not start later for it."""
-    code = "import sys, tilewright.stages.run, tilewright.stages.multi.result; print(*sys.modules)"
+    code = "import sys, tilewright.pipeline.stages.run, tilewright.pipeline.stages.multi.result; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name for name in done.stdout.split() if name.startswith("tilewright.report.")}
     assert loaded <= {
-        "tilewright.report.result_tables",
-        "tilewright.report.multi",
-        "tilewright.report.multi.result_tables",
+        "tilewright.results.result_tables",
+        "tilewright.results.multi",
+        "tilewright.results.multi.result_tables",
     }
     assert "pandas" not in done.stdout.split()

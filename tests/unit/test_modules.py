@@ -7,11 +7,17 @@ from pathlib import Path
 
 import networkx
 import tilewright
+import tilewright_evidence
 
 from docs.plain_words import NAMES_NOTHING
 
 PACKAGE = Path(tilewright.__file__).parent
-MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+EVIDENCE = Path(tilewright_evidence.__file__).parent
+MODULES = {
+    **{path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))},
+    **{path.relative_to(EVIDENCE.parent).as_posix(): path for path in sorted(EVIDENCE.rglob("*.py"))},
+}
+"""Module by its place in the package, or in that of evidence with its name -> its file."""
 PARAPHRASES = NAMES_NOTHING | {"what", "which", "how", "where", "whether", "who", "he"}
 """Words that name nothing: a title does not begin with them."""
 TITLE = re.compile(r'(?:#![^\n]*\n)?r?"""(.*?)"""', re.DOTALL)
@@ -20,14 +26,14 @@ PART_LINES = 40
 """Parts of a module that are smaller need no module of their own."""
 NOT_ONE = {
     "cost/reuse_kernel.py": "a kernel: tiles, then movement, as the model reads",
-    "scheduling/candidate_kernel.py": "a kernel: the queue of events and the choice that it feeds",
+    "multicore/scheduling/candidate_kernel.py": "a kernel: the queue of events and the choice that it feeds",
     "search/exact/labels_kernel.py": "a kernel: labels by number, and what their keys hold",
     "search/exact/open_kernel.py": "a kernel: the terms of one bound",
     "search/loma_kernel.py": "a kernel: orders are made and costed block by block",
-    "depth_first/tile_bounds.py": "energy and latency of one bound",
-    "report/verdict.py": "a verdict, and the sets that it names",
-    "scheduling/check/movement.py": "data and transfers of one log",
-    "stages/descriptions.py": "descriptions, and the problem that they make",
+    "tiles/depth_first/tile_bounds.py": "energy and latency of one bound",
+    "results/verdict.py": "a verdict, and the sets that it names",
+    "multicore/scheduling/check/movement.py": "data and transfers of one log",
+    "pipeline/stages/descriptions.py": "descriptions, and the problem that they make",
     "workload/onnx/resolution/outputs.py": "outputs, and the inner tensors that tell them",
 }
 """Modules of several parts that do not name each other, with the reason why they stand together."""
@@ -48,7 +54,7 @@ def faults_of_title(text: str) -> list[str]:
 
 def test_a_module_has_one_title() -> None:
     """One sentence of at most two lines, whose first word names the thing or says what the module does."""
-    texts = {module: TITLE.match((PACKAGE / module).read_text("utf-8")) for module in MODULES}
+    texts = {module: TITLE.match(path.read_text("utf-8")) for module, path in MODULES.items()}
     assert [module for module, text in texts.items() if text is None] == []
     assert {module: faults for module, text in texts.items() if text and (faults := faults_of_title(text[1]))} == {}
 
@@ -108,8 +114,8 @@ def test_a_module_hangs_together() -> None:
     """It has one part of forty lines or more; exceptions say why, and there are at most ten."""
     assert len(NOT_ONE) <= 10
     found = set()
-    for module in MODULES:
-        source = (PACKAGE / module).read_text("utf-8")
+    for module, path in MODULES.items():
+        source = path.read_text("utf-8")
         is_long = source.count("\n") >= 2 * PART_LINES and not module.endswith("__init__.py")
         if is_long and sum(lines >= PART_LINES for lines in parts(source)) > 1:
             found.add(module)

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import tilewright
 import yaml
+from tilewright.base.errors import InputError
 from tilewright.cli.main import main
-from tilewright.errors import InputError
 from tilewright.peers.llmservingsim.points import MixtureSize, ProfileLimits
 from tilewright.peers.llmservingsim.releases import BUNDLE, FLAT, PREDICTIONS, points_of
 from tilewright.search.options import SearchOptions
-from tilewright.token_costs.serving import ServingProfile, operator_of, variant_of
+from tilewright.tokens.serving import ServingProfile, operator_of, variant_of
 from tilewright.workload.language_models.request import Precision
 
 from tests.unit.llmservingsim_reader import Bundle, Flat, Predictions

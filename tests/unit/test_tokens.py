@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import tilewright
 import yaml
+from tilewright.base.errors import InputError
+from tilewright.base.yamlfile import document_of
 from tilewright.cli.main import main
-from tilewright.errors import InputError
+from tilewright.pipeline.sources import parse_accelerator, parse_mapping
+from tilewright.pipeline.stages.base import Control
 from tilewright.search.options import SearchOptions
-from tilewright.sources import parse_accelerator, parse_mapping
-from tilewright.stages.base import Control
-from tilewright.token_costs.layer_figures import ENERGY, LATENCY, MACS, LayerFigures
-from tilewright.token_costs.table import TokenCurves, spread
+from tilewright.tokens.layer_figures import ENERGY, LATENCY, MACS, LayerFigures
+from tilewright.tokens.table import TokenCurves, spread
 from tilewright.workload.language_models.reader import describe_language_model
 from tilewright.workload.language_models.weights import parameter_count
-from tilewright.yamlfile import document_of
 
 HARDWARE, MAPPING = Path("config/hardware/tpu_like_vector.yaml"), Path("config/mapping/tpu_like_vector.yaml")
 TINY: dict[str, Any] = {

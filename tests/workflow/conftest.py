@@ -20,8 +20,8 @@ from snakemake.settings.types import (
     ResourceSettings,
     SchedulingSettings,
 )
+from tilewright.base.steps import SINGLE, STEPS
 from tilewright.cli.config_folders import MARK
-from tilewright.steps import SINGLE, STEPS
 
 from benchmarks.forked_python import ForkedPython
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import tilewright
-from tilewright.artifacts.digests import canonical_text, content_digest
-from tilewright.artifacts.envelope import read_artifact, write_document
-from tilewright.artifacts.manifest import files_digest, manifest_file, read_manifest
+from tilewright.base.artifacts.digests import canonical_text, content_digest
+from tilewright.base.artifacts.envelope import read_artifact, write_document
+from tilewright.base.artifacts.manifest import files_digest, manifest_file, read_manifest
 
 from tests.workflow.conftest import Project
 

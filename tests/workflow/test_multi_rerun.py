@@ -60,8 +60,8 @@ EDITS: dict[str, tuple[str, str, str, list[str]]] = {
 """What is edited -> file, old text, new text, the jobs that follow."""
 CODE_EDITS = {
     "cost/__init__.py": [*COSTS, *LATER],
-    "scheduling/result.py": LATER,
-    "report/multi/page.py": [f"figures_multi {RUN}", f"report_multi {RUN}"],
+    "multicore/scheduling/result.py": LATER,
+    "results/multi/page.py": [f"figures_multi {RUN}", f"report_multi {RUN}"],
 }
 """File of the library -> the jobs that follow from its change; of cost tables only what comes after is left out."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.objectives import OBJECTIVES
+from tilewright.base.objectives import OBJECTIVES
 
 from tests.workflow.conftest import Project
 from tests.workflow.killing import kill_tree, running, wait_for_verb

@@ -65,7 +65,7 @@ def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0)
 def digest(site: Path | None, step: str = "map") -> str:
     """The code digest of a step."""
     paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
-    program = f"from tilewright.artifacts.step_code import code_digest; print(code_digest({step!r}))"
+    program = f"from tilewright.base.artifacts.step_code import code_digest; print(code_digest({step!r}))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-c", program]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

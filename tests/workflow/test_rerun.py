@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from snakemake.exceptions import WorkflowError
-from tilewright.artifacts.folder_lock import take
+from tilewright.base.artifacts.folder_lock import take
 from tilewright.cli.main import main
 
 from tests.workflow.conftest import SINGLE_RULES, Project

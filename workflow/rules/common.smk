@@ -13,16 +13,16 @@ if str(LIBRARY) not in sys.path:
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-from tilewright.artifacts.digests import named_file
-from tilewright.artifacts.folder_lock import is_held_around
-from tilewright.artifacts.manifest import UP_TO_DATE, ResultsLedger
-from tilewright.artifacts.step_code import code_digests
+from tilewright.base.artifacts.digests import named_file
+from tilewright.base.artifacts.folder_lock import is_held_around
+from tilewright.base.artifacts.manifest import UP_TO_DATE, ResultsLedger
+from tilewright.base.artifacts.step_code import code_digests
 from tilewright.cli.config import plan_of
 from tilewright.cli.runs import graph_size
 from tilewright.cli.units import BATCH, DESCRIBED, MULTI_MODEL, Units
 from tilewright.cli.workflow_messages import name_ended_jobs
-from tilewright.errors import InputError
-from tilewright.steps import (
+from tilewright.base.errors import InputError
+from tilewright.base.steps import (
     FIGURE_FILES,
     MULTI,
     MULTI_FIGURE_FILES,
@@ -31,7 +31,7 @@ from tilewright.steps import (
     STEPS,
     artifacts,
 )
-from tilewright.yamlfile import load_yaml
+from tilewright.base.yamlfile import load_yaml
 
 # Jobs run this checkout with this interpreter, also without an activated environment; conda, if used, comes first.
 os.environ.update(

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.digests import document_text
-from tilewright.artifacts.envelope import is_artifact, read_artifact
-from tilewright.artifacts.files import FilePath, existing_file, make_folder, write_atomically
-from tilewright.artifacts.seals import sealed_document
+from tilewright.base.artifacts.digests import document_text
+from tilewright.base.artifacts.envelope import is_artifact, read_artifact
+from tilewright.base.artifacts.files import FilePath, existing_file, make_folder, write_atomically
+from tilewright.base.artifacts.seals import sealed_document
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, FIXED_MAPPING, LAYERS, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.described_run import (
     HARDWARE,
     MAPPING,
@@ -27,17 +29,15 @@ from tilewright.cli.described_run import (
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem, Problems
-from tilewright.steps import ALLOCATION, CN_GRAPH, COSTS, FIXED_MAPPING, LAYERS, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.exploration.advice import Advices, ExplainedRun
-    from tilewright.exploration.changes import FileChange, MappingChange
-    from tilewright.exploration.space import SystemOptions
-    from tilewright.exploration.system_advice import ExplainedSystemRun
+    from tilewright.designs.advice import Advices, ExplainedRun
+    from tilewright.designs.changes import FileChange, MappingChange
+    from tilewright.designs.space import SystemOptions
+    from tilewright.designs.system_advice import ExplainedSystemRun
     from tilewright.hardware.core import Core
-    from tilewright.scheduling.options import ScheduleSettings
+    from tilewright.multicore.scheduling.options import ScheduleSettings
     from tilewright.search.options import CnSearchOptions, SearchOptions
 
 
@@ -92,8 +92,8 @@ def command(
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """
-    from tilewright.exploration.advice import advices_object
-    from tilewright.exploration.advice_text import advice_text
+    from tilewright.designs.advice import advices_object
+    from tilewright.designs.advice_text import advice_text
 
     found = _advised(
         *(run, factor, search, hardware, workload, mapping, write, jobs, output, network_options),
@@ -184,9 +184,9 @@ _Loaded = tuple["tuple[FileChange, ...]", int, "Callable[..., Advices]"]
 def _of_one_core(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> _Loaded:
-    from tilewright.exploration.advice import advices_of
-    from tilewright.exploration.changes import possible_changes
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base.yamlfile import load_yaml
+    from tilewright.designs.advice import advices_of
+    from tilewright.designs.changes import possible_changes
 
     explained, paths = _explained(run, given, network_options)
     if mapping_changes:
@@ -195,8 +195,8 @@ def _of_one_core(
 
 
 def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tuple[MappingChange, ...]":
-    from tilewright.exploration.changes import mapping_changes
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base.yamlfile import load_yaml
+    from tilewright.designs.changes import mapping_changes
 
     path = paths[MAPPING]
     document = None if is_artifact(path) else load_yaml(path)
@@ -206,7 +206,7 @@ def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tupl
 def _of_several_cores(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction
 ) -> _Loaded:
-    from tilewright.exploration.system_advice import system_advices_of
+    from tilewright.designs.system_advice import system_advices_of
 
     explained, changes = explained_system_run(run, given, network_options, by)
     return changes, 0, partial(system_advices_of, explained)
@@ -225,8 +225,8 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
 
 
 def _write(found: "Advices", folder: Path) -> None:
-    from tilewright.exploration.advice import advice_table, advices_object
-    from tilewright.report.text_tables import write_csv
+    from tilewright.designs.advice import advice_table, advices_object
+    from tilewright.results.text_tables import write_csv
 
     make_folder(folder)
     write_csv(advice_table(found), folder / f"{STEM}.csv")
@@ -246,12 +246,12 @@ def _explained(
     folder: Path, given: dict[str, Path | None], network_options: NetworkOptions
 ) -> "tuple[ExplainedRun, dict[str, Path]]":
     """The run in a folder with what it was made of, and the paths of that."""
-    from tilewright.artifacts.codec import encode
-    from tilewright.artifacts.digests import content_digest
-    from tilewright.exploration.advice import ExplainedRun
-    from tilewright.report.records import layers_in_order
-    from tilewright.sources import parse_mapping, parse_workload
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base.artifacts.codec import encode
+    from tilewright.base.artifacts.digests import content_digest
+    from tilewright.base.yamlfile import load_yaml
+    from tilewright.designs.advice import ExplainedRun
+    from tilewright.pipeline.sources import parse_mapping, parse_workload
+    from tilewright.results.records import layers_in_order
 
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
@@ -285,15 +285,15 @@ def _paths(run: DescribedRun, given: dict[str, Path | None], network_options: Ne
 
 
 def _core(hardware: Path) -> "Core":
-    from tilewright.sources import parse_accelerator, single_core
+    from tilewright.pipeline.sources import parse_accelerator, single_core
 
     return single_core(parse_accelerator(hardware))
 
 
 def _options(stated: dict[str, Any], folder: Path) -> "SearchOptions":
     """The options of the run. Raises InputError where its search was another one than options say."""
-    from tilewright.objectives import OBJECTIVES
-    from tilewright.parameters import made_of
+    from tilewright.base.objectives import OBJECTIVES
+    from tilewright.base.parameters import made_of
     from tilewright.search.options import SearchOptions
 
     if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
@@ -311,15 +311,15 @@ def explained_system_run(
 ) -> "tuple[ExplainedSystemRun, tuple[FileChange, ...]]":
     """The run in a folder with what it was made of, and the changes of its accelerator file and its core files by a
     factor. Raises InputError where it is not of these."""
-    from tilewright.exploration.changes import system_changes
-    from tilewright.exploration.held_mappings import Outcome
-    from tilewright.exploration.space_reader import system_base
-    from tilewright.exploration.system_advice import ExplainedSystemRun
-    from tilewright.scheduling.options import CAUSAL, ScheduleSettings
-    from tilewright.scheduling.result import read_schedule
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.inputs import read_inputs
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base.yamlfile import load_yaml
+    from tilewright.designs.changes import system_changes
+    from tilewright.designs.held_mappings import Outcome
+    from tilewright.designs.space_reader import system_base
+    from tilewright.designs.system_advice import ExplainedSystemRun
+    from tilewright.multicore.scheduling.options import CAUSAL, ScheduleSettings
+    from tilewright.multicore.scheduling.result import read_schedule
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.inputs import read_inputs
 
     artifact = read_schedule(folder / SCHEDULE)
     run = DescribedRun.of(folder, artifact.provenance)
@@ -378,7 +378,7 @@ def _own_mapping(run: DescribedRun) -> Path | None:
 
 def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptions":
     """The options of the cost tables. Raises InputError where they are not of one search that options say."""
-    from tilewright.parameters import made_of
+    from tilewright.base.parameters import made_of
     from tilewright.search.options import CnSearchOptions
 
     stated = [read_artifact(cost_table(folder / COSTS, name)).provenance["options"] for name in core_files]
@@ -390,10 +390,10 @@ def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptio
 
 def _system_options(folder: Path, search: "CnSearchOptions", settings: "ScheduleSettings") -> "SystemOptions | None":
     """The options of a whole new search; None where the allocation was not searched by `tilewright allocate`."""
-    from tilewright.allocation.options import AllocationParameters
-    from tilewright.exploration.space import SystemOptions
-    from tilewright.fusion.tiling_options import TilingOptions
-    from tilewright.parameters import parameters_of
+    from tilewright.base.parameters import parameters_of
+    from tilewright.designs.space import SystemOptions
+    from tilewright.multicore.allocation.options import AllocationParameters
+    from tilewright.multicore.nodes.tiling_options import TilingOptions
 
     if not (folder / ALLOCATION).is_file():
         return None

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.allocation.options import AllocationOptions
-from tilewright.artifacts.digests import digest_of_bytes
-from tilewright.artifacts.envelope import provenance, write_document
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.artifacts.seals import FILES_BESIDE
+from tilewright.base.artifacts.digests import digest_of_bytes
+from tilewright.base.artifacts.envelope import provenance, write_document
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.seals import FILES_BESIDE
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.proof import ALLOWED_ALLOCATIONS
+from tilewright.base.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
+from tilewright.base.units import count_text, energy_text
+from tilewright.base.unused import with_unused
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
@@ -26,22 +30,18 @@ from tilewright.cli.run_inputs import (
     unused_options,
 )
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.errors import InputError, Problem, Problems
-from tilewright.proof import ALLOWED_ALLOCATIONS
-from tilewright.scheduling.options import ScheduleSettings
-from tilewright.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
-from tilewright.units import count_text, energy_text
-from tilewright.unused import with_unused
+from tilewright.multicore.allocation.options import AllocationOptions
+from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.allocation.result import AllocationResult
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.items import CnProblem, CostedCnProblem
-    from tilewright.stages.multi.result import MultiCoreResult
-    from tilewright.stages.multi.slices import Slice
+    from tilewright.multicore.allocation.result import AllocationResult
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem
+    from tilewright.pipeline.stages.multi.result import MultiCoreResult
+    from tilewright.pipeline.stages.multi.slices import Slice
 
 
 @click.command()
@@ -79,9 +79,9 @@ def command(
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
     -o out
     """
-    from tilewright.allocation.evaluate import INTERRUPTED
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.multicore.allocation.evaluate import INTERRUPTED
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     given = Descriptions(hardware, workload, mapping, network_options)
     exports = output / EXPORTS if output else None
@@ -118,7 +118,7 @@ def allocate(
     them into the folder `exports`, by default that of the output. Raises InputError for wrong settings, MappingError
     where no allocation has a schedule.
     """
-    from tilewright.stages.base import Control
+    from tilewright.pipeline.stages.base import Control
 
     given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
     folder = None if output is None else Path(output)
@@ -140,8 +140,8 @@ def _allocated(
 ) -> "MultiCoreResult":
     """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
     folder for them, and for all else that is wrong."""
-    from tilewright.stages.multi.inputs import read_inputs
-    from tilewright.stages.multi.result import MultiCoreResult
+    from tilewright.pipeline.stages.multi.inputs import read_inputs
+    from tilewright.pipeline.stages.multi.result import MultiCoreResult
 
     told = Problems()
     asked, chosen = told.attempt(search), told.attempt(settings)
@@ -168,7 +168,7 @@ def _allocated(
 
 
 def _write(folder: Path, found: "MultiCoreResult", made_by: dict[str, Any]) -> None:
-    from tilewright.allocation.result import SCHEMA
+    from tilewright.multicore.allocation.result import SCHEMA
 
     texts = texts_of(found)
     for name, text in texts.items():
@@ -190,8 +190,8 @@ def stages_of_search(
     pipeline: PipelineSource, search: AllocationOptions, settings: ScheduleSettings, exports: Path | None
 ) -> "Slice":
     """The stages that search. Raises InputError where one of them writes files and there is no folder for them."""
+    from tilewright.pipeline.stages.multi.allocation import InterCoreMapping
     from tilewright.search.options import CnSearchOptions
-    from tilewright.stages.multi.allocation import InterCoreMapping
 
     of_run = {**search.as_dict(), **settings.as_dict()}
     stages = read_slice("allocate", InterCoreMapping, pipeline, search.part(CnSearchOptions), of_run)
@@ -201,7 +201,7 @@ def stages_of_search(
 
 
 def _csv_of_generations(result: "AllocationResult") -> str:
-    from tilewright.allocation.result import generation_table
+    from tilewright.multicore.allocation.result import generation_table
 
     return csv_text(generation_table(result))
 

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright import __version__
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import document_text
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.artifacts.seals import sealed_document
-from tilewright.attention.shape import AttentionPoints, read_sizes
-from tilewright.attention.space import ORDERS, Sizes
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import document_text
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.seals import sealed_document
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.steps import ATTENTION, ATTENTION_TABLE
+from tilewright.base.unused import refuse_unused, unused_in, with_unused
 from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, strict_option
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.tokens import context_list, described_model
-from tilewright.depth_first.options import LayerOptions
-from tilewright.errors import InputError, Problem
-from tilewright.steps import ATTENTION, ATTENTION_TABLE
-from tilewright.unused import refuse_unused, unused_in, with_unused
+from tilewright.tiles.attention.shape import AttentionPoints, read_sizes
+from tilewright.tiles.attention.space import ORDERS, Sizes
+from tilewright.tiles.depth_first.options import LayerOptions
 
 if TYPE_CHECKING:
-    from tilewright.attention.costs import AttentionCosts
-    from tilewright.attention.optimum import AttentionOptimum
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.tiles.attention.costs import AttentionCosts
+    from tilewright.tiles.attention.optimum import AttentionOptimum
 
 TIME_BUDGET_S = 600.0
 _SIZE = click.IntRange(min=1)
@@ -96,7 +96,7 @@ def command(
     if as_json:
         echo_json(_object(found))
         return
-    from tilewright.attention.result import table_text, why_text
+    from tilewright.tiles.attention.result import table_text, why_text
 
     echo_text(table_text(found.optima, points), nl=True)
     if points == AttentionPoints():
@@ -184,11 +184,11 @@ def attention_problems(
 
     Raises InputError for everything that is wrong with the descriptions, and for a workload without attention.
     """
-    from tilewright.attention.costs import AttentionCosts
-    from tilewright.attention.shape import language_model_attentions
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.run import read_problem
     from tilewright.search.options import SearchOptions
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.run import read_problem
+    from tilewright.tiles.attention.costs import AttentionCosts
+    from tilewright.tiles.attention.shape import language_model_attentions
 
     workload, hardware, mapping = given
     described = described_model(workload, notices)
@@ -210,8 +210,8 @@ def _found(
     notices: list[str],
     show_progress: bool = False,
 ) -> _Found:
-    from tilewright.attention.optimum import find_optimum
     from tilewright.search.progress import search_progress
+    from tilewright.tiles.attention.optimum import find_optimum
 
     name, problems = attention_problems(given, asked.points, options(), notices)
     notices += options.unused()
@@ -232,7 +232,7 @@ def _found(
 
 def _object(found: _Found) -> dict[str, Any]:
     """All of it as JSON values."""
-    from tilewright.attention.result import optimum_object
+    from tilewright.tiles.attention.result import optimum_object
 
     told = {
         "tilewright": __version__,
@@ -245,7 +245,7 @@ def _object(found: _Found) -> dict[str, Any]:
 
 
 def _write(found: _Found, options: LayerOptions, folder: Path) -> list[Path]:
-    from tilewright.attention.result import row
+    from tilewright.tiles.attention.result import row
 
     make_folder(folder)
     table, data = folder / ATTENTION_TABLE, folder / ATTENTION

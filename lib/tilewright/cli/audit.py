@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import ArtifactError, InputError, Problem, some_of
 from tilewright.cli.auditing.inputs import GivenDescriptions
 from tilewright.cli.auditing.items import (
     PLURALS,
@@ -25,7 +26,6 @@ from tilewright.cli.auditing.items import (
 from tilewright.cli.folder_kinds import said_of_folder
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.terminal import echo
-from tilewright.errors import ArtifactError, InputError, Problem, some_of
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _audited(
 
 def _verify(folder: Path) -> None:
     """Raises ArtifactError naming every file that is not what was written."""
-    from tilewright.artifacts.verification import verify_part
+    from tilewright.base.artifacts.verification import verify_part
 
     verified = verify_part(folder)
     if verified.problems:

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.harmless import terminal_lines
 from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.front import CERTIFICATE, SPACE_PATH
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem
-from tilewright.harmless import terminal_lines
 
 if TYPE_CHECKING:
-    from tilewright.exploration.certify import CertificateVerdict
+    from tilewright.designs.certify import CertificateVerdict
 
 SAMPLE = 100
 
@@ -97,8 +97,8 @@ def _verdict(
     jobs: int,
     show_progress: bool = False,
 ) -> "CertificateVerdict":
-    from tilewright.exploration.certify import certify as check
-    from tilewright.exploration.space_reader import read_space
+    from tilewright.designs.certify import certify as check
+    from tilewright.designs.space_reader import read_space
     from tilewright.search.progress import search_progress
 
     if not (folder / CERTIFICATE).is_file() and folder.is_dir() and kind_of_folder(folder) is not None:

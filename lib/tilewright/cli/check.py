@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.envelope import is_artifact, provenance, read_artifact, read_object, write_document
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.envelope import is_artifact, provenance, read_artifact, read_object, write_document
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.steps import ATTENTION, DEPTH_FIRST, LAYERS, SUMMARY
 from tilewright.cli.options import FILE, common_options, echo_json, network_keywords, network_options
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.cli.terminal import echo
-from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator, Core
-from tilewright.steps import ATTENTION, DEPTH_FIRST, LAYERS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.report.checks import Check
+    from tilewright.results.checks import Check
 
 
 @click.command()
@@ -42,7 +42,7 @@ def command(
 
     Example: tilewright check results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml
     """
-    from tilewright.report.checks import checks_document, failure_message
+    from tilewright.results.checks import checks_document, failure_message
 
     checks = check(run, hardware, workload, mapping, output, network_options)
     failures = failure_message(checks)
@@ -69,7 +69,7 @@ def check(
     `output` is the artifact to write, which is not written where one fails. Raises ArtifactError where something is
     missing or damaged, InputError for wrong descriptions.
     """
-    from tilewright.report.checks import checks_document, failure_message
+    from tilewright.results.checks import checks_document, failure_message
 
     run = Path(run)
     if not any((run / name).is_file() for name in (DEPTH_FIRST, ATTENTION)):
@@ -102,7 +102,7 @@ def _check_single(
     run: Path, hardware: Path | None, others: dict[str, Path | None]
 ) -> "tuple[list[Check], dict[str, str]]":
     """The checks of a run of one core, and digests of what was checked."""
-    from tilewright.report.checks import check_run
+    from tilewright.results.checks import check_run
 
     unused = [name for name, path in others.items() if path is not None]
     if unused:

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.artifacts.digests import bytes_digest
-from tilewright.errors import InputError, Problem
+from tilewright.base.artifacts.digests import bytes_digest
+from tilewright.base.errors import InputError, Problem
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.report.checks import Check
+    from tilewright.results.checks import Check
 
 
 def check_depth_first(
@@ -19,7 +19,7 @@ def check_depth_first(
     Raises InputError where one of them is missing, or the file is no certificate.
     """
     from tilewright.cli.depth_first import described_problem
-    from tilewright.depth_first.certificate_check import check_certificate, read_certified
+    from tilewright.tiles.depth_first.certificate_check import check_certificate, read_certified
 
     check_complete(described)
     told = read_certified(file)
@@ -43,8 +43,8 @@ def check_attention(
 
     Raises InputError where one of them is missing, or the file has no certificates.
     """
-    from tilewright.attention.certificate_check import check_certificates, read_certified
     from tilewright.cli.attention import attention_problems
+    from tilewright.tiles.attention.certificate_check import check_certificates, read_certified
 
     check_complete(described)
     told = read_certified(file)

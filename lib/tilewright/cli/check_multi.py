@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.envelope import read_artifact
-from tilewright.errors import InputError, Problem
-from tilewright.steps import ALLOCATION, CN_COLUMNS, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.steps import ALLOCATION, CN_COLUMNS, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.report.checks import Check
-    from tilewright.scheduling.assembled import AssembledProblem
+    from tilewright.multicore.scheduling.assembled import AssembledProblem
+    from tilewright.results.checks import Check
 
 Descriptions = tuple[Path | None, Path | None, Path | None]
 """Hardware, workload, mapping."""
@@ -24,11 +24,11 @@ def check_folder(
     CN graph, cost tables and allocation are looked at where the folder has them; with hardware, workload and mapping
     the scheduling problem is made again and compared. Raises InputError for files that are damaged, or missing in part.
     """
-    from tilewright.fusion.graph import read_cn_graph
-    from tilewright.report.multi.checks import check_multi_run
-    from tilewright.report.multi.summary import SCHEMA
-    from tilewright.scheduling.core_costs import read_core_costs
-    from tilewright.scheduling.result import read_schedule
+    from tilewright.multicore.nodes.graph import read_cn_graph
+    from tilewright.multicore.scheduling.core_costs import read_core_costs
+    from tilewright.multicore.scheduling.result import read_schedule
+    from tilewright.results.multi.checks import check_multi_run
+    from tilewright.results.multi.summary import SCHEMA
 
     artifact = read_schedule(run / SCHEDULE)
     summary = read_artifact(run / SUMMARY, SCHEMA)
@@ -58,10 +58,10 @@ def _assembled(
         given = zip(("hardware", "workload", "mapping"), described, strict=True)
         missing = [name for name, path in given if path is None]
         raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
-    from tilewright.scheduling.assembly import model_problem
-    from tilewright.scheduling.options import ScheduleSettings
-    from tilewright.stages import descriptions
-    from tilewright.stages.multi.inputs import read_inputs
+    from tilewright.multicore.scheduling.assembly import model_problem
+    from tilewright.multicore.scheduling.options import ScheduleSettings
+    from tilewright.pipeline.stages import descriptions
+    from tilewright.pipeline.stages.multi.inputs import read_inputs
 
     files = descriptions.Descriptions(hardware, workload, mapping, network_options)
     inputs = read_inputs(files, run, run / COSTS)

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.envelope import provenance
-from tilewright.artifacts.files import FilePath, make_folder
+from tilewright.base.artifacts.envelope import provenance
+from tilewright.base.artifacts.files import FilePath, make_folder
+from tilewright.base.errors import Problems, Unused
+from tilewright.base.steps import CN_COLUMNS, CN_GRAPH
+from tilewright.base.unused import refuse_unused, to_tell, unused_in, with_unused
 from tilewright.cli.options import (
     FILE,
     UNCOSTED,
@@ -24,17 +27,14 @@ from tilewright.cli.parameter_options import Given, Named, parameter_keywords, p
 from tilewright.cli.planned import plan_option
 from tilewright.cli.run_inputs import read_slice, slice_options, system_descriptions, unused_options
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.errors import Problems, Unused
-from tilewright.fusion.tiling_options import CUTTING, TilingOptions
-from tilewright.steps import CN_COLUMNS, CN_GRAPH
-from tilewright.unused import refuse_unused, to_tell, unused_in, with_unused
+from tilewright.multicore.nodes.tiling_options import CUTTING, TilingOptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.fusion.graph import CnGraph
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.items import CnProblem, SystemProblem
+    from tilewright.multicore.nodes.graph import CnGraph
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.items import CnProblem, SystemProblem
 
 _MOST_NOTICES = 20
 """Notices told without -v; the artifact has those of the tiling."""
@@ -65,7 +65,7 @@ def command(
     Example: tilewright cns --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml --cn-define-mode 1 --hint-loops '[["OY", "all"]]' -o out
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     def tell(notices: Sequence[str]) -> None:
         _echo_some(notices, verbose)
@@ -94,7 +94,7 @@ def cns(
     is wrong with the descriptions and with how the network is to be cut, and with `strict` for work that is not costed
     and for what has no effect.
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
     return _cut(given, tiling, pipeline, strict, None if output is None else Path(output), lambda notices: None)[1]
@@ -110,11 +110,11 @@ def _cut(
 ) -> "tuple[SystemProblem, CnProblem]":
     """What was read, and the network in CNs, written if there is an `output`. Raises InputError with everything that is
     wrong."""
-    from tilewright.stages.base import Control
-    from tilewright.stages.multi.items import CnProblem
-    from tilewright.stages.multi.slices import Slice
-    from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
-    from tilewright.stages.preflight.network import check_cn_graph, read_checked
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.multi.items import CnProblem
+    from tilewright.pipeline.stages.multi.slices import Slice
+    from tilewright.pipeline.stages.multi.tiling import GenerateCNWorkloadHybrid
+    from tilewright.pipeline.stages.preflight.network import check_cn_graph, read_checked
 
     told = Problems()
     options, stages = told.attempt(tiling), None
@@ -149,8 +149,8 @@ def _write(
     folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph", notices: Sequence[str]
 ) -> None:
     """What was not used stands with the provenance, so that the digest of the graph does not move by it."""
-    from tilewright.fusion.graph import write_cn_graph
-    from tilewright.stages.multi.items import input_digests
+    from tilewright.multicore.nodes.graph import write_cn_graph
+    from tilewright.pipeline.stages.multi.items import input_digests
 
     make_folder(folder)
     made_by = provenance("cns", input_digests(problem), stated)
@@ -158,8 +158,8 @@ def _write(
 
 
 def _show(problem: "SystemProblem", cut: "CnProblem", output: Path | None, verbose: bool, as_json: bool) -> None:
-    from tilewright.report.multi.cn_tables import cn_summary, cn_table_text
-    from tilewright.report.run_text import coverage_lines
+    from tilewright.results.multi.cn_tables import cn_summary, cn_table_text
+    from tilewright.results.run_text import coverage_lines
 
     graph = cut.graph
     if as_json:

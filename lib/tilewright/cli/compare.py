@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.digests import document_text
-from tilewright.artifacts.envelope import read_artifact
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
-from tilewright.artifacts.seals import sealed_document
+from tilewright.base.artifacts.digests import document_text
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.base.artifacts.seals import sealed_document
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.run_ledgers import ledger_of_several_cores
 from tilewright.cli.runs import existing_run, read_any_summary, records_of
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem
-from tilewright.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
 
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.report.run_ledger import RunLedger
-    from tilewright.report.two_runs import RunComparison
+    from tilewright.results.run_ledger import RunLedger
+    from tilewright.results.two_runs import RunComparison
 
 STEM = "comparison"
 """Stem of the files that are written."""
@@ -41,7 +41,7 @@ def command(a: str, b: str, output: Path | None, network: str, verbose: bool, as
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """
-    from tilewright.report.two_runs import comparison_object, comparison_text
+    from tilewright.results.two_runs import comparison_object, comparison_text
 
     compared = _compared(a, b, network)
     paths = _write(compared, output) if output else []
@@ -60,7 +60,7 @@ def compare(a: FilePath, b: FilePath, output: FilePath | None = None, network: s
     which of several. With `output` a folder for the table as CSV and JSON, and a figure. Energies are in pJ. Raises
     InputError for runs that cannot be compared, ArtifactError for one that is not there or damaged.
     """
-    from tilewright.report.two_runs import comparison_table
+    from tilewright.results.two_runs import comparison_table
 
     compared = _compared(str(a), str(b), network)
     if output is not None:
@@ -69,7 +69,7 @@ def compare(a: FilePath, b: FilePath, output: FilePath | None = None, network: s
 
 
 def _compared(a: str, b: str, network: str) -> "RunComparison":
-    from tilewright.report.two_runs import compare_two, with_own_names
+    from tilewright.results.two_runs import compare_two, with_own_names
 
     return compare_two(*with_own_names(_ledger(a, network), _ledger(b, network), (a, b)))
 
@@ -79,7 +79,7 @@ def _ledger(given: str, network: str) -> "RunLedger":
     path = Path(given)
     folder, _, design = given.rpartition(":")
     if folder and not path.exists():
-        from tilewright.exploration.design_ledger import ledger_of_design
+        from tilewright.designs.design_ledger import ledger_of_design
 
         return ledger_of_design(Path(folder), design, network)
     if network:
@@ -92,7 +92,7 @@ def _ledger(given: str, network: str) -> "RunLedger":
 
 
 def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedger":
-    from tilewright.report.run_ledger import ledger_of_layers
+    from tilewright.results.run_ledger import ledger_of_layers
 
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     return ledger_of_layers(folder.name, records_of(artifact, folder / LAYERS), summary, artifact.provenance)
@@ -100,11 +100,11 @@ def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedge
 
 def _write(compared: "RunComparison", folder: Path) -> list[Path]:
     """Write the table as CSV and JSON, and the figure; returns the paths."""
-    from tilewright.report.text_tables import write_csv
-    from tilewright.report.two_runs import comparison_object, comparison_table
+    from tilewright.results.text_tables import write_csv
+    from tilewright.results.two_runs import comparison_object, comparison_table
 
     keep_font_cache_here()
-    from tilewright.report.two_runs_figure import write_comparison_figure
+    from tilewright.results.two_runs_figure import write_comparison_figure
 
     make_folder(folder)
     table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"

@@ -4,9 +4,9 @@ from typing import Literal, get_args
 
 import click
 
+from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.cli.options import common_options, echo_json
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem, nearest_name
 
 Shell = Literal["bash", "zsh", "fish"]
 SHELLS: tuple[Shell, ...] = get_args(Shell)

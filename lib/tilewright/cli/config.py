@@ -12,6 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.base.errors import InputError, Problem, Unused, nearest_name
+from tilewright.base.file_kinds import CONFIG, refuse_other_kind
+from tilewright.base.parameters import Parameters, parameters_of
+from tilewright.base.steps import MULTI, NAME_PATTERN, SINGLE
+from tilewright.base.yamlfile import YamlDocument, load_yaml
 from tilewright.cli.config_files import (
     DESCRIPTIONS,
     SPACE,
@@ -29,8 +34,10 @@ from tilewright.cli.config_files import (
 )
 from tilewright.cli.config_folders import KEY, RESULTS, logs_folder, results_folder
 from tilewright.cli.config_networks import NETWORK_KEYS, network_arguments
-from tilewright.configuration.fusion_options import FusionOptions
-from tilewright.configuration.keys import (
+from tilewright.multicore.nodes.tiling_options import TilingOptions
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.pipeline.configuration.fusion_options import FusionOptions
+from tilewright.pipeline.configuration.keys import (
     FLOWS,
     KEYS,
     KEYS_OF,
@@ -42,15 +49,8 @@ from tilewright.configuration.keys import (
     flows_of,
     groups_of,
 )
-from tilewright.errors import InputError, Problem, Unused, nearest_name
-from tilewright.file_kinds import CONFIG, refuse_other_kind
-from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.parameters import Parameters, parameters_of
-from tilewright.report.schedule_options import ScheduleFigureOptions
-from tilewright.scheduling.options import ScheduleSettings
+from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.search.options import CoreSearchOptions
-from tilewright.steps import MULTI, NAME_PATTERN, SINGLE
-from tilewright.yamlfile import YamlDocument, load_yaml
 
 OPEN_MAPPING = "multi/open"
 """The mapping file of runs that search for a plan, unless they name one."""
@@ -199,8 +199,8 @@ class _Reader:
 
     def _check_space(self, file: Path, key: str) -> None:
         # For configurations that have spaces alone.
-        from tilewright.exploration.parts import check_space
-        from tilewright.exploration.space_reader import read_space
+        from tilewright.designs.parts import check_space
+        from tilewright.designs.space_reader import read_space
 
         try:
             space = read_space(file)
@@ -465,12 +465,12 @@ def read_stages(
     if pipeline is None:
         return Stages(), []
     # Imported where somebody writes a pipeline: stages know the types of the cost model, which need numpy.
-    from tilewright.artifacts.digests import canonical_text, content_digest
-    from tilewright.stages.base import is_own
-    from tilewright.stages.multi.pipeline import check_multi_pipeline
-    from tilewright.stages.pipeline import check_pipeline
-    from tilewright.stages.places import is_of_setting, placed
-    from tilewright.stages.user_stages import code_digests, code_files
+    from tilewright.base.artifacts.digests import canonical_text, content_digest
+    from tilewright.pipeline.stages.base import is_own
+    from tilewright.pipeline.stages.multi.pipeline import check_multi_pipeline
+    from tilewright.pipeline.stages.pipeline import check_pipeline
+    from tilewright.pipeline.stages.places import is_of_setting, placed
+    from tilewright.pipeline.stages.user_stages import code_digests, code_files
 
     if settings is None:
         built, problems = check_pipeline(pipeline, options)

@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.digests import input_digest, said_digest
-from tilewright.errors import InputError
+from tilewright.base.artifacts.digests import input_digest, said_digest
+from tilewright.base.errors import InputError
+from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 from tilewright.hardware.core_paths import (
     contained_cores,
     core_copies,
@@ -20,7 +21,6 @@ from tilewright.hardware.core_paths import (
     core_ids_of,
     find_core_file,
 )
-from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 if TYPE_CHECKING:
     pass

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.files import write_atomically
+from tilewright.base.artifacts.files import write_atomically
 from tilewright.cli.config_files import Note
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tilewright.base.errors import nearest_name
+from tilewright.base.units import LARGEST_WHOLE_NUMBER
 from tilewright.cli.config_files import Note
-from tilewright.errors import nearest_name
-from tilewright.units import LARGEST_WHOLE_NUMBER
 from tilewright.workload.network_options import BRANCHES, PRECISIONS
 
 if TYPE_CHECKING:

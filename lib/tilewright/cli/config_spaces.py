@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.exploration.parts import PartDigests, ShardDigests, SpacePart
-    from tilewright.exploration.space import Space
+    from tilewright.designs.parts import PartDigests, ShardDigests, SpacePart
+    from tilewright.designs.space import Space
 
 
 class ExploredSpace:
@@ -18,21 +18,21 @@ class ExploredSpace:
     @cached_property
     def space(self) -> "Space":
         """The space. Raises InputError with everything that is wrong with its file."""
-        from tilewright.exploration.space_reader import read_space
+        from tilewright.designs.space_reader import read_space
 
         return read_space(Path(self.file))
 
     @cached_property
     def shards(self) -> "dict[str, SpacePart]":
         """Name of its file -> shard."""
-        from tilewright.exploration.parts import shards_of
+        from tilewright.designs.parts import shards_of
 
         return {shard.file_name: shard for shard in shards_of(self.space)}
 
     @cached_property
     def parts(self) -> "dict[str, SpacePart]":
         """Name of its file -> part of the costs of families."""
-        from tilewright.exploration.parts import parts_of
+        from tilewright.designs.parts import parts_of
 
         return {part.file_name: part for part in parts_of(self.space)}
 
@@ -52,12 +52,12 @@ class ExploredSpace:
 
     @cached_property
     def _part_digests(self) -> "PartDigests":
-        from tilewright.exploration.parts import PartDigests
+        from tilewright.designs.parts import PartDigests
 
         return PartDigests(self.space)
 
     @cached_property
     def _digests(self) -> "ShardDigests":
-        from tilewright.exploration.parts import ShardDigests
+        from tilewright.designs.parts import ShardDigests
 
         return ShardDigests(self.space)

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.envelope import provenance
-from tilewright.artifacts.files import FilePath, make_folder
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.envelope import provenance
+from tilewright.base.artifacts.files import FilePath, make_folder
+from tilewright.base.errors import Problems
+from tilewright.base.steps import CN_GRAPH, cost_table
+from tilewright.base.unused import with_unused
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -28,20 +31,17 @@ from tilewright.cli.run_inputs import (
     unused_options,
 )
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.errors import Problems
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
-from tilewright.steps import CN_GRAPH, cost_table
-from tilewright.unused import with_unused
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.fusion.graph import CnGraph
-    from tilewright.scheduling.core_costs import CoreCostRow
+    from tilewright.multicore.nodes.graph import CnGraph
+    from tilewright.multicore.scheduling.core_costs import CoreCostRow
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem
     from tilewright.search.store import Store
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.items import CnProblem, CostedCnProblem
 
 
 @click.command()
@@ -74,8 +74,8 @@ def command(
     Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
     """
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     finished: list[object] = []
     kept = None if no_store else store
@@ -114,7 +114,7 @@ def cost(
     is the table of that core, or the folder of the tables of all. Nothing is kept for later searches without a `store`.
     Raises InputError for wrong options and stages, and for a core that is not there.
     """
-    from tilewright.stages.base import Control
+    from tilewright.pipeline.stages.base import Control
 
     given = given_descriptions(cns, hardware, workload, mapping, network_options)
     place, control = None if output is None else Path(output), Control(threads, store_of(store))
@@ -131,7 +131,7 @@ def _costed(
     control: "Control",
 ) -> "CostedCnProblem":
     """What the CNs cost, written if there is an `output`. Raises InputError with everything that is wrong."""
-    from tilewright.stages.multi.costs import IntraCoreMapping, costed, lanes_notices_of_cns
+    from tilewright.pipeline.stages.multi.costs import IntraCoreMapping, costed, lanes_notices_of_cns
 
     told = Problems()
     chosen = told.attempt(options)
@@ -162,8 +162,8 @@ def _write(
     stated: dict[str, Any],
     unused: Sequence[str],
 ) -> None:
-    from tilewright.scheduling.core_costs import write_core_costs
-    from tilewright.stages.multi.inputs import cost_inputs, graph_digest
+    from tilewright.multicore.scheduling.core_costs import write_core_costs
+    from tilewright.pipeline.stages.multi.inputs import cost_inputs, graph_digest
 
     digest = graph_digest(cns, problem.graph)
     for name, file in files.items():
@@ -173,11 +173,11 @@ def _write(
 
 def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) -> "CnProblem":
     """The network in CNs. Raises InputError with everything that is wrong with it or the core."""
-    from tilewright.stages.multi.core_mapping import unknown_core_file
-    from tilewright.stages.multi.inputs import graph_problems, read_cns
-    from tilewright.stages.multi.items import CnProblem
-    from tilewright.stages.preflight.cores import dataflow_problems
-    from tilewright.stages.preflight.needs import offchip_problems
+    from tilewright.pipeline.stages.multi.core_mapping import unknown_core_file
+    from tilewright.pipeline.stages.multi.inputs import graph_problems, read_cns
+    from tilewright.pipeline.stages.multi.items import CnProblem
+    from tilewright.pipeline.stages.preflight.cores import dataflow_problems
+    from tilewright.pipeline.stages.preflight.needs import offchip_problems
 
     told = Problems()
     described, graph = read_cns(told, given, cns)
@@ -212,7 +212,7 @@ def _show(
         + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
     )
     if verbose or not output:
-        from tilewright.report.multi import cn_tables as tables
+        from tilewright.results.multi import cn_tables as tables
 
         echo_text(
             tables.cost_table_text(tables.cost_table({core: rows}, [layer.name for layer in graph.layers])), nl=True

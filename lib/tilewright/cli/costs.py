@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.harmless import ended_lines, terminal_lines
+from tilewright.base.units import FieldError, parse_size_bits
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem, nearest_name
-from tilewright.harmless import ended_lines, terminal_lines
-from tilewright.silicon.explanation import (
+from tilewright.hardware.silicon.explanation import (
     entry_lines,
     entry_row,
     memory_lines,
@@ -19,8 +20,8 @@ from tilewright.silicon.explanation import (
     source_row,
     table_lines,
 )
-from tilewright.silicon.library import LibraryEntry, dram_types, entries
-from tilewright.silicon.memory_cost import (
+from tilewright.hardware.silicon.library import LibraryEntry, dram_types, entries
+from tilewright.hardware.silicon.memory_cost import (
     CELLS,
     REGISTER_FILE,
     SRAM,
@@ -32,7 +33,6 @@ from tilewright.silicon.memory_cost import (
     sram_memory,
     zigzag_memory,
 )
-from tilewright.units import FieldError, parse_size_bits
 
 ZIGZAG = "auto_cost_extraction"
 _GIVEN_IN_FILE = "numbers of the file"
@@ -168,7 +168,7 @@ def _lines(row: dict[str, Any]) -> list[str]:
 
 
 def _listing(rows: list[dict[str, Any]]) -> str:
-    from tilewright.report.text_tables import render, text_table
+    from tilewright.results.text_tables import render, text_table
 
     table = text_table(
         "", ("name", "what", "energy for each", "checked"), ("nm", "energy\n[pJ]", "range\n[pJ]", "area\n[um²]")

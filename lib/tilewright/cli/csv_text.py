@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tilewright import harmless
+from tilewright.base import harmless
 
 
 def csv_text(rows: list[dict[str, Any]]) -> str:

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright import __version__
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import document_text
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.artifacts.seals import sealed_document
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import document_text
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.seals import sealed_document
+from tilewright.base.errors import InputError, Problem, Problems, Unused
+from tilewright.base.harmless import terminal_lines
+from tilewright.base.steps import DEPTH_FIRST, DEPTH_FIRST_TABLE
+from tilewright.base.unused import refuse_unused, to_tell, unused_option, with_unused
 from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -28,19 +32,15 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.terminal import echo_text
-from tilewright.depth_first.locations import MODES
-from tilewright.depth_first.options import TileOptions
-from tilewright.errors import InputError, Problem, Problems, Unused
-from tilewright.harmless import terminal_lines
-from tilewright.steps import DEPTH_FIRST, DEPTH_FIRST_TABLE
-from tilewright.unused import refuse_unused, to_tell, unused_option, with_unused
+from tilewright.tiles.depth_first.locations import MODES
+from tilewright.tiles.depth_first.options import TileOptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.depth_first.certificate import Optimum
-    from tilewright.depth_first.schedule import DepthFirstSchedule
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.descriptions import NetworkProblem
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.descriptions import NetworkProblem
+    from tilewright.tiles.depth_first.certificate import Optimum
+    from tilewright.tiles.depth_first.schedule import DepthFirstSchedule
 
 TIME_BUDGET_S = 600.0
 
@@ -232,10 +232,10 @@ def _costed(
     told: Problems,
 ) -> _Found:
     """The schedules. Raises InputError for everything that is wrong, also what was told before."""
-    from tilewright.depth_first.bounds import check_boundable
-    from tilewright.depth_first.certificate import DepthFirstSpace
-    from tilewright.depth_first.optimum import find_optimum
-    from tilewright.depth_first.schedule import Point, schedules_of, stack_model, stacks_of
+    from tilewright.tiles.depth_first.bounds import check_boundable
+    from tilewright.tiles.depth_first.certificate import DepthFirstSpace
+    from tilewright.tiles.depth_first.optimum import find_optimum
+    from tilewright.tiles.depth_first.schedule import Point, schedules_of, stack_model, stacks_of
 
     widths, heights = asked.points[:2]
     modes_or_all = asked.points[2] or tuple(MODES)
@@ -263,9 +263,9 @@ def described_problem(
 
 
 def _problem(given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions) -> "NetworkProblem":
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.run import read_problem
     from tilewright.search.options import SearchOptions
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.run import read_problem
 
     hardware, workload, mapping = given
     everything = [{"name": "default"}] if mapping is None else mapping
@@ -297,7 +297,7 @@ def _write(found: _Found, options: TileOptions, folder: Path) -> list[Path]:
 
 def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
     """The schedules as a table for people."""
-    from tilewright.units import energy_text
+    from tilewright.base.units import energy_text
 
     head = f"{'mode':<22} {'tile':>11} {'tiles':>9} {'energy':>12} {'latency':>15} {'computed again':>15}"
     lines = [head, "─" * len(head)]
@@ -313,8 +313,8 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
 
 def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
     """What is known of the best schedule, where layers of tiles are mapped by loma with `lpf_limit`, in lines."""
-    from tilewright.proof import TilePlans, optimum_line
-    from tilewright.units import count_text
+    from tilewright.base.proof import TilePlans, optimum_line
+    from tilewright.base.units import count_text
 
     chain = found.schedule.chain
     lines = []

@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import content_digest
-from tilewright.artifacts.envelope import read_artifact
-from tilewright.artifacts.files import YAML_SUFFIXES
-from tilewright.errors import InputError, Problem, TilewrightError
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.files import YAML_SUFFIXES
+from tilewright.base.errors import InputError, Problem, TilewrightError
 from tilewright.hardware.core import Core
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
@@ -149,7 +149,7 @@ def network_digest(network: Workload, core: Core) -> str:
 
 def system_network_digest(path: Path, options: NetworkOptions) -> str:
     """The digest of the network in a file as a run on several cores has it. Raises InputError."""
-    from tilewright.stages.multi.items import MODEL
+    from tilewright.pipeline.stages.multi.items import MODEL
     from tilewright.workload.source import parse_workload
 
     return content_digest(encode(parse_workload(path, MODEL, options=options)))
@@ -157,13 +157,13 @@ def system_network_digest(path: Path, options: NetworkOptions) -> str:
 
 def hardware_digest(path: Path) -> str:
     """The digest of the accelerator that a file describes. Raises InputError."""
-    from tilewright.sources import parse_accelerator
+    from tilewright.pipeline.sources import parse_accelerator
 
     return content_digest(encode(parse_accelerator(path)))
 
 
 def mapping_digest(path: Path) -> str:
     """The digest of the mapping that a file describes. Raises InputError."""
-    from tilewright.sources import parse_mapping
+    from tilewright.pipeline.sources import parse_mapping
 
     return content_digest(encode(parse_mapping(path)))

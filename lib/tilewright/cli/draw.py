@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.files import FilePath, writing
+from tilewright.base.artifacts.files import FilePath, writing
 from tilewright.cli.options import FILE, common_options, echo_paths, keep_font_cache_here
 from tilewright.hardware.source import AcceleratorSource, parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
@@ -29,7 +29,7 @@ def draw(hardware: AcceleratorSource, output: FilePath) -> list[Path]:
     """Draw the memories of a core above its array, as SVG and PNG; the files. Of an accelerator of several cores also
     its cores, links and buses. Raises InputError for a wrong description."""
     keep_font_cache_here()
-    from tilewright.report.hierarchy_figure import write_hierarchy_figure
+    from tilewright.results.hierarchy_figure import write_hierarchy_figure
 
     place = Path(output)
     stem = place.with_suffix("") if place.suffix in (".svg", ".png") else place
@@ -37,7 +37,7 @@ def draw(hardware: AcceleratorSource, output: FilePath) -> list[Path]:
     with writing(stem):
         if not isinstance(accelerator, MultiCoreAccelerator):
             return [*write_hierarchy_figure(accelerator.cores[0], stem)]
-        from tilewright.report.multi.system_figure import write_system_figure
+        from tilewright.results.multi.system_figure import write_system_figure
 
         paths = [*write_system_figure(accelerator, stem)]
         for name, core in accelerator.distinct_cores.items():

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.base.harmless import terminal, terminal_lines
+from tilewright.base.profile import REFERENCE, ModelChoice
+from tilewright.base.units import LARGEST_WHOLE_NUMBER, energy_text
+from tilewright.base.unused import refuse_unused, unused_in, with_unused
 from tilewright.cli.options import (
     FILE,
     common_options,
@@ -24,8 +29,6 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_option
 from tilewright.cli.terminal import echo_json_text, echo_text
-from tilewright.errors import InputError, MappingError, Problem, nearest_name
-from tilewright.harmless import terminal, terminal_lines
 from tilewright.mapping.constraints import (
     WILDCARD,
     Mapping,
@@ -34,10 +37,7 @@ from tilewright.mapping.constraints import (
     Unrolling,
     as_unrolling,
 )
-from tilewright.profile import REFERENCE, ModelChoice
 from tilewright.search.options import BoundaryParameters, SearchOptions
-from tilewright.units import LARGEST_WHOLE_NUMBER, energy_text
-from tilewright.unused import refuse_unused, unused_in, with_unused
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
@@ -45,8 +45,8 @@ from tilewright.workload.network_options import NetworkOptions
 if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord
     from tilewright.hardware.core import Core
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
 
 Loops = tuple[tuple[str, int], ...]
@@ -263,7 +263,7 @@ def command(
     Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping found.yaml --layer conv1
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     def tell(one: "_Evaluated") -> None:
         if as_json:
@@ -310,7 +310,7 @@ def evaluate(
     command writes. Raises InputError for wrong descriptions, and with `strict` for what has no effect in them;
     MappingError where a mapping does not fit: the output is written all the same, and says which.
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     file = None if output is None else Path(output)
     if isinstance(layer, Layer):
@@ -372,9 +372,9 @@ def _evaluated(
     tell_notices: Callable[[Sequence[str]], None],
 ) -> list[_Evaluated]:
     """What came of each mapping, told when it is there; written if there is an `output`."""
+    from tilewright.pipeline.sources import existing_file, parse_accelerator, parse_workload, single_core
+    from tilewright.pipeline.stages.run import read_problem
     from tilewright.search.evaluate import evaluate_given
-    from tilewright.sources import existing_file, parse_accelerator, parse_workload, single_core
-    from tilewright.stages.run import read_problem
 
     options = _options(base, asked)
     notices: list[str] = [*repeated_options()]
@@ -479,8 +479,8 @@ def _for_layers(names: list[str]) -> str:
 
 def _text(record: "LayerRecord", verbose: bool) -> str:
     from tilewright.cost.ledger import term_phrase
-    from tilewright.report.loop_nest import loop_nest_text
-    from tilewright.report.records import other_energies_pj
+    from tilewright.results.loop_nest import loop_nest_text
+    from tilewright.results.records import other_energies_pj
 
     parts = ", ".join(f"{name} {cycles:g}" for name, cycles in record.latency_breakdown_cycles.items())
     lines = [

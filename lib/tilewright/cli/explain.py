@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import content_digest, document_text
-from tilewright.artifacts.envelope import read_artifact
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
-from tilewright.artifacts.seals import sealed_document
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import content_digest, document_text
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.base.artifacts.seals import sealed_document
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.steps import BOTTLENECKS, CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, mapping_digest, network_digest
 from tilewright.cli.options import (
     FIGURES,
@@ -28,16 +30,14 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.runs import existing_run, is_multi_run, made_of, records_of
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem
-from tilewright.steps import BOTTLENECKS, CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.hardware.core import Core
     from tilewright.mapping.constraints import Mapping as MappingOfLayers
-    from tilewright.report.array_use import ArrayUses
-    from tilewright.report.bottlenecks import Bottlenecks
-    from tilewright.report.records import PlacedLayer
+    from tilewright.results.array_use import ArrayUses
+    from tilewright.results.bottlenecks import Bottlenecks
+    from tilewright.results.records import PlacedLayer
     from tilewright.workload.graph import Workload
 
 
@@ -84,12 +84,12 @@ def command(
     """
     found = explain(run, layer, hardware, workload, network_options, output, only or "", mapping)
     if as_json:
-        from tilewright.report.bottlenecks import bottlenecks_object
+        from tilewright.results.bottlenecks import bottlenecks_object
 
         echo_json(bottlenecks_object(found))
         return
     if not (output and only):
-        from tilewright.report.bottlenecks_text import bottlenecks_text
+        from tilewright.results.bottlenecks_text import bottlenecks_text
 
         echo_text(bottlenecks_text(found))
     if output:
@@ -141,8 +141,8 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
     """Write tables, JSON and a figure of bottlenecks into a folder, or `only` a part of these; returns the files."""
     make_folder(folder)
     if only != FIGURES:
-        from tilewright.report.bottlenecks import bottlenecks_object, port_table, share_table
-        from tilewright.report.text_tables import write_csv
+        from tilewright.results.bottlenecks import bottlenecks_object, port_table, share_table
+        from tilewright.results.text_tables import write_csv
 
         write_csv(share_table(found), folder / f"{BOTTLENECKS}.csv")
         if found.cores is None:
@@ -152,7 +152,7 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
         write_atomically(folder / f"{BOTTLENECKS}.json", sealed_document(document_text(bottlenecks_object(found))))
     if only != TABLES:
         keep_font_cache_here()
-        from tilewright.report.bottlenecks_figure import write_bottlenecks_figure
+        from tilewright.results.bottlenecks_figure import write_bottlenecks_figure
 
         with writing(folder):
             write_bottlenecks_figure(found, folder / BOTTLENECKS)
@@ -160,9 +160,9 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
 
 
 def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -> "Bottlenecks":
-    from tilewright.report.bottlenecks import bottlenecks_of
-    from tilewright.report.records import layers_in_order
-    from tilewright.report.run_ledger import ledger_of_layers
+    from tilewright.results.bottlenecks import bottlenecks_of
+    from tilewright.results.records import layers_in_order
+    from tilewright.results.run_ledger import ledger_of_layers
 
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
@@ -189,7 +189,7 @@ def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -
 
 def _read(run: DescribedRun, given: _Given, network_options: NetworkOptions) -> "tuple[Core, Workload] | str":
     """The core and the network of a run, or which of them is not found. Raises InputError where they are others."""
-    from tilewright.sources import parse_accelerator, parse_workload, single_core
+    from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
     hardware = given[HARDWARE] or run.hardware()
     if hardware is None:
@@ -220,10 +220,10 @@ def _array(
     placed: "Sequence[PlacedLayer]", core: "Core", network: "Workload", mapping: Path | None, options: dict[str, Any]
 ) -> "ArrayUses":
     """How the layers of a run use the array; of a run with a pipeline of its own not why."""
-    from tilewright.parameters import made_of
-    from tilewright.report.array_use import array_uses
+    from tilewright.base.parameters import made_of
+    from tilewright.pipeline.sources import parse_mapping
+    from tilewright.results.array_use import array_uses
     from tilewright.search.options import SearchOptions
-    from tilewright.sources import parse_mapping
 
     if mapping is None or "pipeline" in options:
         return array_uses(placed, core, network, None, SearchOptions())
@@ -234,8 +234,8 @@ def _array(
 
 def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str]:
     """(entry, array dimension) -> where the file fixes its lanes; {} of an artifact, which has no lines."""
-    from tilewright.artifacts.envelope import is_artifact
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base.artifacts.envelope import is_artifact
+    from tilewright.base.yamlfile import load_yaml
 
     if is_artifact(path):
         return {}
@@ -256,10 +256,10 @@ def _refuse_descriptions(*given: Path | None) -> None:
 
 def _of_several_cores(folder: Path) -> "Bottlenecks":
     from tilewright.cli.run_ledgers import ledger_of_run, scheduled_run
-    from tilewright.report.bottlenecks import bottlenecks_of
-    from tilewright.report.multi.bars import ScheduleView
-    from tilewright.report.multi.cores_report import cores_report
-    from tilewright.report.multi.start_causes import latency_chain
+    from tilewright.results.bottlenecks import bottlenecks_of
+    from tilewright.results.multi.bars import ScheduleView
+    from tilewright.results.multi.cores_report import cores_report
+    from tilewright.results.multi.start_causes import latency_chain
 
     run = scheduled_run(folder)
     view = ScheduleView(run.artifact)

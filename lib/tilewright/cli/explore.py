@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.artifacts.folder_lock import holding
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.folder_lock import holding
+from tilewright.base.errors import InputError, Problem, count_of, nearest_name
+from tilewright.base.harmless import ended_lines
+from tilewright.base.unused import refuse_unused, unused_in, unused_option
+from tilewright.base.yamlfile import yaml_text
 from tilewright.cli.described_run import OF_DESIGN
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -26,17 +30,13 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import store_of
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.errors import InputError, Problem, count_of, nearest_name
-from tilewright.harmless import ended_lines
-from tilewright.unused import refuse_unused, unused_in, unused_option
-from tilewright.yamlfile import yaml_text
 
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.exploration.answer import Answer
-    from tilewright.exploration.design_cost import Sharing
-    from tilewright.exploration.space import Space
+    from tilewright.designs.answer import Answer
+    from tilewright.designs.design_cost import Sharing
+    from tilewright.designs.space import Space
     from tilewright.search.store import Store
 
 PAGE, CSV = "explore.html", "space.csv"
@@ -84,9 +84,9 @@ def command(
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
     """
-    from tilewright.exploration.design_cost import Sharing
-    from tilewright.exploration.space_reader import read_space
-    from tilewright.exploration.tables import answer_text
+    from tilewright.designs.design_cost import Sharing
+    from tilewright.designs.space_reader import read_space
+    from tilewright.designs.tables import answer_text
 
     notices: list[str] = [*repeated_options(), *overruled_store(store, no_store)]
     read = read_space(space, notices)
@@ -132,9 +132,9 @@ def explore(
     Raises InputError with everything that is wrong with the space, its networks or its mapping, and with `strict` for
     what has no effect.
     """
-    from tilewright.exploration.design_cost import Sharing
-    from tilewright.exploration.space_reader import read_space
-    from tilewright.exploration.table_files import space_table
+    from tilewright.designs.design_cost import Sharing
+    from tilewright.designs.space_reader import read_space
+    from tilewright.designs.table_files import space_table
 
     source = space if isinstance(space, dict) else Path(space)
     notices: list[str] = []
@@ -156,7 +156,7 @@ def explore(
 
 def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: str | None) -> list[str]:
     """What has no effect of options, and of files where an answer is drawn from them; the reader has told the rest."""
-    from tilewright.exploration.unused_parts import unused_of_networks
+    from tilewright.designs.unused_parts import unused_of_networks
 
     if show is not None:
         given = {"jobs": jobs != 1, "shard": shard is not None, "gather": gather}
@@ -197,9 +197,9 @@ def _answered(
     notices: Sequence[str],
     show_progress: bool,
 ) -> "Answer | None":
-    from tilewright.exploration import explore as engine
-    from tilewright.exploration.answer import answer_of
-    from tilewright.exploration.parts import shards_of
+    from tilewright.designs import explore as engine
+    from tilewright.designs.answer import answer_of
+    from tilewright.designs.parts import shards_of
 
     with _progress(space, shard, show_progress and not gather) as advance:
         if output is None:
@@ -223,7 +223,7 @@ def _answered(
 
 def _check_shard(space: "Space", output: Path | None, shard: int | None, gather: bool) -> None:
     """Raises InputError for options that do not go together, and for a shard that there is not."""
-    from tilewright.exploration.parts import shards_of
+    from tilewright.designs.parts import shards_of
 
     problems = []
     if (shard is not None or gather) and output is None:
@@ -266,8 +266,8 @@ def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
 
 def _told_before(space: "Space", output: Path | None) -> str:
     """How many designs there are, and how many shards of them are to be evaluated, before anything runs."""
-    from tilewright.exploration.explore import shard_states
-    from tilewright.exploration.parts import ShardDigests, shards_of
+    from tilewright.designs.explore import shard_states
+    from tilewright.designs.parts import ShardDigests, shards_of
 
     allowed, number = space.count_allowed(), len(shards_of(space))
     left = "" if allowed == len(space) else f", of which {allowed:,} meet the constraints before evaluation"
@@ -279,7 +279,7 @@ def _told_before(space: "Space", output: Path | None) -> str:
 
 def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
     """Progress over designs."""
-    from tilewright.exploration.parts import shards_of
+    from tilewright.designs.parts import shards_of
     from tilewright.search.progress import search_progress
 
     total = len(space) if shard is None else shards_of(space)[shard].end - shards_of(space)[shard].first
@@ -288,9 +288,9 @@ def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
 
 def _write(answer: "Answer", output: Path) -> None:
     """Tables, figures and the page."""
-    from tilewright.exploration.figures import write_figures
-    from tilewright.exploration.page import write_page
-    from tilewright.exploration.table_files import write_tables
+    from tilewright.designs.figures import write_figures
+    from tilewright.designs.page import write_page
+    from tilewright.designs.table_files import write_tables
 
     make_folder(output)
     keep_font_cache_here()

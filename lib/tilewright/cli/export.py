@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, write_atomically
+from tilewright.base.artifacts.files import FilePath, write_atomically
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.steps import FIXED_MAPPING
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.cli.terminal import echo_json_text, echo_text
-from tilewright.errors import InputError, Problem
-from tilewright.steps import FIXED_MAPPING
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _text(form: str, run: Path, records: "tuple[LayerRecord, ...]", hardware: Fi
 
 
 def _mapping_entries(records: "tuple[LayerRecord, ...]") -> list[dict[str, Any]]:
-    from tilewright.report.recorded_mappings import mapping_entries
+    from tilewright.results.recorded_mappings import mapping_entries
 
     return mapping_entries(records)
 
@@ -130,7 +130,7 @@ def _mapping_entries(records: "tuple[LayerRecord, ...]") -> list[dict[str, Any]]
 def _simple(records: "tuple[LayerRecord, ...]", summary: dict[str, Any], output: Path | None) -> Any:
     from tilewright.peers.zigzag.exports.files import write_all_simple
     from tilewright.peers.zigzag.exports.results import simple_result
-    from tilewright.report.records import OVERALL, layers_in_order
+    from tilewright.results.records import OVERALL, layers_in_order
 
     if output:
         return write_all_simple(output, records, summary)
@@ -142,7 +142,7 @@ def _descriptions(
     form: str, hardware: FilePath | None, workload: FilePath | None, model: str, network_options: NetworkOptions
 ) -> tuple["Core", "Workload"]:
     """The hardware and the workload of the run. Raises InputError where one is not given."""
-    from tilewright.sources import parse_accelerator, parse_workload, single_core
+    from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
     missing = [
         Problem(f"{form} tells the inputs too: the option is needed", path=f"--{name}")

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from tilewright.errors import ArtifactError, Problem
-from tilewright.steps import (
+from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.steps import (
     ALLOCATION,
     ATTENTION,
     BOTTLENECKS,

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.artifacts.folder_lock import holding
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.folder_lock import holding
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.unused import refuse_unused, unused_in
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -23,15 +25,13 @@ from tilewright.cli.options import (
     strict_option,
 )
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem
-from tilewright.unused import refuse_unused, unused_in
 
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.exploration.answer import Answer
-    from tilewright.exploration.front_search import CompleteFront
-    from tilewright.exploration.space import Space
+    from tilewright.designs.answer import Answer
+    from tilewright.designs.front_search import CompleteFront
+    from tilewright.designs.space import Space
 
 PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
 """The page, the certificate, and where the file of the space is, from the folder."""
@@ -58,7 +58,7 @@ def command(
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """
-    from tilewright.exploration.tables import answer_text
+    from tilewright.designs.tables import answer_text
 
     read, notices = _read(space, part, strict)
     echo_notices(unused_in(notices))
@@ -91,7 +91,7 @@ def front(
     """
     import pandas
 
-    from tilewright.exploration.table_files import front_table
+    from tilewright.designs.table_files import front_table
 
     source, folder = Path(space), Path(output)
     read, notices = _read(source, part, strict)
@@ -105,8 +105,8 @@ def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[st
 
     Raises InputError, with `strict` for what is not used too.
     """
-    from tilewright.exploration.space_reader import read_space
-    from tilewright.exploration.unused_parts import unused_of_networks
+    from tilewright.designs.space_reader import read_space
+    from tilewright.designs.unused_parts import unused_of_networks
 
     notices: list[str] = [*repeated_options()]
     space = read_space(source, notices)
@@ -124,8 +124,8 @@ def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
 def _found(
     source: Path, space: "Space", output: Path, jobs: int, part: int | None, gather: bool, show_progress: bool = False
 ) -> "CompleteFront | None":
-    from tilewright.exploration import front_search
-    from tilewright.exploration.parts import check_space, parts_of
+    from tilewright.designs import front_search
+    from tilewright.designs.parts import check_space, parts_of
 
     check_space(space)
     parts = parts_of(space)
@@ -157,10 +157,10 @@ def _progress(title: str, total: int | None, unit: str, shown: bool) -> Any:
 
 def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequence[str]) -> "Answer":
     """The answer, which is written into the folder too."""
-    from tilewright.exploration.answer import answer_of
-    from tilewright.exploration.figures import write_figures
-    from tilewright.exploration.page import write_page
-    from tilewright.exploration.table_files import write_front_tables
+    from tilewright.designs.answer import answer_of
+    from tilewright.designs.figures import write_figures
+    from tilewright.designs.page import write_page
+    from tilewright.designs.table_files import write_front_tables
 
     make_folder(output)
     keep_font_cache_here()

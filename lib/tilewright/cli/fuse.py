@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.envelope import provenance, write_document
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.artifacts.folder_lock import holding
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.envelope import provenance, write_document
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.folder_lock import holding
+from tilewright.base.errors import InputError, Problems, Unused
+from tilewright.base.harmless import ended_lines
+from tilewright.base.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUSION_PLANS
+from tilewright.base.units import energy_text
+from tilewright.base.unused import refuse_unused, to_tell, unused_in, unused_option
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -30,23 +35,18 @@ from tilewright.cli.options import (
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import SCHEMA
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.configuration.fusion_options import FusionOptions
-from tilewright.errors import InputError, Problems, Unused
-from tilewright.fusion.tiling_options import TilingOptions
-from tilewright.harmless import ended_lines
+from tilewright.multicore.nodes.tiling_options import TilingOptions
+from tilewright.pipeline.configuration.fusion_options import FusionOptions
 from tilewright.search.options import CnSearchOptions
-from tilewright.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUSION_PLANS
-from tilewright.units import energy_text
-from tilewright.unused import refuse_unused, to_tell, unused_in, unused_option
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.fusion_search.answer import Fusion
-    from tilewright.fusion_search.evaluate import PlanOutcome
-    from tilewright.fusion_search.search import Progress
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.items import SystemProblem
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.items import SystemProblem
+    from tilewright.plans.answer import Fusion
+    from tilewright.plans.evaluate import PlanOutcome
+    from tilewright.plans.search import Progress
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
 """The mapping file that fixes nothing: any core that can run a layer may run it."""
@@ -87,7 +87,7 @@ def command(
     Example: tilewright fuse --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     -o out
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     given = Descriptions(hardware, workload, BLANK if mapping is None else mapping, network_options)
     start_s = time.monotonic()
@@ -128,7 +128,7 @@ def fuse(
     everything that is wrong with descriptions and options, and with `strict` for work that is not costed and for what
     has no effect; MappingError where no plan has a schedule.
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     source: Any = list(BLANK) if mapping is None else mapping
     given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
@@ -147,10 +147,10 @@ def _fused(
     show_progress: bool = False,
 ) -> "Fusion":
     """What is found, written if there is an `output`. Raises InputError with everything that is wrong."""
-    from tilewright.fusion_search.answer import fused, fusion_space
-    from tilewright.fusion_search.space import parts_left_out
-    from tilewright.fusion_search.start import read_start, start_task
-    from tilewright.stages.preflight.network import read_checked
+    from tilewright.pipeline.stages.preflight.network import read_checked
+    from tilewright.plans.answer import fused, fusion_space
+    from tilewright.plans.space import parts_left_out
+    from tilewright.plans.start import read_start, start_task
 
     start_s = time.monotonic()
     told = Problems()
@@ -209,7 +209,7 @@ def _checked(
 ) -> tuple[tuple[tuple[int, ...], ...], list[Unused]]:
     """The stacks that are fixed, () where they are searched, and what of the files is not used. Raises InputError with
     everything that is wrong."""
-    from tilewright.stages.preflight.network import preflight
+    from tilewright.pipeline.stages.preflight.network import preflight
 
     found = preflight(problem, cutting, prefetch)
     if found.problems:
@@ -221,8 +221,8 @@ def _checked(
 @contextlib.contextmanager
 def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> Iterator["Progress"]:
     """Shows how far the search is, as that for allocations is shown."""
-    from tilewright.allocation.progress import allocation_progress
-    from tilewright.allocation.result import Evaluation, SearchProgress
+    from tilewright.multicore.allocation.progress import allocation_progress
+    from tilewright.multicore.allocation.result import Evaluation, SearchProgress
 
     with allocation_progress(f"{problem.workload.name} on {problem.accelerator.name}", shown) as tell:
 
@@ -236,9 +236,9 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
 
 def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> None:
     """The files of the answer, and those of the schedule."""
-    from tilewright.fusion_search.answer import tried_rows
-    from tilewright.report.multi.fusion_page import fusion_page
-    from tilewright.stages.multi.items import input_digests
+    from tilewright.pipeline.stages.multi.items import input_digests
+    from tilewright.plans.answer import tried_rows
+    from tilewright.results.multi.fusion_page import fusion_page
 
     tried = tried_rows(found.found)
     write_atomically(folder / FIXED_MAPPING, found.mapping_text)
@@ -271,10 +271,10 @@ def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusio
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
     """The answer for people."""
-    from tilewright.proof import covered_by
-    from tilewright.report.multi.summary import reload_lines
-    from tilewright.report.run_tables import edp_text
-    from tilewright.report.run_text import power_lines, range_lines
+    from tilewright.base.proof import covered_by
+    from tilewright.results.multi.summary import reload_lines
+    from tilewright.results.run_tables import edp_text
+    from tilewright.results.run_text import power_lines, range_lines
 
     search, bound = document["search"], document["lower_bound"]
     lines = [

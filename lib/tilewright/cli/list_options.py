@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
+from tilewright.base.parameters import Parameter, allowed_text, parameters_of
 from tilewright.cli.options import common_options, echo_json
 from tilewright.cli.terminal import echo
-from tilewright.configuration.arguments import default_text, flag_of
-from tilewright.configuration.keys import FLOWS, KEYS, KEYS_OF, groups_of
-from tilewright.parameters import Parameter, allowed_text, parameters_of
+from tilewright.pipeline.configuration.arguments import default_text, flag_of
+from tilewright.pipeline.configuration.keys import FLOWS, KEYS, KEYS_OF, groups_of
 
 
 @click.command()
@@ -45,7 +45,7 @@ def _of_runs(flow: str, parameter: Parameter) -> dict[str, Any]:
 
 def _of_stages() -> list[dict[str, Any]]:
     """Parameters that stages alone have, which a pipeline sets."""
-    from tilewright.stages.catalogue import CATALOGUES
+    from tilewright.pipeline.stages.catalogue import CATALOGUES
 
     kinds = {catalogue.stage_class(name) for catalogue in CATALOGUES.values() for name in catalogue.names}
     own = [one for kind in kinds for one in parameters_of(kind) if one.name not in KEYS]

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright import __version__
+from tilewright.base.errors import TilewrightError
+from tilewright.base.harmless import terminal
 from tilewright.cli import interruption
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.errors import TilewrightError
-from tilewright.harmless import terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
 DUE = "--due"
-"""First word of a job of the pipeline, before the order of the unit that it makes (`artifacts/manifest.py`)."""
+"""First word of a job of the pipeline, before the order of the unit that it makes (`base/artifacts/manifest.py`)."""
 PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
 """The command, and the variable by which shells ask it what could come next; click derives the one from the other."""
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
@@ -86,9 +86,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "tilewright.cli.translate",
             "Say a script for zigzag-dse or Stream as a command and a configuration.",
         ),
-        "conformance": ("tilewright.comparison.conformance", "Compare with numbers of the reference tool."),
-        "validation": ("tilewright.comparison.validation", "Compare with chips: published cases, both models."),
-        "court": ("tilewright.comparison.court.verb", "Compare predictions with measurements that others made."),
+        "conformance": ("tilewright_evidence.conformance", "Compare with numbers of the reference tool."),
+        "validation": ("tilewright_evidence.validation", "Compare with chips: published cases, both models."),
+        "court": ("tilewright_evidence.court.verb", "Compare predictions with measurements that others made."),
     },
     "Upkeep": {
         "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
@@ -135,7 +135,7 @@ class _LazyGroup(click.Group):
         return verbs + (click.Command.shell_complete(self, ctx, incomplete) if incomplete.startswith("-") else [])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        from tilewright.errors import nearest_name
+        from tilewright.base.errors import nearest_name
 
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = nearest_name(args[0], list(VERBS))
@@ -190,7 +190,7 @@ def _make(due: Path, given: list[str]) -> int:
     Without a verb that of the order is run, which may have more words than a command line, or, where the order has
     none, all units are made that this one needs.
     """
-    from tilewright.artifacts.manifest import read_order
+    from tilewright.base.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit
 
     try:

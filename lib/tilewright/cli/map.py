@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import content_digest
-from tilewright.artifacts.envelope import provenance
-from tilewright.artifacts.files import FilePath, make_folder
-from tilewright.artifacts.folder_lock import holding
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.artifacts.envelope import provenance
+from tilewright.base.artifacts.files import FilePath, make_folder
+from tilewright.base.artifacts.folder_lock import holding
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.steps import EXPORTS, LAYERS, SUMMARY
+from tilewright.base.units import energy_text
+from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -31,20 +35,16 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.errors import InputError, Problem, Problems
 from tilewright.search.options import SearchOptions
-from tilewright.steps import EXPORTS, LAYERS, SUMMARY
-from tilewright.units import energy_text
-from tilewright.unused import refuse_unused, to_tell, with_unused
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
+    from tilewright.pipeline.stages.items import MappedWorkload
+    from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.search.store import Store
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions, NetworkProblem
-    from tilewright.stages.items import MappedWorkload
-    from tilewright.stages.pipeline import Pipeline
 
 
 @click.command()
@@ -82,8 +82,8 @@ def command(
     Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/tpu_like.yaml -o out
     """
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     finished: list[Any] = []
     kept = None if no_store else store
@@ -127,8 +127,8 @@ def map_workload(
     and pipelines, and with `strict` for work that is not costed and for what has no effect; MappingError where nothing
     fits.
     """
-    from tilewright.stages.base import Control
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     folder = None if output is None else Path(output)
     place = Path(exports) if exports is not None else (folder or Path()) / EXPORTS
@@ -150,8 +150,8 @@ def _mapped(
 ) -> "MappedWorkload":
     """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
     folder for them, and for all else that is wrong."""
-    from tilewright.stages import run as engine
-    from tilewright.stages.notices import lanes_notices, written_files
+    from tilewright.pipeline.stages import run as engine
+    from tilewright.pipeline.stages.notices import lanes_notices, written_files
 
     chosen = options()
     stages = pipeline_of(pipeline, chosen, given.workload)
@@ -182,7 +182,7 @@ def _mapped(
 
 def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":
     """The pipeline that is given; parsers of descriptions of layers and of networks differ."""
-    from tilewright.stages.pipeline import Pipeline
+    from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.workload.source import LAYERS as LAYER_LIST
     from tilewright.workload.source import kind_of_source
 
@@ -215,14 +215,14 @@ def input_digests(problem: "NetworkProblem") -> dict[str, str]:
 
 def stated_pipeline(stages: "Pipeline") -> list[dict[str, Any]]:
     """The stages that map, with parameters and digests of a user's code, for provenance."""
-    from tilewright.stages.user_stages import identity_of
+    from tilewright.pipeline.stages.user_stages import identity_of
 
     return [identity_of(stage) for stage in stages.search().stages]
 
 
 def write_run(directory: Path, mapped: "MappedWorkload", made_by: dict[str, Any]) -> None:
     """Write the records and the summary of a run into a folder."""
-    from tilewright.artifacts.envelope import write_document, write_rows
+    from tilewright.base.artifacts.envelope import write_document, write_rows
     from tilewright.cost.record import record_row
 
     write_rows(directory / LAYERS, "tilewright/layers", map(record_row, mapped.records), made_by)
@@ -241,8 +241,8 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {summary['evaluations']:,} mappings evaluated)"
     )
-    from tilewright.report.proof_text import proof_lines
-    from tilewright.report.run_text import (
+    from tilewright.results.proof_text import proof_lines
+    from tilewright.results.run_text import (
         alternative_lines,
         coverage_lines,
         locality_lines,
@@ -254,7 +254,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
     for line in (line for lines in told for line in lines(summary)):
         echo(line)
     if verbose or not output:
-        from tilewright.report.tables import layers_text
+        from tilewright.results.tables import layers_text
 
         echo_text(layers_text(mapped.records, mapped.summary), nl=True)
 

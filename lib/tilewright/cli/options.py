@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
-from tilewright.artifacts.digests import canonical_text
-from tilewright.artifacts.files import FilePath, existing_file
+from tilewright.base.artifacts.digests import canonical_text
+from tilewright.base.artifacts.files import FilePath, existing_file
+from tilewright.base.errors import InputError, KeyPath, Problem, Unused
+from tilewright.base.harmless import terminal_lines
+from tilewright.base.noted_files import FONT_FILES, FONTS, trust_as_noted
+from tilewright.base.units import LARGEST_WHOLE_NUMBER
+from tilewright.base.unused import notice_lines, refuse_unused, unused_in, unused_option
 from tilewright.cli.terminal import echo, echo_json_text, echo_text
-from tilewright.errors import InputError, KeyPath, Problem, Unused
-from tilewright.harmless import terminal_lines
-from tilewright.noted_files import FONT_FILES, FONTS, trust_as_noted
-from tilewright.units import LARGEST_WHOLE_NUMBER
-from tilewright.unused import notice_lines, refuse_unused, unused_in, unused_option
 from tilewright.workload.network_options import ASSUMED, PRECISIONS, NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.yamlfile import YamlDocument
+    from tilewright.base.yamlfile import YamlDocument
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
@@ -174,8 +174,8 @@ def read_pipeline(given: PipelineSource) -> PipelineText | None:
         return None
     if not isinstance(given, str | PathLike):
         return PipelineText(list(given))
-    from tilewright.file_kinds import PIPELINE, refuse_other_kind
-    from tilewright.yamlfile import load_yaml, parse_yaml
+    from tilewright.base.file_kinds import PIPELINE, refuse_other_kind
+    from tilewright.base.yamlfile import load_yaml, parse_yaml
 
     text = os.fspath(given)
     is_json = text.lstrip().startswith(("[", "{"))
@@ -258,7 +258,7 @@ only_option = click.option(
 )
 
 
-_UNUSED = "tilewright.unused"
+_UNUSED = "tilewright.base.unused"
 """Key of what a command has been told of so far that was not used."""
 
 

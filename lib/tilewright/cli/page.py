@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.envelope import Artifact, read_artifact
-from tilewright.artifacts.files import FilePath, write_atomically, writing
+from tilewright.base.artifacts.envelope import Artifact, read_artifact
+from tilewright.base.artifacts.files import FilePath, write_atomically, writing
+from tilewright.base.errors import InputError, TilewrightError
+from tilewright.base.steps import BOTTLENECKS, LAYERS, MULTI, RESULTS_PAGE, SUMMARY
 from tilewright.cli.options import FILE, common_options, echo_paths
 from tilewright.cli.runs import (
     made_of,
@@ -17,11 +19,9 @@ from tilewright.cli.runs import (
     records_of,
     run_directories,
 )
-from tilewright.errors import InputError, TilewrightError
-from tilewright.steps import BOTTLENECKS, LAYERS, MULTI, RESULTS_PAGE, SUMMARY
 
 if TYPE_CHECKING:
-    from tilewright.report.page.document import PageRun
+    from tilewright.results.page.document import PageRun
 
 
 @click.command()
@@ -48,7 +48,7 @@ def page(runs: Sequence[FilePath], output: FilePath = RESULTS_PAGE, unfinished: 
     `unfinished` names runs without a result. Raises ArtifactError where there is no run or one is damaged, InputError
     where none is given.
     """
-    from tilewright.report.page.document import results_page
+    from tilewright.results.page.document import results_page
 
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:
@@ -78,12 +78,12 @@ def _page_run(folder: Path, name: str) -> "PageRun":
 
 
 def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRun":
-    from tilewright.report.bottlenecks import bottlenecks_of
-    from tilewright.report.page.document import PageRun
-    from tilewright.report.page.one_core import one_core_detail
-    from tilewright.report.records import layers_in_order
-    from tilewright.report.run_ledger import ledger_of_layers
-    from tilewright.steps import SINGLE
+    from tilewright.base.steps import SINGLE
+    from tilewright.results.bottlenecks import bottlenecks_of
+    from tilewright.results.page.document import PageRun
+    from tilewright.results.page.one_core import one_core_detail
+    from tilewright.results.records import layers_in_order
+    from tilewright.results.run_ledger import ledger_of_layers
 
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     records = records_of(artifact, folder / LAYERS)
@@ -96,9 +96,9 @@ def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRu
 
 def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
     """Which ports limit the run: what the pipeline wrote of these very records, or else found out now."""
+    from tilewright.base.steps import REPORT
     from tilewright.cli.explain import explain
-    from tilewright.report.bottlenecks import bottlenecks_object
-    from tilewright.steps import REPORT
+    from tilewright.results.bottlenecks import bottlenecks_object
 
     written = read_bottlenecks(folder / REPORT / f"{BOTTLENECKS}.json")
     if written is not None and written.get("made_of") == made_of(artifact) and not written.get("layer"):
@@ -112,14 +112,14 @@ def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
 
 
 def _of_several_cores(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRun":
+    from tilewright.base.steps import CN_COLUMNS, CN_GRAPH, SCHEDULE
     from tilewright.cli.explain import explain
-    from tilewright.fusion.graph import read_cn_graph
-    from tilewright.report.multi.bars import ScheduleView, tile_ranges
-    from tilewright.report.page.document import PageRun
-    from tilewright.report.page.several_cores import limited_by, several_cores_detail
-    from tilewright.report.pareto import multi_candidate
-    from tilewright.scheduling.result import read_schedule
-    from tilewright.steps import CN_COLUMNS, CN_GRAPH, SCHEDULE
+    from tilewright.multicore.nodes.graph import read_cn_graph
+    from tilewright.multicore.scheduling.result import read_schedule
+    from tilewright.results.multi.bars import ScheduleView, tile_ranges
+    from tilewright.results.page.document import PageRun
+    from tilewright.results.page.several_cores import limited_by, several_cores_detail
+    from tilewright.results.pareto import multi_candidate
 
     has_graph = (folder / CN_GRAPH).is_file() and (folder / CN_COLUMNS).is_file()
     tiles = tile_ranges(read_cn_graph(folder / CN_GRAPH, folder / CN_COLUMNS)) if has_graph else None

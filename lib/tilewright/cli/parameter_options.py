@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem, Problems, Unused, shown
+from tilewright.base.parameters import Parameter, Parameters, allowed_text, parameters_of, unknown_names
+from tilewright.base.unused import unused_option
 from tilewright.cli.options import echo_notices, is_given, of_signature, repeated_options
-from tilewright.configuration.arguments import default_text, flag_of
-from tilewright.errors import InputError, Problem, Problems, Unused, shown
-from tilewright.parameters import Parameter, Parameters, allowed_text, parameters_of, unknown_names
-from tilewright.unused import unused_option
+from tilewright.pipeline.configuration.arguments import default_text, flag_of
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:

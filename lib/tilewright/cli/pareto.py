@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.envelope import read_artifact
-from tilewright.artifacts.files import FilePath, make_folder, writing
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.files import FilePath, make_folder, writing
+from tilewright.base.errors import InputError
+from tilewright.base.steps import MULTI, SUMMARY
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError
-from tilewright.steps import MULTI, SUMMARY
 
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.report.pareto import ComparableRuns, RunPoint
+    from tilewright.results.pareto import ComparableRuns, RunPoint
 
 
 @click.command()
@@ -42,7 +42,7 @@ def command(
 
     Example: tilewright pareto results/single --figures results/pareto
     """
-    from tilewright.report.pareto import pareto_text
+    from tilewright.results.pareto import pareto_text
 
     table, groups = _compared(runs, unfinished, csv_output, figures)
     echo_notices([f"{group.workload}: {group.warning}" for group in groups if group.warning])
@@ -72,8 +72,8 @@ def _compared(
     runs: Sequence[FilePath], unfinished: FilePath | None, csv_output: FilePath | None, figures: FilePath | None
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
     """The table, and the groups of runs that are compared."""
-    from tilewright.report.pareto import compare, pareto_table
-    from tilewright.report.text_tables import write_csv
+    from tilewright.results.pareto import compare, pareto_table
+    from tilewright.results.text_tables import write_csv
 
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:
@@ -86,7 +86,7 @@ def _compared(
             write_csv(table, Path(csv_output))
     if figures:
         keep_font_cache_here()
-        from tilewright.report.pareto_figure import write_pareto_figures
+        from tilewright.results.pareto_figure import write_pareto_figures
 
         make_folder(Path(figures))
         with writing(Path(figures)):
@@ -95,7 +95,7 @@ def _compared(
 
 
 def _candidate(directory: Path) -> "RunPoint":
-    from tilewright.report.pareto import candidate, multi_candidate
+    from tilewright.results.pareto import candidate, multi_candidate
 
     flow, summary = read_any_summary(directory)
     made_by = read_artifact(directory / SUMMARY).provenance

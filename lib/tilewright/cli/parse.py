@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
+from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.parameters import unknown_names
 from tilewright.cli.parse_hardware import hardware, read_hardware_file
 from tilewright.cli.parse_mapping import mapping, read_mapping_file
 from tilewright.cli.parse_workload import read_workload_file, workload
-from tilewright.errors import InputError, Problem
-from tilewright.parameters import unknown_names
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -49,8 +49,8 @@ def _kind_of(path: Path) -> str:
         return "workload"
     if path.suffix not in YAML_SUFFIXES or not path.is_file():
         return ""
-    from tilewright import file_kinds
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base import file_kinds
+    from tilewright.base.yamlfile import load_yaml
 
     kind = file_kinds.kind_of(load_yaml(path).data)
     return kind if kind in READERS else ""

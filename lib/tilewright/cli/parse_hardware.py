@@ -5,16 +5,16 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import input_digest
-from tilewright.artifacts.envelope import is_artifact, provenance, write_document
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import input_digest
+from tilewright.base.artifacts.envelope import is_artifact, provenance, write_document
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.harmless import terminal_lines
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs, memory_text
-from tilewright.harmless import terminal_lines
 
 MOST_CORES_WITH_PATHS = 12
 """Up to so many cores all paths are printed, beyond with -v."""
@@ -57,9 +57,9 @@ def read_hardware_file(
 
 def _read(file: Path) -> tuple[Accelerator, list[str]]:
     """The accelerator of a file, and what is legal but unusual in it."""
-    from tilewright.stages.base import run_stages
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.hardware_parser import AcceleratorParser
+    from tilewright.pipeline.stages.base import run_stages
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.hardware_parser import AcceleratorParser
 
     read: Descriptions = next(run_stages((AcceleratorParser(),), Descriptions(hardware=file)))
     accelerator = read.checked().accelerator

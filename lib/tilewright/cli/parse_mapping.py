@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import input_digest
-from tilewright.artifacts.envelope import provenance, write_document
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import input_digest
+from tilewright.base.artifacts.envelope import provenance, write_document
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.harmless import terminal_lines
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.terminal import echo_text
-from tilewright.harmless import terminal_lines
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 
 
@@ -41,9 +41,9 @@ def read_mapping_file(file: FilePath, output: FilePath | None = None) -> Mapping
 
 def _read(file: Path) -> tuple[Mapping, list[str]]:
     """The mapping of a file, and what is legal but unusual in it."""
-    from tilewright.stages.base import run_stages
-    from tilewright.stages.descriptions import Descriptions, NetworkProblem
-    from tilewright.stages.mapping_parser import MappingParser
+    from tilewright.pipeline.stages.base import run_stages
+    from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
+    from tilewright.pipeline.stages.mapping_parser import MappingParser
 
     read: NetworkProblem = next(run_stages((MappingParser(),), Descriptions(mapping=file)))
     return read.mapping, list(read.notices)

@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import input_digest
-from tilewright.artifacts.envelope import provenance, write_document
-from tilewright.artifacts.files import YAML_SUFFIXES, FilePath
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import input_digest
+from tilewright.base.artifacts.envelope import provenance, write_document
+from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath
+from tilewright.base.errors import Problem, Problems
+from tilewright.base.profile import CORRECTED, ModelChoice
+from tilewright.base.unused import refuse_unused, to_tell
 from tilewright.cli.options import (
     FILE,
     common_options,
@@ -21,9 +24,6 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import parameter_option
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import Problem, Problems
-from tilewright.profile import CORRECTED, ModelChoice
-from tilewright.unused import refuse_unused, to_tell
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 
@@ -59,7 +59,7 @@ def workload(
 
     Example: tilewright parse workload config/workload/resnet18.onnx -o workload.json --graph resnet18.svg
     """
-    from tilewright.report.workload_tables import coverage_text, workload_text
+    from tilewright.results.workload_tables import coverage_text, workload_text
 
     parsed, coverage, notices = _read(file, model, name, network_options)
     notices += repeated_options()
@@ -115,22 +115,22 @@ def _write(
     if coverage_output:
         write_document(Path(coverage_output), "tilewright/coverage", coverage.to_dict(), made_by)
     if table_output:
-        from tilewright.report.text_tables import write_csv
-        from tilewright.report.workload_tables import workload_table
+        from tilewright.results.text_tables import write_csv
+        from tilewright.results.workload_tables import workload_table
 
         write_csv(workload_table(parsed), Path(table_output))
     if graph_output:
-        from tilewright.report.network_figure import write_network_figure
+        from tilewright.results.network_figure import write_network_figure
 
         write_network_figure(parsed, Path(graph_output))
 
 
 def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[Workload, Coverage, list[str]]":
     """The workload of a file, what of it is costed, and what is legal but unusual."""
-    from tilewright.profile import profile_by_name
-    from tilewright.stages.base import run_stages
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.workload_parsers import ONNXModelParser, WorkloadParser
+    from tilewright.base.profile import profile_by_name
+    from tilewright.pipeline.stages.base import run_stages
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.workload_parsers import ONNXModelParser, WorkloadParser
     from tilewright.workload.onnx.coverage import build_coverage
 
     profile_by_name(model)
@@ -146,7 +146,7 @@ def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[
 
 def _covered(node: WorkloadNode) -> "OperatorCoverage":
     """The row of a layer of a YAML file: all of it is costed."""
-    from tilewright.operator_groups import work_counts
+    from tilewright.base.operator_groups import work_counts
     from tilewright.workload.onnx.coverage import MODELLED, OperatorCoverage
 
     assert node.layer is not None

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.steps import FIXED_MAPPING, FUSION
 from tilewright.cli.options import FILE
-from tilewright.configuration.arguments import value_text
-from tilewright.steps import FIXED_MAPPING, FUSION
+from tilewright.pipeline.configuration.arguments import value_text
 
 SCHEMA = "tilewright/fusion"
 PLAN = "tilewright.plan"

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
 from tilewright.cli.options import (
     FIGURES,
     FILE,
@@ -20,9 +22,7 @@ from tilewright.cli.options import (
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem
-from tilewright.report.schedule_options import ScheduleFigureOptions
-from tilewright.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
+from tilewright.results.schedule_options import ScheduleFigureOptions
 
 if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord
@@ -55,7 +55,7 @@ def command(
     """
     paths = report(run, output, layers, only or "", **figure().as_dict())
     if verbose and not as_json and not is_multi_run(run):
-        from tilewright.report.tables import layers_text
+        from tilewright.results.tables import layers_text
 
         echo_text(layers_text(read_records(run), read_summary(run)), nl=True)
     echo_paths(paths, as_json)
@@ -99,8 +99,8 @@ def report(
 def _write_figures(
     records: "Sequence[LayerRecord]", summary: dict[str, Any], directory: Path, layers: tuple[str, ...]
 ) -> list[Path]:
-    from tilewright.report.figures import write_figures
-    from tilewright.report.nest_figure import write_layer_nests, write_nest_pages
+    from tilewright.results.figures import write_figures
+    from tilewright.results.nest_figure import write_layer_nests, write_nest_pages
 
     paths = [*write_figures(records, summary, directory)]
     paths += write_layer_nests(records, summary, layers, directory / "loop_nests")
@@ -109,9 +109,9 @@ def _write_figures(
 
 
 def _write_tables(records: "Sequence[LayerRecord]", summary: dict[str, Any], directory: Path) -> list[Path]:
-    from tilewright.report.loop_nest import network_loop_nests
-    from tilewright.report.tables import layer_table
-    from tilewright.report.text_tables import write_csv
+    from tilewright.results.loop_nest import network_loop_nests
+    from tilewright.results.tables import layer_table
+    from tilewright.results.text_tables import write_csv
 
     write_csv(layer_table(records, summary), directory / LAYER_TABLE)
     write_atomically(directory / LOOP_NESTS, network_loop_nests(records, summary))

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.envelope import read_artifact
-from tilewright.artifacts.files import make_folder, writing
-from tilewright.cli.options import FIGURES, TABLES, Part
-from tilewright.report.schedule_options import ScheduleFigureOptions
-from tilewright.steps import (
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.files import make_folder, writing
+from tilewright.base.steps import (
     ALLOCATION,
     CN_COLUMNS,
     CN_GRAPH,
@@ -21,9 +19,11 @@ from tilewright.steps import (
     TRACE,
     cost_table,
 )
+from tilewright.cli.options import FIGURES, TABLES, Part
+from tilewright.results.schedule_options import ScheduleFigureOptions
 
 if TYPE_CHECKING:
-    from tilewright.report.multi.bars import ScheduleTable, ScheduleView
+    from tilewright.results.multi.bars import ScheduleTable, ScheduleView
 
 
 def write_multi_report(
@@ -38,9 +38,9 @@ def write_multi_report(
     Reads the schedule, the summary, the graph of CNs, the cost tables and the tables of the search in the folder of the
     run. Raises ArtifactError where one of them is missing or damaged, before anything is written.
     """
-    from tilewright.fusion.graph import read_cn_graph
-    from tilewright.report.multi.bars import ScheduleView, schedule_table, tile_ranges
-    from tilewright.scheduling.result import read_schedule
+    from tilewright.multicore.nodes.graph import read_cn_graph
+    from tilewright.multicore.scheduling.result import read_schedule
+    from tilewright.results.multi.bars import ScheduleView, schedule_table, tile_ranges
 
     artifact = read_schedule(run / SCHEDULE)
     summary: dict[str, Any] = read_artifact(run / SUMMARY, "tilewright/multi-summary").payload
@@ -62,13 +62,13 @@ def _write_figures(
     summary: dict[str, Any],
     table: "ScheduleTable",
 ) -> list[Path]:
-    from tilewright.report.multi.allocation_figure import read_front, read_generations, write_allocation_figure
-    from tilewright.report.multi.baselines_figure import write_baselines_figure
-    from tilewright.report.multi.cost_table_figure import write_cost_table_figure
-    from tilewright.report.multi.energy_figure import write_energy_breakdown
-    from tilewright.report.multi.gantt import write_schedule_figure
-    from tilewright.report.multi.memory_figure import write_link_figure, write_memory_figure
-    from tilewright.scheduling.core_costs import read_core_costs
+    from tilewright.multicore.scheduling.core_costs import read_core_costs
+    from tilewright.results.multi.allocation_figure import read_front, read_generations, write_allocation_figure
+    from tilewright.results.multi.baselines_figure import write_baselines_figure
+    from tilewright.results.multi.cost_table_figure import write_cost_table_figure
+    from tilewright.results.multi.energy_figure import write_energy_breakdown
+    from tilewright.results.multi.gantt import write_schedule_figure
+    from tilewright.results.multi.memory_figure import write_link_figure, write_memory_figure
 
     artifact = view.artifact
     off_chip, files = artifact.system.off_chip_core, artifact.names.core_files
@@ -92,10 +92,10 @@ def _write_figures(
 
 
 def _write_tables(directory: Path, view: "ScheduleView", summary: dict[str, Any], table: "ScheduleTable") -> list[Path]:
-    from tilewright.report.multi.page import write_schedule_page
-    from tilewright.report.multi.perfetto import write_trace
-    from tilewright.report.multi.use_tables import core_use_table, layer_use_table
-    from tilewright.report.text_tables import write_csv
+    from tilewright.results.multi.page import write_schedule_page
+    from tilewright.results.multi.perfetto import write_trace
+    from tilewright.results.multi.use_tables import core_use_table, layer_use_table
+    from tilewright.results.text_tables import write_csv
 
     make_folder(directory)
     with writing(directory):

@@ -1,6 +1,6 @@
 """`tilewright results`: where the results of a configuration lie, and which of its runs are not up to date.
 
-What is not up to date is what the manifest of the results tells (`artifacts/manifest.py`).
+What is not up to date is what the manifest of the results tells (`base/artifacts/manifest.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.digests import canonical_text
-from tilewright.artifacts.files import FilePath, write_atomically, writing
-from tilewright.artifacts.manifest import UP_TO_DATE, ResultsLedger
+from tilewright.base.artifacts.digests import canonical_text
+from tilewright.base.artifacts.files import FilePath, write_atomically, writing
+from tilewright.base.artifacts.manifest import UP_TO_DATE, ResultsLedger
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.harmless import terminal, terminal_lines
+from tilewright.base.steps import FRONT, MULTI, SINGLE, SPACE, SUMMARY
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS, read_unfinished
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.errors import InputError, Problem
-from tilewright.harmless import terminal, terminal_lines
-from tilewright.report.run_text import FAILED, STALE
-from tilewright.steps import FRONT, MULTI, SINGLE, SPACE, SUMMARY
+from tilewright.results.run_text import FAILED, STALE
 
 if TYPE_CHECKING:
     from tilewright.cli.units import Units
-    from tilewright.configuration.keys import RunPlan
+    from tilewright.pipeline.configuration.keys import RunPlan
 
 
 @click.command()
@@ -124,7 +124,7 @@ def _states(plan: "RunPlan") -> dict[str, str]:
 
 
 def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Units":
-    from tilewright.artifacts.step_code import PACKAGE, code_digests
+    from tilewright.base.artifacts.step_code import PACKAGE, code_digests
     from tilewright.cli.units import Units
 
     return Units(plan, code_digests(PACKAGE), unfinished)

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem, Unused
+from tilewright.base.steps import cost_table
 from tilewright.cli.options import FILE, PipelineSource, is_given, network_options, read_pipeline
-from tilewright.errors import InputError, Problem, Unused
-from tilewright.steps import cost_table
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.cli.parameter_options import Given
-    from tilewright.scheduling.options import ScheduleSettings
+    from tilewright.multicore.scheduling.options import ScheduleSettings
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.base import Stage
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem
+    from tilewright.pipeline.stages.multi.slices import Slice
     from tilewright.search.options import CoreSearchOptions
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.base import Stage
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.items import CnProblem, CostedCnProblem
-    from tilewright.stages.multi.slices import Slice
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -62,7 +62,7 @@ def given_descriptions(
 
     Raises InputError where one is missing, or has no use.
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     given: dict[str, object] = {"hardware": hardware, "workload": workload, "mapping": mapping}
     if isinstance(made, str | PathLike):
@@ -96,11 +96,11 @@ def input_digests(
     inputs: "CostedCnProblem", cns: "FilePath | CnProblem | None", costs: "FilePath | CostedCnProblem"
 ) -> dict[str, str]:
     """Digests of what a schedule is made of, for provenance; what is in memory has those of its artifacts."""
-    from tilewright.artifacts.codec import encode
-    from tilewright.artifacts.digests import content_digest
-    from tilewright.artifacts.envelope import read_artifact
-    from tilewright.scheduling.core_costs import core_costs_digest
-    from tilewright.stages.multi.inputs import graph_digest
+    from tilewright.base.artifacts.codec import encode
+    from tilewright.base.artifacts.digests import content_digest
+    from tilewright.base.artifacts.envelope import read_artifact
+    from tilewright.multicore.scheduling.core_costs import core_costs_digest
+    from tilewright.pipeline.stages.multi.inputs import graph_digest
 
     given = inputs.descriptions
     folder = Path(costs) if isinstance(costs, str | PathLike) else None
@@ -153,12 +153,12 @@ def read_slice(
 
     `options` and `settings` are those of the verb. Raises InputError with everything that is wrong with the pipeline.
     """
-    from tilewright.stages.multi.slices import Slice
+    from tilewright.pipeline.stages.multi.slices import Slice
 
     text = read_pipeline(given)
     if text is None:
         return Slice.default(default, options, settings)
-    from tilewright.stages.multi.pipeline import multi_pipeline, slice_of
+    from tilewright.pipeline.stages.multi.pipeline import multi_pipeline, slice_of
 
     pipeline = multi_pipeline(text.value, options, settings, documents=text.documents, prefix=text.prefix)
     return slice_of(pipeline, step)

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.artifacts.envelope import read_artifact
-from tilewright.steps import COSTS, SCHEDULE, SUMMARY, cost_table
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.steps import COSTS, SCHEDULE, SUMMARY, cost_table
 
 if TYPE_CHECKING:
-    from tilewright.report.multi.result_tables import ScheduledRun
-    from tilewright.report.run_ledger import RunLedger
+    from tilewright.results.multi.result_tables import ScheduledRun
+    from tilewright.results.run_ledger import RunLedger
 
 
 def scheduled_run(folder: Path) -> "ScheduledRun":
@@ -16,9 +16,9 @@ def scheduled_run(folder: Path) -> "ScheduledRun":
 
     Raises ArtifactError.
     """
-    from tilewright.report.multi.result_tables import ScheduledRun
-    from tilewright.scheduling.core_costs import read_core_costs
-    from tilewright.scheduling.result import read_schedule
+    from tilewright.multicore.scheduling.core_costs import read_core_costs
+    from tilewright.multicore.scheduling.result import read_schedule
+    from tilewright.results.multi.result_tables import ScheduledRun
 
     schedule, summary = read_schedule(folder / SCHEDULE), read_artifact(folder / SUMMARY)
     off_chip, files = schedule.system.off_chip_core, schedule.names.core_files
@@ -38,6 +38,6 @@ def ledger_of_several_cores(folder: Path) -> "RunLedger":
 
 def ledger_of_run(name: str, run: "ScheduledRun") -> "RunLedger":
     """The ledger of a run on several cores that was read."""
-    from tilewright.report.run_ledger import ledger_of_schedule
+    from tilewright.results.run_ledger import ledger_of_schedule
 
     return ledger_of_schedule(name, run.artifact, run.summary, run.provenance, run.core_costs)

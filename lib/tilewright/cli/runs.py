@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.envelope import Artifact, read_artifact
-from tilewright.artifacts.files import existing_file
-from tilewright.artifacts.seals import REMEDY, read_sealed
+from tilewright.base.artifacts.envelope import Artifact, read_artifact
+from tilewright.base.artifacts.files import existing_file
+from tilewright.base.artifacts.seals import REMEDY, read_sealed
+from tilewright.base.errors import ArtifactError, InputError, Problem, nearest_name, some_of
+from tilewright.base.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SINGLE, SUMMARY
 from tilewright.cli.folder_kinds import RUN, other_folder, said_of_folder
-from tilewright.errors import ArtifactError, InputError, Problem, nearest_name, some_of
-from tilewright.steps import ALLOCATION, CN_GRAPH, LAYERS, MULTI, SCHEDULE, SINGLE, SUMMARY
 
 if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.digests import content_digest
-from tilewright.artifacts.envelope import Artifact, provenance, read_artifact, write_document
-from tilewright.artifacts.files import FilePath, make_folder
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.artifacts.envelope import Artifact, provenance, read_artifact, write_document
+from tilewright.base.artifacts.files import FilePath, make_folder
+from tilewright.base.errors import Problem, Problems, Unused
+from tilewright.base.objectives import Goal
+from tilewright.base.steps import ALLOCATION, SCHEDULE, SUMMARY
 from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import SCHEMA as PLAN_SCHEMA
@@ -27,20 +30,17 @@ from tilewright.cli.run_inputs import (
     unused_options,
 )
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import Problem, Problems, Unused
-from tilewright.objectives import Goal
-from tilewright.scheduling.options import ScheduleSettings
-from tilewright.steps import ALLOCATION, SCHEDULE, SUMMARY
+from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.allocation.result import Cores
-    from tilewright.allocation.space import Genome
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.items import CnProblem, CostedCnProblem
-    from tilewright.stages.multi.result import MultiCoreResult
-    from tilewright.stages.multi.run import MultiCoreProblem
+    from tilewright.multicore.allocation.result import Cores
+    from tilewright.multicore.allocation.space import Genome
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem
+    from tilewright.pipeline.stages.multi.result import MultiCoreResult
+    from tilewright.pipeline.stages.multi.run import MultiCoreProblem
 
 Document = dict[str, Any]
 
@@ -79,8 +79,8 @@ def command(
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
     --allocation out/allocation.json -o out
     """
-    from tilewright.report.multi.summary_text import summary_text
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.results.multi.summary_text import summary_text
 
     given = Descriptions(hardware, workload, mapping, network_options)
     folders = baseline, given_plan(), output
@@ -159,8 +159,8 @@ class _Allocation:
 
     def genome(self, problem: "MultiCoreProblem") -> "Genome":
         """The cores of parts with a choice. Raises InputError where it does not fit."""
-        from tilewright.allocation.result import allocation_genome, named_genome
-        from tilewright.stages.multi.run import only_genome
+        from tilewright.multicore.allocation.result import allocation_genome, named_genome
+        from tilewright.pipeline.stages.multi.run import only_genome
 
         space, names = problem.space, problem.assembled.names
         if self.artifact:
@@ -185,7 +185,7 @@ class Scheduled:
     @cached_property
     def summary(self) -> Document:
         """What `summary.json` says."""
-        from tilewright.report.multi.summary import baseline_rows
+        from tilewright.results.multi.summary import baseline_rows
 
         document = self.allocation.document
         search = None if document is None else {**document["search"], "front_size": len(document["front"])}
@@ -213,12 +213,17 @@ def scheduled(
     """The schedule, written if there is an `output`. Raises InputError with everything that is wrong."""
     from tempfile import TemporaryDirectory  # here, because --help starts faster without
 
-    from tilewright.report.multi.summary import SCHEMA
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.pipeline.stages.multi.allocation import (
+        InterCoreMapping,
+        in_place_of_search,
+        objective_of,
+        settings_of,
+    )
+    from tilewright.pipeline.stages.multi.inputs import read_inputs, unused_of_graph
+    from tilewright.pipeline.stages.multi.result import MultiCoreResult
+    from tilewright.results.multi.summary import SCHEMA
     from tilewright.search.options import CnSearchOptions
-    from tilewright.stages.base import Control
-    from tilewright.stages.multi.allocation import InterCoreMapping, in_place_of_search, objective_of, settings_of
-    from tilewright.stages.multi.inputs import read_inputs, unused_of_graph
-    from tilewright.stages.multi.result import MultiCoreResult
 
     told = Problems()
     chosen, aim = told.attempt(settings), told.attempt(goal)
@@ -261,8 +266,8 @@ def scheduled(
 
 
 def _write(folder: Path, made: Scheduled, made_by: Document) -> None:
-    from tilewright.report.multi.summary import SCHEMA
-    from tilewright.scheduling.result import write_schedule
+    from tilewright.multicore.scheduling.result import write_schedule
+    from tilewright.results.multi.summary import SCHEMA
 
     summary = made.summary
     write_schedule(folder / SCHEDULE, replace(made.result.artifact, provenance=made_by))
@@ -296,7 +301,7 @@ def _of_others(
 ) -> list[Problem]:
     """Whether allocation and baseline are of what is scheduled. Cores that were chosen for something else can be
     scheduled by the mapping file that was written with them."""
-    from tilewright.stages.multi.inputs import origin_problems
+    from tilewright.pipeline.stages.multi.inputs import origin_problems
 
     problems = []
     if allocation.artifact:
@@ -318,8 +323,8 @@ def _of_others(
 
 def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem]:
     """Whether a plan, which has a schedule to compare with, is of what is scheduled."""
-    from tilewright.stages.multi.inputs import origin_problems
-    from tilewright.stages.multi.items import input_digests as digests_of
+    from tilewright.pipeline.stages.multi.inputs import origin_problems
+    from tilewright.pipeline.stages.multi.items import input_digests as digests_of
 
     if plan is None:
         return []

@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.cli.options import FILE, common_options, echo_notices, echo_paths, store_options
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.cli.tokens import described_model
-from tilewright.errors import InputError, Problem, nearest_name
 from tilewright.peers.llmservingsim.releases import MOST_CONTEXT, RELEASES
 from tilewright.search.options import SearchOptions
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
 
 if TYPE_CHECKING:
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.search.store import Store
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.token_costs.serving import ServingProfile
+    from tilewright.tokens.serving import ServingProfile
 
 MAX_TOKENS, MAX_REQUESTS = 2048, 256
 _COUNT = click.IntRange(min=1)
@@ -139,10 +139,10 @@ def _found(
     notices: list[str],
 ) -> "ServingProfile":
     from tilewright.peers.llmservingsim.points import ProfileLimits
-    from tilewright.sources import parse_accelerator, parse_mapping
-    from tilewright.stages.base import Control
-    from tilewright.token_costs.layer_figures import LayerFigures
-    from tilewright.token_costs.serving import ProfileNames, serving_profile
+    from tilewright.pipeline.sources import parse_accelerator, parse_mapping
+    from tilewright.pipeline.stages.base import Control
+    from tilewright.tokens.layer_figures import LayerFigures
+    from tilewright.tokens.serving import ProfileNames, serving_profile
 
     form, tokens, requests, context, key_block = extent
     most = MOST_CONTEXT[form] if context is None else context

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.parameters import Parameters, parameters_of
-from tilewright.steps import CHECKS, COSTS
+from tilewright.base.parameters import Parameters, parameters_of
+from tilewright.base.steps import CHECKS, COSTS
 
 if TYPE_CHECKING:
-    from tilewright.exploration.space import Space, SystemOptions
+    from tilewright.designs.space import Space, SystemOptions
 
 
 def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None:
@@ -17,8 +17,8 @@ def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None
     """
     from tilewright.cli.check import check
     from tilewright.cli.report import report
-    from tilewright.exploration.design_cost import NO_MAPPING
-    from tilewright.exploration.space import SystemOptions
+    from tilewright.designs.design_cost import NO_MAPPING
+    from tilewright.designs.space import SystemOptions
 
     mapping = NO_MAPPING if space.mapping is None else space.mapping
     if isinstance(space.options, SystemOptions):
@@ -33,14 +33,14 @@ def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None
 
 def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping: Any, run: Path) -> None:
     """The verbs of the flow of several cores, one after the other."""
-    from tilewright.allocation.options import AllocationParameters
+    from tilewright.base.objectives import Goal
     from tilewright.cli.allocate import allocate
     from tilewright.cli.cns import cns
     from tilewright.cli.cost import cost
     from tilewright.cli.schedule import schedule
-    from tilewright.fusion.tiling_options import TilingOptions
-    from tilewright.objectives import Goal
-    from tilewright.scheduling.options import ScheduleSettings
+    from tilewright.multicore.allocation.options import AllocationParameters
+    from tilewright.multicore.nodes.tiling_options import TilingOptions
+    from tilewright.multicore.scheduling.options import ScheduleSettings
     from tilewright.search.options import CnSearchOptions
 
     settings = _named(options, ScheduleSettings)

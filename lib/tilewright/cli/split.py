@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.errors import Problem, Problems
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.errors import Problem, Problems
-from tilewright.fusion.tiling_options import SplitOptions
+from tilewright.multicore.nodes.tiling_options import SplitOptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.fusion.layer_splitting import LayerSplit, SplitNetwork
-    from tilewright.sources import AcceleratorSource, MappingSource
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.items import SystemProblem
+    from tilewright.multicore.nodes.layer_splitting import LayerSplit, SplitNetwork
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.items import SystemProblem
 
 
 @click.command()
@@ -47,7 +47,7 @@ def command(
     Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml -o split.onnx
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     found, problem = _split(Descriptions(hardware, workload, mapping, network_options), share, keep_weights)
     echo_notices([*problem.notices, *found.notices])
@@ -76,7 +76,7 @@ def split(
     Settings are those of `SplitOptions`. `output` is a file to write it to; with `keep_weights` also weights that lie
     in a large file are kept. Raises InputError with everything that is wrong with the descriptions and settings.
     """
-    from tilewright.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.descriptions import Descriptions
 
     described = Descriptions(hardware, Path(workload), mapping, network_options or NetworkOptions())
     found, _ = _split(described, share, keep_weights)
@@ -94,8 +94,8 @@ def _split(
     given: "Descriptions", share: Given[SplitOptions], keep_weights: bool
 ) -> "tuple[SplitNetwork, SystemProblem]":
     """The split network, and what was read. Raises InputError with everything that is wrong."""
-    from tilewright.fusion.layer_splitting import open_model, split_layers
-    from tilewright.stages.preflight.network import preflight, read_checked
+    from tilewright.multicore.nodes.layer_splitting import open_model, split_layers
+    from tilewright.pipeline.stages.preflight.network import preflight, read_checked
     from tilewright.workload.source import NETWORK, kind_of_source
 
     workload = given.workload
@@ -138,7 +138,7 @@ def _show(network: str, split: "SplitNetwork", output: Path | None) -> None:
     if not split.splits:
         echo(f"{network}: no layer is split" + (f"; {output} is the same network" if output else ""))
         return
-    from tilewright.report.text_tables import render, text_table
+    from tilewright.results.text_tables import render, text_table
 
     parts = sum(len(one.parts) for one in split.splits)
     numbers = ("weights\n[bits]", "room\n[bits]", "output\nchannels", "parts", "largest part\n[bits]")

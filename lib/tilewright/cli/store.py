@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, writing
-from tilewright.artifacts.folder_lock import take, take_away
-from tilewright.artifacts.seals import REMEDY
-from tilewright.artifacts.verification import verify_folder
+from tilewright.base.artifacts.files import FilePath, writing
+from tilewright.base.artifacts.folder_lock import take, take_away
+from tilewright.base.artifacts.seals import REMEDY
+from tilewright.base.artifacts.verification import verify_folder
+from tilewright.base.errors import ArtifactError, InputError, Problem
+from tilewright.base.noted_files import damaged_caches
 from tilewright.cli.options import CACHES, DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.cli.terminal import echo
-from tilewright.errors import ArtifactError, InputError, Problem
-from tilewright.noted_files import damaged_caches
 
 DEFAULT_RESULTS = Path("results")
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, writing
+from tilewright.base.artifacts.files import FilePath, writing
+from tilewright.base.errors import ArtifactError, InputError
+from tilewright.base.harmless import terminal_lines
+from tilewright.base.steps import MULTI, SINGLE, SUMMARY
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import ArtifactError, InputError
-from tilewright.harmless import terminal_lines
-from tilewright.steps import MULTI, SINGLE, SUMMARY
 
 if TYPE_CHECKING:
     import pandas
@@ -85,8 +85,8 @@ def _table(
     summaries: Summaries, rows: Rows, csv_output: FilePath | None, parquet_output: FilePath | None
 ) -> "pandas.DataFrame":
     """The table of runs, written where that is asked for."""
-    from tilewright.report.run_tables import runs_table
-    from tilewright.report.text_tables import write_csv, write_parquet
+    from tilewright.results.run_tables import runs_table
+    from tilewright.results.text_tables import write_csv, write_parquet
 
     table = runs_table(**summaries, unfinished=rows)
     for write, output in ((write_csv, csv_output), (write_parquet, parquet_output)):
@@ -97,10 +97,10 @@ def _table(
 
 
 def _text(summaries: Summaries, rows: Rows) -> str:
-    from tilewright.report.run_columns import run_row
-    from tilewright.report.run_tables import multi_text
-    from tilewright.report.run_text import unfinished_lines
-    from tilewright.report.tables import runs_legend, summary_text
+    from tilewright.results.run_columns import run_row
+    from tilewright.results.run_tables import multi_text
+    from tilewright.results.run_text import unfinished_lines
+    from tilewright.results.tables import runs_legend, summary_text
 
     texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
     rows_of = {flow: [run_row(run, one) for run, one in summaries[flow].items()] for flow in (SINGLE, MULTI)}

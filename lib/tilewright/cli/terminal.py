@@ -1,8 +1,8 @@
-"""Output of the command line: every line and text goes through here, and so through `tilewright.harmless`."""
+"""Output of the command line: every line and text goes through here, and so through `tilewright.base.harmless`."""
 
 import click
 
-from tilewright.harmless import terminal, terminal_json, terminal_text
+from tilewright.base.harmless import terminal, terminal_json, terminal_text
 
 
 def echo(line: object = "", err: bool = False) -> None:

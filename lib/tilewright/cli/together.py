@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from tilewright.artifacts.files import make_folder, write_atomically
-from tilewright.artifacts.manifest import Order, order_file, read_order
+from tilewright.base.artifacts.files import make_folder, write_atomically
+from tilewright.base.artifacts.manifest import Order, order_file, read_order
+from tilewright.base.errors import InputError, Problem, TilewrightError
 from tilewright.cli.terminal import echo
 from tilewright.cli.workflow_messages import log_lines
-from tilewright.errors import InputError, Problem, TilewrightError
 
 Dispatch = Callable[[list[str]], int]
 """Runs a verb with its arguments; the exit code."""

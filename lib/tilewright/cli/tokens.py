@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tilewright.artifacts.files import FilePath, file_of, make_folder
+from tilewright.base.artifacts.files import FilePath, file_of, make_folder
+from tilewright.base.errors import InputError, Problem, Problems, nearest_name
+from tilewright.base.harmless import terminal_lines
+from tilewright.base.parameters import parameters_of
+from tilewright.base.unused import UNUSED, refuse_unused, unused_option, unused_rows
 from tilewright.cli.options import (
     FILE,
     common_options,
@@ -20,20 +24,16 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.cli.terminal import echo_text
-from tilewright.errors import InputError, Problem, Problems, nearest_name
-from tilewright.harmless import terminal_lines
-from tilewright.parameters import parameters_of
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
-from tilewright.token_costs.strategies import BEST, CHOICES
-from tilewright.unused import UNUSED, refuse_unused, unused_option, unused_rows
+from tilewright.tokens.strategies import BEST, CHOICES
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
 
 if TYPE_CHECKING:
     from tilewright.hardware.core import Accelerator
+    from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
+    from tilewright.pipeline.stages.base import Control
     from tilewright.search.store import Store
-    from tilewright.sources import AcceleratorSource, MappingSource, WorkloadSource
-    from tilewright.stages.base import Control
-    from tilewright.token_costs.table import TokenCosts, TokenCurves
+    from tilewright.tokens.table import TokenCosts, TokenCurves
 
 TOKENS = "tokens"
 """Stem of the files."""
@@ -113,7 +113,7 @@ def command(
     if as_json:
         echo_json(_document(found))
     elif verbose or not written:
-        from tilewright.token_costs.table import tokens_text
+        from tilewright.tokens.table import tokens_text
 
         echo_text(tokens_text(found))
     else:
@@ -166,8 +166,8 @@ def _found(
 ) -> "tuple[TokenCosts, CoreSearchOptions, list[str]]":
     """The costs, the options that they were found by, and notices."""
     from tilewright.hardware.system import MultiCoreAccelerator
-    from tilewright.sources import parse_accelerator, parse_mapping
-    from tilewright.stages.base import Control
+    from tilewright.pipeline.sources import parse_accelerator, parse_mapping
+    from tilewright.pipeline.stages.base import Control
 
     told = Problems()
     workload, hardware, mapping = given
@@ -206,8 +206,8 @@ def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator"
 
 
 def _costs(curves: "TokenCurves[Any]", several: bool, points: tuple[list[int], list[int]], prompts: bool) -> Any:
-    from tilewright.token_costs.system_table import system_token_costs
-    from tilewright.token_costs.table import token_costs
+    from tilewright.tokens.system_table import system_token_costs
+    from tilewright.tokens.table import token_costs
 
     return (system_token_costs if several else token_costs)(curves, points[1], points[0], with_prompts=prompts)
 
@@ -220,8 +220,8 @@ def _on_one(
     control: "Control",
 ) -> "tuple[TokenCurves[Any], CoreSearchOptions]":
     """The curves of one core, and its options. Raises InputError for a way in which several cores share a step."""
-    from tilewright.token_costs.layer_figures import LayerFigures
-    from tilewright.token_costs.table import TokenCurves
+    from tilewright.tokens.layer_figures import LayerFigures
+    from tilewright.tokens.table import TokenCurves
 
     model, accelerator, constraints = described
     chosen = options()
@@ -240,9 +240,9 @@ def _on_several(
     control: "Control",
 ) -> "tuple[TokenCurves[Any], CoreSearchOptions]":
     """The curves of several cores, and their options."""
-    from tilewright.token_costs.layer_schedules import LayerSchedules
-    from tilewright.token_costs.system_table import SystemFigures, strategies_of
-    from tilewright.token_costs.table import TokenCurves
+    from tilewright.tokens.layer_schedules import LayerSchedules
+    from tilewright.tokens.system_table import SystemFigures, strategies_of
+    from tilewright.tokens.table import TokenCurves
 
     if parallel not in CHOICES:
         nearest, allowed = nearest_name(parallel, CHOICES), ", ".join(CHOICES)
@@ -270,10 +270,10 @@ def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
 
 def described_model(workload: Any, notices: list[str]) -> Any:
     """The model of a workload file. Raises InputError where it is none of a language model."""
-    from tilewright.artifacts.digests import LANGUAGE_MODEL
-    from tilewright.artifacts.files import existing_file
+    from tilewright.base.artifacts.digests import LANGUAGE_MODEL
+    from tilewright.base.artifacts.files import existing_file
+    from tilewright.base.yamlfile import document_of, load_yaml
     from tilewright.workload.language_models.reader import describe_language_model
-    from tilewright.yamlfile import document_of, load_yaml
 
     file = file_of(workload)
     document = load_yaml(existing_file(file, "workload"), notices) if file else document_of(workload)
@@ -290,7 +290,7 @@ def context_list(text: str, block: int = 1) -> list[int]:
         return _list(text, "--contexts")
     if len(parts) != 3:
         raise InputError([Problem("is no range", path="--contexts", value=text, allowed="first:last:how-many")])
-    from tilewright.token_costs.table import spread
+    from tilewright.tokens.table import spread
 
     first, last, count = (_number(part, "--contexts") for part in parts)
     return spread(first, last, count, block)
@@ -317,17 +317,17 @@ def _checked(numbers: Sequence[int], option: str) -> list[int]:
 
 
 def _document(found: "TokenCosts") -> dict[str, Any]:
-    from tilewright.artifacts.codec import encode
+    from tilewright.base.artifacts.codec import encode
 
     return {name: value for name, value in encode(found).items() if name != UNUSED or value}
 
 
 def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions) -> list[Path]:
     keep_font_cache_here()
-    from tilewright.artifacts.codec import encode
-    from tilewright.artifacts.envelope import provenance, write_document
-    from tilewright.report.text_tables import write_csv
-    from tilewright.token_costs.figure import write_token_figure
+    from tilewright.base.artifacts.codec import encode
+    from tilewright.base.artifacts.envelope import provenance, write_document
+    from tilewright.results.text_tables import write_csv
+    from tilewright.tokens.figure import write_token_figure
 
     make_folder(output)
     write_csv(found.table, output / f"{TOKENS}.csv")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.files import FilePath
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.terminal import echo_text
 

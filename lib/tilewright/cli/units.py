@@ -1,6 +1,6 @@
 """The units of a configuration: what each job of the pipeline makes, what that is made of, and which units it reads.
 
-One unit a job. What reruns is decided by these alone (`artifacts/manifest.py`): the rules take orders from here.
+One unit a job. What reruns is decided by these alone (`base/artifacts/manifest.py`): the rules take orders from here.
 
 The Snakefile imports this at every parse: nothing heavier than YAML here.
 """
@@ -12,13 +12,10 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.artifacts.digests import JsonValue, content_digest, digests_of_file, input_digest
-from tilewright.artifacts.manifest import Job, Unit, files_digest, read_manifest
-from tilewright.cli.config_files import SystemFiles, read_system
-from tilewright.cli.config_spaces import ExploredSpace
-from tilewright.configuration.keys import Run
-from tilewright.profile import CORRECTED
-from tilewright.steps import (
+from tilewright.base.artifacts.digests import JsonValue, content_digest, digests_of_file, input_digest
+from tilewright.base.artifacts.manifest import Job, Unit, files_digest, read_manifest
+from tilewright.base.profile import CORRECTED
+from tilewright.base.steps import (
     CHECKS,
     EXPORTS,
     FIGURE_FILES,
@@ -30,9 +27,12 @@ from tilewright.steps import (
     SPACE,
     STEPS,
 )
+from tilewright.cli.config_files import SystemFiles, read_system
+from tilewright.cli.config_spaces import ExploredSpace
+from tilewright.pipeline.configuration.keys import Run
 
 if TYPE_CHECKING:
-    from tilewright.configuration.keys import RunPlan
+    from tilewright.pipeline.configuration.keys import RunPlan
 
 MULTI_MODEL = CORRECTED.name
 """The model profile by which every network on several cores is read."""

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.files import FilePath
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, repeated_options
 from tilewright.cli.terminal import echo
-from tilewright.errors import InputError, Problem, Problems
-from tilewright.unused import refuse_unused, to_tell, with_unused
 
 KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 
@@ -78,11 +78,11 @@ def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, lis
     kinds = [told for _, told, *_ in checked]
     if not all(kinds.count(kind) == 1 and kind in file_of for kind in ("hardware", "mapping")):
         return []
-    from tilewright.errors import Problems
+    from tilewright.base.errors import Problems
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.mapping.file_checks import document_behind
     from tilewright.mapping.notices import note_idle_units
-    from tilewright.sources import parse_accelerator, parse_mapping, single_core
+    from tilewright.pipeline.sources import parse_accelerator, parse_mapping, single_core
 
     accelerator, mapping = parse_accelerator(file_of["hardware"]), parse_mapping(file_of["mapping"])
     if isinstance(accelerator, MultiCoreAccelerator):
@@ -94,10 +94,10 @@ def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, lis
 
 def kind_of(file: Path) -> str:
     """Which kind of file this is, told from its suffix and content. Raises InputError if it is none."""
-    from tilewright import file_kinds
-    from tilewright.artifacts.envelope import is_artifact
-    from tilewright.sources import existing_file
-    from tilewright.yamlfile import load_yaml
+    from tilewright.base import file_kinds
+    from tilewright.base.artifacts.envelope import is_artifact
+    from tilewright.base.yamlfile import load_yaml
+    from tilewright.pipeline.sources import existing_file
 
     path = existing_file(file, "given")
     if is_artifact(path):
@@ -114,8 +114,8 @@ def kind_of(file: Path) -> str:
 
 def _validate(file: Path, kind: str, notices: list[str]) -> None:
     if kind == "hardware":
+        from tilewright.base.yamlfile import load_yaml
         from tilewright.hardware.yaml_reader import check_hardware_file
-        from tilewright.yamlfile import load_yaml
 
         check_hardware_file(load_yaml(file, notices), notices)
     elif kind == "mapping":
@@ -125,11 +125,11 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
     elif kind == "workload":
         _validate_workload(file, notices)
     elif kind == "space":
-        from tilewright.exploration.space_reader import read_space
+        from tilewright.designs.space_reader import read_space
 
         notices.append(f"{file}: {read_space(file, notices).size_text()}")
     elif kind == "artifact":
-        from tilewright.artifacts.envelope import read_artifact
+        from tilewright.base.artifacts.envelope import read_artifact
 
         read_artifact(file)
     else:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.artifacts.files import FilePath, write_atomically
+from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.cli.options import FILE, common_options, echo_paths
 
 

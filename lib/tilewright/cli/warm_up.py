@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from tilewright.compiled import Kernel
+    from tilewright.base.compiled import Kernel
     from tilewright.hardware.system import MultiCoreAccelerator
 
 TINY_HARDWARE = {
@@ -84,8 +84,8 @@ def command(verbose: bool, as_json: bool) -> None:
 def warm_up() -> None:
     """Compile every kernel, and map one tiny layer on one core and on two, so that all is kept for later runs."""
     from tilewright.api import run_multi_core
+    from tilewright.base.compiled import native_function
     from tilewright.cli.map import map_workload
-    from tilewright.compiled import native_function
 
     map_workload([TINY_LAYER], TINY_HARDWARE, [TINY_MAPPING])
     run_multi_core([TINY_LAYER], _two_cores(), [TINY_MAPPING])
@@ -96,12 +96,12 @@ def warm_up() -> None:
 def entry_points() -> "Iterator[tuple[Kernel, tuple[np.dtype, ...]]]":
     """Every function that is compiled to be called from Python, with the records that it is given."""
     from tilewright.mapping.spatial_kernel import COMBINATIONS, fill_best_combinations
+    from tilewright.multicore.scheduling import simulate
+    from tilewright.multicore.scheduling.bounds import paths
+    from tilewright.multicore.scheduling.bounds.paths_kernel import cns_around, longest_paths
+    from tilewright.multicore.scheduling.simulation_kernel import run
     from tilewright.peers.defines import tile_costs
     from tilewright.peers.defines.accesses_kernel import find_least_energy
-    from tilewright.scheduling import simulate
-    from tilewright.scheduling.bounds import paths
-    from tilewright.scheduling.bounds.paths_kernel import cns_around, longest_paths
-    from tilewright.scheduling.simulation_kernel import run
     from tilewright.search import best_order, blocks, loma, priced_orders, salsa
     from tilewright.search.best_order_kernel import find_best
     from tilewright.search.exact import rounds

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.harmless import terminal, terminal_lines
-from tilewright.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SPACE, SUMMARY
-from tilewright.unused import UNUSED, capped
+from tilewright.base.harmless import terminal, terminal_lines
+from tilewright.base.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SPACE, SUMMARY
+from tilewright.base.unused import UNUSED, capped
 
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
 """Environment variable: a file to write the text into, for a caller that says more before it."""

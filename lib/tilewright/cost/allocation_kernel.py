@@ -5,7 +5,8 @@ zigzag-dse 3.9.1, memory allocator: bottom-up over memories, the split that move
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.problem import IRRELEVANT, MAX_OPERANDS, PARTIAL, RELEVANT
 from tilewright.cost.tile_kernel import tile_elements_of
 from tilewright.cost.workspace import (
@@ -17,7 +18,6 @@ from tilewright.cost.workspace import (
     TOO_SMALL,
     TOO_SMALL_TOGETHER,
 )
-from tilewright.profile import SWITCHES
 
 OUTPUT_INDEX = 0
 ROOM_FOR_FINAL = SWITCHES.index("room_for_final_outputs")

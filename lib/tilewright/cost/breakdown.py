@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import array_use, energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS, ROUNDING
 from tilewright.cost.loading_kernel import computing_transfers
@@ -25,7 +26,6 @@ from tilewright.cost.workspace import ENERGY, IDEAL_TEMPORAL, LATENCY, OFFLOADIN
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.spatial import ConvertedSpatialMapping
-from tilewright.profile import ModelProfile
 from tilewright.workload.layer import Layer
 
 

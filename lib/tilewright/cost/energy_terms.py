@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from tilewright.base.profile import ModelProfile, profile_by_name
+from tilewright.base.registry import Registry
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import ArrayUseRecord, LayerRecord
 from tilewright.hardware.array_model import ArrayRefusalError, ArrayWork, InputWindow, array_model
@@ -20,8 +22,6 @@ from tilewright.hardware.static_power import rate_pj_a_cycle
 from tilewright.hardware.system import IN_CELLS
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import spread_lanes
-from tilewright.profile import ModelProfile, profile_by_name
-from tilewright.registry import Registry
 from tilewright.workload.layer import Layer, weight_operand
 from tilewright.workload.relevancy import operand_relevancy
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX, allocate, fail
 from tilewright.cost.latency_kernel import add_latency
 from tilewright.cost.ragged_kernel import average_parts

@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.allocation_kernel import ROOM_FOR_FINAL, storage_precision
 from tilewright.cost.loading_kernel import add_loading, computing_transfers
 from tilewright.cost.workspace import MAX_BUFFER_SETS, STALL
 from tilewright.hardware.core import FL, TL
-from tilewright.profile import SWITCHES
 
 BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 

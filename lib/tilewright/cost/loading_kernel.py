@@ -6,12 +6,12 @@
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.reuse_kernel import WIDE_UNTIL_ADDED
 from tilewright.cost.workspace import OFFLOADING, ONLOADING
 from tilewright.hardware.core import FH, FL, TH, TL
-from tilewright.profile import SWITCHES
 
 SERIAL_HALF_SHARED = SWITCHES.index("serial_half_shared_loading")
 LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import SWITCHES, ModelProfile, switch_values
 from tilewright.cost.energy_terms import energy_terms_of
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.spatial_analysis import spatial_analysis
-from tilewright.errors import MappingError
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIRECTIONS, Core, Port
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.memory_columns import MEMORY_COLUMNS, memory_columns
 from tilewright.mapping.spatial import ConvertedSpatialMapping
-from tilewright.profile import SWITCHES, ModelProfile, switch_values
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import (
     OperandRelevancy,

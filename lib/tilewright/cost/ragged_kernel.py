@@ -7,7 +7,7 @@ do not depend on each other. Lanes that have tiles of their own count by the pas
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.problem import IRRELEVANT
 from tilewright.cost.tile_kernel import multiply_positions, rounded_down, rounded_up
 from tilewright.cost.workspace import SLICE_ROW

@@ -5,10 +5,10 @@ An operation is half a multiply-accumulate, as everywhere in the field: TOP/s co
 
 from typing import Any
 
+from tilewright.base.profile import ModelProfile
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import area_breakdown_mm2, core_area
-from tilewright.profile import ModelProfile
 
 OPERATIONS_A_MAC = 2
 RATES = ("latency_s", "power_w", "static_power_w", "tops", "tops_per_w", "tops_per_mm2")

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.artifacts.codec import LEFT_OUT, decode, encode
+from tilewright.base.artifacts.codec import LEFT_OUT, decode, encode
+from tilewright.base.operator_groups import work_counts
 from tilewright.cost.ledger import energy_columns, energy_terms, without_terms
 from tilewright.hardware.array_model import InputWindow
-from tilewright.operator_groups import work_counts
 
 if TYPE_CHECKING:
     from tilewright.mapping.constraints import Unrolling

@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.returns_kernel import count_returns
@@ -21,7 +22,6 @@ from tilewright.cost.tile_kernel import (
 )
 from tilewright.cost.workspace import HELD, SLICE_ROW, WIDE
 from tilewright.hardware.core import FH, FL, TH, TL
-from tilewright.profile import SWITCHES
 
 SKIP_FIRST_READ = SWITCHES.index("skip_first_accumulation_read")
 WIDE_UNTIL_ADDED = SWITCHES.index("wide_until_added")

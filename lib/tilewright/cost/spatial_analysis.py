@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import ModelProfile
 from tilewright.mapping.spatial import ConvertedSpatialMapping, SpatialLoops
-from tilewright.profile import ModelProfile
 from tilewright.workload.layer import Layer
 from tilewright.workload.relevancy import OperandRelevancy, data_dimension_size, distinct_positions
 

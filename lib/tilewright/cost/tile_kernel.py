@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
-from tilewright.profile import SWITCHES
 
 EXACT_WINDOWS = SWITCHES.index("exact_window_sizes")
 WHOLE_TILES = SWITCHES.index("whole_tiles")

@@ -7,10 +7,10 @@ it. The compiled cost model gets the numbers.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import REFERENCE, ModelProfile
+from tilewright.base.registry import Registry
 from tilewright.hardware.core import DIGITAL, OperationalArray
-from tilewright.profile import REFERENCE, ModelProfile
-from tilewright.registry import Registry
 
 MAC = "mac"
 """The energy term of the operations of a digital array."""

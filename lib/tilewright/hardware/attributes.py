@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from tilewright.registry import Registry
+from tilewright.base.registry import Registry
 
 Owner = Literal["memory", "array", "core"]
 Quantity = Literal["power_mw", "energy_pj", "count", "number"]

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tilewright.artifacts.codec import LEFT_OUT
-from tilewright.errors import InputError, Problem
+from tilewright.base.artifacts.codec import LEFT_OUT
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.operator_groups import MAC
 from tilewright.hardware.attributes import Figures, spread
-from tilewright.operator_groups import MAC
-from tilewright.silicon.memory_cost import CostSource
+from tilewright.hardware.silicon.memory_cost import CostSource
 
 MEMORY_OPERANDS = ("I1", "I2", "O")
 DIRECTIONS = ("tl", "fl", "th", "fh")

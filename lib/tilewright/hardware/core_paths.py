@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tilewright.yamlfile import YamlDocument, load_yaml, table
+from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 
 FOLDER_OF_HARDWARE, FOLDER_OF_INPUTS = "hardware", "inputs"
 _MOST_LISTED = 12

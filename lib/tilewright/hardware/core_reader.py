@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tilewright.errors import InputError, KeyPath, Problem, Problems
-from tilewright.file_kinds import HARDWARE, refuse_other_kind
+from tilewright.base.errors import InputError, KeyPath, Problem, Problems
+from tilewright.base.file_kinds import HARDWARE, refuse_other_kind
+from tilewright.base.units import WrittenArea
+from tilewright.base.validation import TableModel, validate
+from tilewright.base.yamlfile import YamlDocument, items, table
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.attributes import LEAKAGE, figures_of
 from tilewright.hardware.core import MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.in_memory_circuits import precharging_energy_pj
 from tilewright.hardware.memory_costs import is_from_library, library_cost
+from tilewright.hardware.silicon.memory_cost import CostSource
 from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns, static_power_mw
 from tilewright.hardware.system import CELLS, core_area
 from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import DataflowEntry, HardwareFile, MemoryEntry, PortEntry, hardware_file
-from tilewright.silicon.memory_cost import CostSource
-from tilewright.units import WrittenArea
-from tilewright.validation import TableModel, validate
-from tilewright.yamlfile import YamlDocument, items, table
 
 PORT_KINDS = (("r_port", "read"), ("w_port", "write"), ("rw_port", "read_write"))
 _BANDWIDTHS = {"r_bw", "w_bw"}

@@ -4,7 +4,7 @@ rewritten."""
 import re
 from typing import Any
 
-from tilewright.errors import KeyPath, Problem, nearest_name
+from tilewright.base.errors import KeyPath, Problem, nearest_name
 
 
 def key_path(data: Any, path: str) -> KeyPath | Problem:

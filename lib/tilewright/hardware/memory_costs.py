@@ -2,10 +2,9 @@
 
 from functools import lru_cache
 
-from tilewright.errors import WRITTEN, Problems
-from tilewright.hardware.static_power import NS_A_CYCLE_AT_1_MHZ
-from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
-from tilewright.silicon.memory_cost import (
+from tilewright.base.errors import WRITTEN, Problems
+from tilewright.base.validation import whole
+from tilewright.hardware.silicon.memory_cost import (
     DRAM,
     REGISTER_FILE,
     SRAM,
@@ -17,7 +16,8 @@ from tilewright.silicon.memory_cost import (
     sram_memory,
     zigzag_memory,
 )
-from tilewright.validation import whole
+from tilewright.hardware.static_power import NS_A_CYCLE_AT_1_MHZ
+from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 
 GIVEN = ("r_cost", "w_cost", "area")
 """Costs as numbers."""

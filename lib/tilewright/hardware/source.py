@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.codec import decode
-from tilewright.artifacts.envelope import is_artifact, read_artifact
-from tilewright.artifacts.files import FilePath, existing_file
-from tilewright.errors import ArtifactError, Problem
+from tilewright.base.artifacts.codec import decode
+from tilewright.base.artifacts.envelope import is_artifact, read_artifact
+from tilewright.base.artifacts.files import FilePath, existing_file
+from tilewright.base.errors import ArtifactError, Problem
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.system import MultiCoreAccelerator
 

@@ -11,11 +11,11 @@ a unit, as its other ones do: an area is given only where every part has one, in
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tilewright.artifacts.codec import LEFT_OUT
+from tilewright.base.artifacts.codec import LEFT_OUT
+from tilewright.base.profile import CORRECTED, ModelProfile
 from tilewright.hardware.array_model import array_model, total
 from tilewright.hardware.core import NO_UNIT, Accelerator, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, shared_memory_names, top_memories
-from tilewright.profile import CORRECTED, ModelProfile
 
 POINT_TO_POINT, BUS, OFFCHIP_PORT = "link", "bus", "port"
 """Kinds of links. A port is a link of the off-chip core that several cores share."""

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.errors import WRITTEN, KeyPath, Problems
+from tilewright.base.errors import WRITTEN, KeyPath, Problems
+from tilewright.base.validation import each
+from tilewright.base.yamlfile import YamlDocument
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.core_paths import CoreIds
 from tilewright.hardware.hierarchy import memory_differences, shared_memory_names, top_memories
@@ -23,8 +25,6 @@ from tilewright.hardware.system_schema import (
     parse_rate_place,
 )
 from tilewright.hardware.topologies import COLUMNS, ROWS, topology
-from tilewright.validation import each
-from tilewright.yamlfile import YamlDocument
 
 
 def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids: CoreIds) -> None:

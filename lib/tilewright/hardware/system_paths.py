@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tilewright.errors import InputError, KeyPath, Problem, Problems
+from tilewright.base.errors import InputError, KeyPath, Problem, Problems
 from tilewright.hardware.system import (
     Link,
     MultiCoreAccelerator,

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import WRITTEN, InputError, KeyPath, Problem, Problems, TilewrightError, nearest_name
+from tilewright.base.errors import WRITTEN, InputError, KeyPath, Problem, Problems, TilewrightError, nearest_name
+from tilewright.base.validation import validate
+from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 from tilewright.hardware.attributes import LEAKAGE, Figures
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.core_paths import (
@@ -49,8 +51,6 @@ from tilewright.hardware.system_links import (
 from tilewright.hardware.system_paths import check_paths
 from tilewright.hardware.system_schema import ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
-from tilewright.validation import validate
-from tilewright.yamlfile import YamlDocument, load_yaml, table
 
 
 def read_connections(

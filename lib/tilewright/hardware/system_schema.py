@@ -13,13 +13,9 @@ from pydantic import BeforeValidator, Discriminator, Field, GetJsonSchemaHandler
 from pydantic import WithJsonSchema as JsonSchema
 from pydantic_core import CoreSchema
 
-from tilewright.errors import nearest_name
-from tilewright.hardware.core_paths import MOST_COPIES
-from tilewright.hardware.system import POOLING, SIMD
-from tilewright.hardware.topologies import topology_names
-from tilewright.hardware.yaml_schema import OperatorType
-from tilewright.units import FieldError, parse_bandwidth_bits
-from tilewright.validation import (
+from tilewright.base.errors import nearest_name
+from tilewright.base.units import FieldError, parse_bandwidth_bits
+from tilewright.base.validation import (
     TABLE_MARK,
     VALUE_MARK,
     Count,
@@ -32,6 +28,10 @@ from tilewright.validation import (
     json_schema,
     table_or_value,
 )
+from tilewright.hardware.core_paths import MOST_COPIES
+from tilewright.hardware.system import POOLING, SIMD
+from tilewright.hardware.topologies import topology_names
+from tilewright.hardware.yaml_schema import OperatorType
 
 _CORE_IDS = re.compile(r"\s*[0-9]{1,9}(\s*,\s*[0-9]{1,9})*\s*")
 _INFINITE = ("inf", ".inf", "infinite", math.inf)

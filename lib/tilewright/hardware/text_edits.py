@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from tilewright.errors import InputError, KeyPath
-from tilewright.yamlfile import parse_yaml, yaml_text
+from tilewright.base.errors import InputError, KeyPath
+from tilewright.base.yamlfile import parse_yaml, yaml_text
 
 
 def with_values(data: Any, values: Iterable[tuple[KeyPath, Any]]) -> Any:

@@ -7,7 +7,7 @@ its name. Reader, checks, schema, links and figure know a topology by its name a
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from tilewright.registry import Registry
+from tilewright.base.registry import Registry
 
 Pair = tuple[int, int]
 Sizes = Mapping[str, int]

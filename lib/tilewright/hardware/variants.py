@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.harmless import ended_lines
+from tilewright.base.yamlfile import YamlDocument, load_yaml, yaml_text
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.hardware.text_edits import with_values
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.harmless import ended_lines
-from tilewright.yamlfile import YamlDocument, load_yaml, yaml_text
 
 KEYS = ("base", "vary")
 CHOICE_PATTERN = r"[A-Za-z0-9_.+]+"

@@ -11,7 +11,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from tilewright.errors import WRITTEN, Problems, nearest_name
+from tilewright.base.errors import WRITTEN, Problems, nearest_name
+from tilewright.base.operator_groups import ALL, MAC
+from tilewright.base.validation import TableModel, each, names_of, whole
+from tilewright.base.yamlfile import YamlDocument
 from tilewright.hardware.attributes import Owner, attributes
 from tilewright.hardware.core import DIGITAL, DIRECTIONS, IN_MEMORY, MEMORY_OPERANDS
 from tilewright.hardware.hierarchy import hierarchy_of
@@ -19,9 +22,6 @@ from tilewright.hardware.memory_costs import check_library_cost, is_from_library
 from tilewright.hardware.static_power import CLOCK_KEY, missing_clock
 from tilewright.hardware.system import CELLS
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
-from tilewright.operator_groups import ALL, MAC
-from tilewright.validation import TableModel, each, names_of, whole
-from tilewright.yamlfile import YamlDocument
 
 IN_MEMORY_KEYS = ("imc_type", "adc_resolution", "bit_serial_precision")
 """What only arrays that compute in memory have."""

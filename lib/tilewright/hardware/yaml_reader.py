@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.file_kinds import HARDWARE, refuse_other_kind
+from tilewright.base.file_kinds import HARDWARE, refuse_other_kind
+from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml, table
 from tilewright.hardware.core import Accelerator
 from tilewright.hardware.core_reader import areas_without_unit, core_entry, core_of, only_stores
 from tilewright.hardware.yaml_checks import STORE
-from tilewright.yamlfile import YamlDocument, document_of, load_yaml, table
 
 
 def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Accelerator:

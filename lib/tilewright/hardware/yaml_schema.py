@@ -6,12 +6,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, create_model
 
-from tilewright.errors import nearest_name
-from tilewright.hardware.attributes import Attribute, Owner, Quantity, attributes
-from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
-from tilewright.operator_groups import GROUPS, KNOWN_TYPES, MAC
-from tilewright.units import FieldError
-from tilewright.validation import (
+from tilewright.base.errors import nearest_name
+from tilewright.base.operator_groups import GROUPS, KNOWN_TYPES, MAC
+from tilewright.base.units import FieldError
+from tilewright.base.validation import (
     LIST_MARK,
     TABLE_MARK,
     AreaAsWritten,
@@ -28,6 +26,8 @@ from tilewright.validation import (
     json_schema,
     table_or_list,
 )
+from tilewright.hardware.attributes import Attribute, Owner, Quantity, attributes
+from tilewright.hardware.core import DIRECTIONS, MEMORY_OPERANDS
 
 _ALLOCATION = re.compile(r"\s*(\w+)\s*,\s*(\w+)\s*")
 _UNROLLING = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*,\s*([0-9]{1,15})\s*")

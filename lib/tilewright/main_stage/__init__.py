@@ -69,7 +69,7 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module(_LATER[name]), name)
-    from tilewright.errors import nearest_name
+    from tilewright.base.errors import nearest_name
 
     near = nearest_name(name, __all__)
     hint = f"; did you mean {near}?" if near else ""

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from tilewright.errors import TilewrightError
-from tilewright.harmless import terminal
+from tilewright.base.errors import TilewrightError
+from tilewright.base.harmless import terminal
 
 USAGE = "usage: python -m tilewright.main_stage SCRIPT [ARGUMENT ...]"
 INTERRUPTED = 130

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.hardware.core import Core, Memory, Port
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.main_stage.names import Fixed, MemoryOperand, OADimension, Shown

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright import steps
-from tilewright.errors import InputError, Problem
-from tilewright.harmless import terminal_lines
+from tilewright.base import steps
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.harmless import terminal_lines
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.parameters import parameters_of
 from tilewright.main_stage import keywords as words
 from tilewright.main_stage.checks import check_keywords
 from tilewright.main_stage.keywords import plain
@@ -24,14 +26,12 @@ from tilewright.main_stage.plan import (
     several_name,
     with_conversion,
 )
-from tilewright.objectives import OBJECTIVES
-from tilewright.parameters import parameters_of
-from tilewright.scheduling.options import ScheduleSettings
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.pipeline.sources import parse_accelerator
+from tilewright.pipeline.stages.base import Stage
+from tilewright.pipeline.stages.catalogue import CATALOGUES
+from tilewright.pipeline.stages.pipeline import MAPPER_OF, search_entries
 from tilewright.search.options import SearchOptions
-from tilewright.sources import parse_accelerator
-from tilewright.stages.base import Stage
-from tilewright.stages.catalogue import CATALOGUES
-from tilewright.stages.pipeline import MAPPER_OF, search_entries
 
 WATCHERS = ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings")
 """Stages that only write, in the order in which they are put back into a pipeline."""

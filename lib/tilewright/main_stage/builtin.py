@@ -5,8 +5,8 @@ point of a script.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
+from tilewright.base.stage_table import STAGES
 from tilewright.main_stage.protocol import Pair, Stage, StageCallable
-from tilewright.stage_table import STAGES
 
 _OWN = frozenset(dir(Stage)) | {"kwargs", "list_of_callables", "ours", "needs_none_after"}
 """Attributes of stages that keywords do not become."""

@@ -20,11 +20,11 @@ from tilewright.main_stage.views import (
     order_batch_of,
     temporal_problem_of,
 )
+from tilewright.pipeline.stages.base import Control, Rest, Stage
+from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.pipeline.stages.items import LayerProblem, TemporalProblem
+from tilewright.pipeline.stages.layers import single_row
 from tilewright.search.store import Store
-from tilewright.stages.base import Control, Rest, Stage
-from tilewright.stages.descriptions import Descriptions, NetworkProblem
-from tilewright.stages.items import LayerProblem, TemporalProblem
-from tilewright.stages.layers import single_row
 
 
 def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:

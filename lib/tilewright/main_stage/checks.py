@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tilewright import steps
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.base import steps
+from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.main_stage import keywords as words
 from tilewright.main_stage.own import file_of, line_of, name_of, shown_path
 from tilewright.main_stage.plan import our_name
-from tilewright.stages.catalogue import CATALOGUES
+from tilewright.pipeline.stages.catalogue import CATALOGUES
 
 PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapping_int", "temporal_mapping")
 """Keywords that stages hand on."""

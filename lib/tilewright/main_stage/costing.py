@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.main_stage import keywords as words
 from tilewright.main_stage.keywords import plain
 from tilewright.main_stage.views import TEMPORAL, order_batch_of

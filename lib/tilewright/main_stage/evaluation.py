@@ -11,17 +11,17 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
+from tilewright.base.errors import nearest_name
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, number
-from tilewright.errors import nearest_name
 from tilewright.main_stage.accelerator import Accelerator
 from tilewright.main_stage.layer import LayerNode, SpatialMapping, SpatialMappingInternal, TemporalMapping
 from tilewright.main_stage.names import LayerOperand
 from tilewright.peers.zigzag.exports.results import DIRECTION_NAMES, complete_layer, level_energies
+from tilewright.pipeline.stages.base import Stage
+from tilewright.pipeline.stages.items import Evaluations
+from tilewright.pipeline.stages.layers import records_of, single_row
 from tilewright.search.batch import CostedBatch
-from tilewright.stages.base import Stage
-from tilewright.stages.items import Evaluations
-from tilewright.stages.layers import records_of, single_row
 
 SUMS = (
     *("mac_energy", "mem_energy", "energy_total", "data_onloading_cycle", "data_offloading_cycle"),

@@ -11,13 +11,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.profile import REFERENCE
 from tilewright.main_stage.names import Fixed, LayerDim, LayerOperand, MemoryOperand, OADimension, Shown
 from tilewright.mapping.constraints import TemporalOrderingEntry, Unrolling
-from tilewright.profile import REFERENCE
+from tilewright.pipeline.stages.items import LayerProblem, SpatialCandidate, TemporalProblem
 from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import allocated_boundaries, full_record
-from tilewright.stages.items import LayerProblem, SpatialCandidate, TemporalProblem
 from tilewright.workload.layer import Layer, activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_bits, operand_elements
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tilewright.base.errors import InputError, MappingError, count_of
 from tilewright.cost.record import LayerRecord
-from tilewright.errors import InputError, MappingError, count_of
 from tilewright.main_stage.evaluation import Context, CostModelEvaluation, CumulativeCME
 from tilewright.main_stage.layer import LayerNode
 from tilewright.main_stage.own import (
@@ -28,13 +28,13 @@ from tilewright.main_stage.views import (
     layer_node,
     spatial_of,
 )
-from tilewright.stages.base import Control, Rest, Stage
-from tilewright.stages.descriptions import NetworkProblem
-from tilewright.stages.items import Evaluations, LayerProblem, MappedWorkload
-from tilewright.stages.multi.result import MultiCoreResult
-from tilewright.stages.reductions import Reduction
-from tilewright.stages.watchers import Save
-from tilewright.stages.workload import Workload
+from tilewright.pipeline.stages.base import Control, Rest, Stage
+from tilewright.pipeline.stages.descriptions import NetworkProblem
+from tilewright.pipeline.stages.items import Evaluations, LayerProblem, MappedWorkload
+from tilewright.pipeline.stages.multi.result import MultiCoreResult
+from tilewright.pipeline.stages.reductions import Reduction
+from tilewright.pipeline.stages.watchers import Save
+from tilewright.pipeline.stages.workload import Workload
 from tilewright.workload.graph import WorkloadNode
 
 logger = logging.getLogger(__name__)

@@ -13,19 +13,19 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from tilewright.base.errors import InputError, Problem, TilewrightError
 from tilewright.cost.record import LayerRecord
-from tilewright.errors import InputError, Problem, TilewrightError
 from tilewright.main_stage.costing import costed
 from tilewright.main_stage.evaluation import CostModelEvaluation, CumulativeCME
 from tilewright.main_stage.layer import LayerNode, TemporalMapping
 from tilewright.main_stage.protocol import Pair
 from tilewright.main_stage.views import LAYER, TEMPORAL, Keywords, NotHandedOnError, keywords_of
+from tilewright.pipeline.stages.base import Rest, Same, Stage, problem_in_code
+from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.pipeline.stages.items import CandidateTally, Evaluations, MappedWorkload
+from tilewright.pipeline.stages.layers import tally_key
+from tilewright.pipeline.stages.reductions import Sum, summed
 from tilewright.search.batch import CostedBatch, OrderBatch
-from tilewright.stages.base import Rest, Same, Stage, problem_in_code
-from tilewright.stages.descriptions import Descriptions, NetworkProblem
-from tilewright.stages.items import CandidateTally, Evaluations, MappedWorkload
-from tilewright.stages.layers import tally_key
-from tilewright.stages.reductions import Sum, summed
 from tilewright.workload.graph import WorkloadNode
 
 AT_ONCE = 1024
@@ -184,7 +184,7 @@ class OwnStage(Stage):
         if isinstance(item, NetworkProblem):
             yield from (self._of_network(pair, item) for pair in pairs)
             return
-        if isinstance(item, Descriptions) or type(item).__module__.startswith("tilewright.stages.multi"):
+        if isinstance(item, Descriptions) or type(item).__module__.startswith("tilewright.pipeline.stages.multi"):
             yield from (attach(self.attached, _Raw(), [pair]) for pair in pairs)
             return
         waiting: list[CostModelEvaluation] = []

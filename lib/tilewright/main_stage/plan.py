@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tilewright import steps
-from tilewright.errors import InputError, Problem
+from tilewright.base import steps
+from tilewright.base.errors import InputError, Problem
 from tilewright.main_stage import keywords as words
 from tilewright.main_stage import saving
 from tilewright.main_stage.keywords import plain
@@ -24,19 +24,19 @@ from tilewright.main_stage.views import (
     TEMPORAL,
 )
 from tilewright.mapping.constraints import MappingConstraints
+from tilewright.pipeline.stages.base import Stage
+from tilewright.pipeline.stages.catalogue import CATALOGUES
+from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.pipeline.stages.entries import Flow
+from tilewright.pipeline.stages.items import LayerProblem, TemporalProblem
+from tilewright.pipeline.stages.layers import model_of, what_is_minimised
+from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.pipeline.stages.multi.pipeline import multi_flow
+from tilewright.pipeline.stages.parameters import make_stage
+from tilewright.pipeline.stages.pipeline import SINGLE, check_pipeline
+from tilewright.pipeline.stages.reductions import Sum
 from tilewright.search.batch import OrderBatch
 from tilewright.search.options import CnSearchOptions, SearchOptions
-from tilewright.stages.base import Stage
-from tilewright.stages.catalogue import CATALOGUES
-from tilewright.stages.descriptions import Descriptions, NetworkProblem
-from tilewright.stages.entries import Flow
-from tilewright.stages.items import LayerProblem, TemporalProblem
-from tilewright.stages.layers import model_of, what_is_minimised
-from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
-from tilewright.stages.multi.pipeline import multi_flow
-from tilewright.stages.parameters import make_stage
-from tilewright.stages.pipeline import SINGLE, check_pipeline
-from tilewright.stages.reductions import Sum
 from tilewright.workload.source import LAYERS, kind_of_source
 
 NO_CONSTRAINTS = MappingConstraints("default")

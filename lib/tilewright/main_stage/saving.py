@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.files import make_folder, write_atomically
+from tilewright.base.artifacts.files import make_folder, write_atomically
 from tilewright.main_stage.own import session
 from tilewright.peers.zigzag.exports.results import complete_layer, complete_network, json_text, simple_result
-from tilewright.stages import watchers
-from tilewright.stages.base import Rest
-from tilewright.stages.watchers import Passed
+from tilewright.pipeline.stages import watchers
+from tilewright.pipeline.stages.base import Rest
+from tilewright.pipeline.stages.watchers import Passed
 
 LAYER_MARK = "?"
 """Stands in a pattern for the name of the layer and what is saved of it."""

@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.files import make_folder
-from tilewright.errors import nearest_name
+from tilewright.base.artifacts.files import make_folder
+from tilewright.base.errors import nearest_name
 from tilewright.main_stage import keywords as words
 
 if TYPE_CHECKING:
     from tilewright.main_stage.views import DNNWorkload, System
-    from tilewright.stages.multi.result import MultiCoreResult
+    from tilewright.pipeline.stages.multi.result import MultiCoreResult
 
 
 class StreamCostModelEvaluation:
@@ -66,9 +66,9 @@ class StreamCostModelEvaluation:
 
         Which parts of a long schedule are shown is decided here, and dependencies are in the page of a report alone.
         """
-        from tilewright.report.multi.bars import ScheduleView
-        from tilewright.report.multi.gantt import write_schedule_figure
-        from tilewright.report.schedule_options import ScheduleFigureOptions
+        from tilewright.results.multi.bars import ScheduleView
+        from tilewright.results.multi.gantt import write_schedule_figure
+        from tilewright.results.schedule_options import ScheduleFigureOptions
 
         options = ScheduleFigureOptions(plot_full_schedule=plot_full_schedule, plot_data_transfer=plot_data_transfer)
         stem = Path(fig_path).with_suffix("")
@@ -85,8 +85,8 @@ class StreamCostModelEvaluation:
 
     def plot_memory_usage(self, fig_path: str = "outputs/memory_usage_plot.png") -> tuple[Path, Path]:
         """Draw what memories hold over time; returns the paths of the figure."""
-        from tilewright.report.multi.bars import ScheduleView
-        from tilewright.report.multi.memory_figure import write_memory_figure
+        from tilewright.results.multi.bars import ScheduleView
+        from tilewright.results.multi.memory_figure import write_memory_figure
 
         stem = Path(fig_path).with_suffix("")
         make_folder(stem.parent)

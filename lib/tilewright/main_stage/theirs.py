@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import Any
 
 from tilewright import main_stage
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.main_stage.builtin import MainStage
-from tilewright.stages.base import problem_in_code
+from tilewright.pipeline.stages.base import problem_in_code
 
 PACKAGES = ("zigzag", "stream")
 

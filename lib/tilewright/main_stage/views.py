@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.hardware.core import Accelerator as Described
 from tilewright.main_stage import keywords as words
 from tilewright.main_stage.accelerator import Accelerator, core_of
 from tilewright.main_stage.layer import LayerNode, SpatialMapping, SpatialMappingInternal, TemporalMapping, unrolling_of
 from tilewright.main_stage.names import Shown
+from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.pipeline.stages.items import LayerProblem, SpatialCandidate, TemporalProblem
+from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.pipeline.stages.spatial_conversion import SpatialMappingConversion
 from tilewright.search.batch import OrderBatch
-from tilewright.stages.descriptions import Descriptions, NetworkProblem
-from tilewright.stages.items import LayerProblem, SpatialCandidate, TemporalProblem
-from tilewright.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
-from tilewright.stages.spatial_conversion import SpatialMappingConversion
 from tilewright.workload.graph import WorkloadNode
 
 Keywords = dict[str, Any]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from tilewright.base.operator_groups import ALL, GROUPS, group_has, is_listed
 from tilewright.mapping.words import TemporalMappingType
-from tilewright.operator_groups import ALL, GROUPS, group_has, is_listed
 from tilewright.workload.layer import Layer, whole_name
 
 if TYPE_CHECKING:

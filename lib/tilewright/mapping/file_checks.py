@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import InputError, KeyPath, Problem, Problems
+from tilewright.base.errors import InputError, KeyPath, Problem, Problems
+from tilewright.base.yamlfile import YamlDocument, items, load_yaml, table
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import (
@@ -14,7 +15,6 @@ from tilewright.mapping.constraints import (
 )
 from tilewright.mapping.memory_reach import reach_faults
 from tilewright.workload.graph import Workload
-from tilewright.yamlfile import YamlDocument, items, load_yaml, table
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:

@@ -24,13 +24,13 @@ The life of data stands here, since where they may be kept follows from it, and 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import REFERENCE, ModelProfile
+from tilewright.base.registry import Registry
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.memory_reach import MemoryReach, remove_unused_memories
-from tilewright.profile import REFERENCE, ModelProfile
-from tilewright.registry import Registry
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer, activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_elements, operand_relevancy

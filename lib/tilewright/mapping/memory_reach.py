@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.hardware.attributes import power_terms
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.static_power import memory_power_mw

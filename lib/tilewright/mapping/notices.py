@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tilewright.artifacts.envelope import is_artifact
-from tilewright.artifacts.files import file_of
-from tilewright.errors import InputError, Problem, Problems, count_of, some_of
+from tilewright.base.artifacts.envelope import is_artifact
+from tilewright.base.artifacts.files import file_of
+from tilewright.base.errors import InputError, Problem, Problems, count_of, some_of
+from tilewright.base.yamlfile import YamlDocument, load_yaml
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import IN_CELLS
 from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
-from tilewright.yamlfile import YamlDocument, load_yaml
 
 TooSmall = tuple[str, str, int]
 """(memory, layer operand, bits of one element)."""

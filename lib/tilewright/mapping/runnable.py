@@ -10,10 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.hardware.core import Core
-from tilewright.hardware.system import MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
-from tilewright.mapping.constraints import MappingConstraints
-from tilewright.operator_groups import (
+from tilewright.base.operator_groups import (
     ALL,
     KNOWN_TYPES,
     MAC,
@@ -26,6 +23,9 @@ from tilewright.operator_groups import (
     is_listed,
     work_counts,
 )
+from tilewright.hardware.core import Core
+from tilewright.hardware.system import MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
+from tilewright.mapping.constraints import MappingConstraints
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
-from tilewright.artifacts.envelope import is_artifact, read_object
-from tilewright.artifacts.files import FilePath, existing_file
-from tilewright.errors import InputError, Problem
+from tilewright.base.artifacts.envelope import is_artifact, read_object
+from tilewright.base.artifacts.files import FilePath, existing_file
+from tilewright.base.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.set_order import array_dimensions_in_set_order
 from tilewright.mapping.constraints import Unrolling
-from tilewright.profile import ModelProfile
 from tilewright.workload.layer import Layer
 
 SpatialLoops = tuple[tuple[str, float], ...]

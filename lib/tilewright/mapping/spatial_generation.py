@@ -9,13 +9,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from tilewright.errors import MappingError, Problems, count_of, some_of
+from tilewright.base.errors import MappingError, Problems, count_of, some_of
+from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.set_order import array_dimensions_in_set_order, layer_dimensions_in_set_order
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
 from tilewright.mapping.spatial_kernel import best_combinations
-from tilewright.profile import ModelProfile
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.relevancy import operand_relevancy
 

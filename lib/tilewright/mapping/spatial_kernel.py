@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tilewright.compiled import kernel, native_function
-from tilewright.record_pointer import RecordPointer, pointer_to
+from tilewright.base.compiled import kernel, native_function
+from tilewright.base.record_pointer import RecordPointer, pointer_to
 
 Integers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
+from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.spatial_generation import (
@@ -23,7 +24,6 @@ from tilewright.mapping.spatial_generation import (
     maximum_unrolling,
     size_limits,
 )
-from tilewright.profile import ModelProfile
 from tilewright.workload.layer import Layer
 
 _Factors = tuple[tuple[str, int], ...]

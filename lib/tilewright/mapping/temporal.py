@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry
 from tilewright.workload.layer import Layer
 

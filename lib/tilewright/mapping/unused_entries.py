@@ -5,12 +5,12 @@ Entries for a kind of layers or an operator are for any network: that this one h
 
 from collections.abc import Iterable, Sequence
 
-from tilewright.errors import Problems, nearest_name
+from tilewright.base.errors import Problems, nearest_name
+from tilewright.base.operator_groups import KNOWN_TYPES, bare_type
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import BETWEEN_CORES, DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
 from tilewright.mapping.file_checks import named_loops
-from tilewright.operator_groups import KNOWN_TYPES, bare_type
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import Problems
-from tilewright.file_kinds import MAPPING, refuse_other_kind
+from tilewright.base.errors import Problems
+from tilewright.base.file_kinds import MAPPING, refuse_other_kind
+from tilewright.base.validation import each, validate, whole
+from tilewright.base.yamlfile import YamlDocument, document_of, items, load_yaml, table
 from tilewright.mapping.constraints import (
     DEFAULT,
     LAYER_KINDS,
@@ -16,8 +18,6 @@ from tilewright.mapping.constraints import (
     TilingEntry,
 )
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
-from tilewright.validation import each, validate, whole
-from tilewright.yamlfile import YamlDocument, document_of, items, load_yaml, table
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
 """Keys of mapping files of Stream after 2025, which have another form."""

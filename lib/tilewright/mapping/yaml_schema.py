@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator
 from pydantic import WithJsonSchema as JsonSchema
 
+from tilewright.base.units import LARGEST_WHOLE_NUMBER, FieldError
+from tilewright.base.validation import Count, Name, TableModel, TextForm, json_schema
 from tilewright.hardware.yaml_schema import ArrayDimension, Unrolling
 from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry, TilingEntry
 from tilewright.mapping.words import ALL_TILES, TemporalMappingType
-from tilewright.units import LARGEST_WHOLE_NUMBER, FieldError
-from tilewright.validation import Count, Name, TableModel, TextForm, json_schema
 from tilewright.workload.layer import LOOP_DIMENSION, check_loop_dimension
 
 _ORDERING_FORM = '[DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]'

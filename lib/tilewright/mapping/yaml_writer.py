@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
-from tilewright.harmless import ended_lines
+from tilewright.base.harmless import ended_lines
+from tilewright.base.yamlfile import HarmlessDumper
 from tilewright.mapping.constraints import WILDCARD, MappingConstraints
-from tilewright.yamlfile import HarmlessDumper
 
 _PLAIN = MappingConstraints("")
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import ranking
 from tilewright.cost.record import LoopOrder
 from tilewright.cost.workspace import FITS, new_workspace
-from tilewright.errors import MappingError
-from tilewright.objectives import ranking
 from tilewright.search.blocks import cost_rows, thread_block, write_block
 from tilewright.search.evaluate import Boundaries, PreparedProblem, boundary_array, check_order, failure_text
 from tilewright.search.loma_kernel import BATCH_ORDERS

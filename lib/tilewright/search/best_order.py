@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.record_pointer import pointer_to
 from tilewright.cost.problem import PROBLEM_DTYPE
 from tilewright.cost.tile_kernel import WHOLE_TILES
 from tilewright.cost.workspace import WORKSPACE_DTYPE
-from tilewright.objectives import OBJECTIVES
-from tilewright.record_pointer import pointer_to
 from tilewright.search.batch import OrderBatch
 from tilewright.search.best_order_kernel import (
     CANDIDATE_DTYPE,

@@ -14,7 +14,8 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
+from tilewright.base.record_pointer import RecordPointer
 from tilewright.cost.allocation_kernel import (
     OUTPUT_INDEX,
     choose_slices,
@@ -32,7 +33,6 @@ from tilewright.cost.reuse_kernel import count_cycles, merge_stationary_loops, r
 from tilewright.cost.tile_kernel import WHOLE_TILES, tile_elements_of
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.hardware.core import FH, TH, TL
-from tilewright.record_pointer import RecordPointer
 from tilewright.search.objective_kernel import POWER_FIELDS, ranks_before
 
 MOST_LOOPS = 6

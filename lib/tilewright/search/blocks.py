@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
+from tilewright.base.errors import MappingError
 from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_OPERANDS, PROBLEM_DTYPE, Problem, new_record
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
-from tilewright.errors import MappingError
 from tilewright.search.loma_kernel import BLOCK_DTYPE, BOUNDARIES, cost_block
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE)

@@ -7,11 +7,11 @@ times a factor between the ends of its range.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tilewright.base.profile import REFERENCE, ModelProfile
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.hardware.system import area_breakdown_mm2, on_chip_memories
-from tilewright.profile import REFERENCE, ModelProfile
 
 
 class CostPart(NamedTuple):

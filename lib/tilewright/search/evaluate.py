@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import CORRECTED
 from tilewright.cost.breakdown import breakdown, verify
 from tilewright.cost.problem import Problem, build_problem
 from tilewright.cost.record import UNEVEN, Figures, LayerRecord, LoopOrder, MemoryReachRecord
@@ -23,13 +25,11 @@ from tilewright.cost.workspace import (
     Workspace,
     new_workspace,
 )
-from tilewright.errors import MappingError
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.memory_reach import core_for, reach_of_core
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.mapping.temporal import applicable_ordering, counted_boundaries
-from tilewright.profile import CORRECTED
 from tilewright.search.blocks import cost_rows, thread_block, write_block
 from tilewright.search.options import BoundaryParameters, SearchOptions
 from tilewright.workload.layer import Layer

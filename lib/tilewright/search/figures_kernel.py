@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.kernel import evaluate_allocation
 from tilewright.cost.problem import MAX_TERMS
 from tilewright.cost.workspace import FITS

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
 from tilewright.cost.problem import new_record
 from tilewright.cost.record import LoopOrder
 from tilewright.mapping.constraints import TemporalOrderingEntry

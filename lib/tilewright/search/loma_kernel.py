@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import allocate, check_boundaries
 from tilewright.cost.kernel import evaluate_allocation
 from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_OPERANDS

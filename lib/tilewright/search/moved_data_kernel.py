@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.kernel import evaluate_allocation, parts_of_transfer, words_of_parts
 from tilewright.cost.latency_kernel import BEST_BUFFERS, room_for_second_tiles
 from tilewright.cost.loading_kernel import PORT_TIME, SERIAL_HALF_SHARED, computing_transfers

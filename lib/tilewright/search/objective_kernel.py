@@ -1,8 +1,8 @@
-"""Objectives (`tilewright.objectives`) in searches (compiled): a search's record has their two powers."""
+"""Objectives (`tilewright.base.objectives`) in searches (compiled): a search's record has their two powers."""
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 
 POWER_FIELDS = (("energy_power", np.int64), ("latency_power", np.int64))
 """Fields of the record of a search."""

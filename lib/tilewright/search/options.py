@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from tilewright.errors import Problem
+from tilewright.base.errors import Problem
+from tilewright.base.objectives import Chance, Goal
+from tilewright.base.parameters import Count, ParameterCheck, Parameters, PositiveCount, PositiveNumber, parameters_of
+from tilewright.base.profile import CORRECTED, ModelChoice, profile_by_name
 from tilewright.mapping.words import TemporalMappingType
-from tilewright.objectives import Chance, Goal
-from tilewright.parameters import Count, ParameterCheck, Parameters, PositiveCount, PositiveNumber, parameters_of
-from tilewright.profile import CORRECTED, ModelChoice, profile_by_name
 
 DEFAULT_SPATIAL_MAPPINGS = 3
 """Generated spatial mappings that are tried unless somebody says otherwise, as in zigzag-dse 3.9.1."""

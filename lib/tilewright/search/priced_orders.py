@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import energy_terms_of
 from tilewright.cost.problem import PROBLEM_DTYPE, new_record, port_services, problem_frame
 from tilewright.cost.problem_figures import CoreFigures
@@ -13,8 +15,6 @@ from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.hardware.core import Core, OperationalArray
 from tilewright.hardware.core_variants import CoreVariants
 from tilewright.hardware.memory_columns import memory_columns
-from tilewright.objectives import OBJECTIVES
-from tilewright.profile import ModelProfile
 from tilewright.search.batch import OrderBatch
 from tilewright.search.blocks import thread_block, write_block
 from tilewright.search.evaluate import PreparedProblem

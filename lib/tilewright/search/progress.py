@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tilewright.harmless import terminal
+from tilewright.base.harmless import terminal
 
 Advance = Callable[[int], None]
 LEAST_ORDERS = 300_000

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.cost.problem import PROBLEM_DTYPE, new_record
 from tilewright.cost.record import LoopOrder
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
@@ -30,7 +31,6 @@ from tilewright.mapping.temporal import (
     order_pattern,
     prime_factors,
 )
-from tilewright.objectives import OBJECTIVES
 from tilewright.search.batch import OrderBatch, SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma import best_of_few_loops, layer_ordering, write_loops, write_pattern

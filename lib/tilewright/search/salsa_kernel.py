@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.kernel import evaluate_order
 from tilewright.cost.problem import MAX_LOOPS
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY

@@ -13,12 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import JsonValue, canonical_text, content_digest
-from tilewright.artifacts.files import write_atomically
-from tilewright.artifacts.seals import is_sealed_line, sealed_line
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import JsonValue, canonical_text, content_digest
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.artifacts.seals import is_sealed_line, sealed_line
+from tilewright.base.errors import InputError
 from tilewright.cost.record import LayerRecord, record_of_row, record_row
-from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import BETWEEN_CORES, MappingConstraints
 from tilewright.workload.layer import Layer

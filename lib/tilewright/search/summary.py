@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from tilewright.base.profile import profile_by_name
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import energy_columns
 from tilewright.cost.rates import rates, summary_figures
@@ -12,7 +13,6 @@ from tilewright.cost.record import LayerRecord, number, times
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns, static_power_mw
 from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
-from tilewright.profile import profile_by_name
 from tilewright.search.cost_ranges import cost_ranges
 from tilewright.workload.graph import Workload
 

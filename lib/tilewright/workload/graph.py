@@ -8,9 +8,9 @@ from functools import cached_property
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
-from tilewright.artifacts.codec import LEFT_OUT
-from tilewright.errors import InputError, Problem
-from tilewright.operator_groups import bare_type
+from tilewright.base.artifacts.codec import LEFT_OUT
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.operator_groups import bare_type
 from tilewright.workload.access import IndexMap
 from tilewright.workload.layer import Layer
 

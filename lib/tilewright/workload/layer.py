@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from tilewright.artifacts.codec import DERIVED
-from tilewright.units import FieldError
+from tilewright.base.artifacts.codec import DERIVED
+from tilewright.base.units import FieldError
 
 OUTPUT = "O"
 """Name of the output operand; the partial-sum precision has the same key, the final one is `FINAL_OUTPUT`."""

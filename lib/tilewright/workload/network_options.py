@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name
 
 ASSUMED, FILE = "assumed", "file"
 PRECISIONS = (ASSUMED, FILE)

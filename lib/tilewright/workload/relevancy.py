@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from tilewright.profile import ModelProfile
+from tilewright.base.profile import ModelProfile
 from tilewright.workload.layer import DimensionRelation, Layer
 
 

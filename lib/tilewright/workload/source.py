@@ -7,11 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from tilewright.artifacts.envelope import is_artifact, read_object
-from tilewright.artifacts.files import YAML_SUFFIXES, FilePath, existing_file, file_of
-from tilewright.errors import InputError, Problem
-from tilewright.profile import profile_by_name
-from tilewright.unused import in_file, unused_in, unused_option
+from tilewright.base.artifacts.envelope import is_artifact, read_object
+from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath, existing_file, file_of
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.profile import profile_by_name
+from tilewright.base.unused import in_file, unused_in, unused_option
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import ASSUMED, NetworkOptions
 

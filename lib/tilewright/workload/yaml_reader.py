@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from tilewright.artifacts.digests import LANGUAGE_MODEL
-from tilewright.errors import WRITTEN, Problems, nearest_name
-from tilewright.file_kinds import WORKLOAD, refuse_other_kind
-from tilewright.validation import (
+from tilewright.base.artifacts.digests import LANGUAGE_MODEL
+from tilewright.base.errors import WRITTEN, Problems, nearest_name
+from tilewright.base.file_kinds import WORKLOAD, refuse_other_kind
+from tilewright.base.validation import (
     Count,
     PositiveCount,
     TableModel,
@@ -24,6 +24,7 @@ from tilewright.validation import (
     validate,
     whole,
 )
+from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import (
     EQUATION_PATTERN,
@@ -39,7 +40,6 @@ from tilewright.workload.layer import (
     parse_relation,
 )
 from tilewright.workload.relevancy import distinct_positions
-from tilewright.yamlfile import YamlDocument, document_of, load_yaml
 
 LoopDimension = Annotated[str, TextForm(check_loop_dimension, LOOP_DIMENSION.pattern)]
 Equation = Annotated[OperandDimensions, TextForm(parse_equation, EQUATION_PATTERN)]

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from tilewright.base.errors import InputError
 from tilewright.cli.config import plan_of
-from tilewright.errors import InputError
 
 
 def problems_of(config: Any) -> str:

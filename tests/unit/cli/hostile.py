@@ -15,11 +15,11 @@ import pytest
 import yaml
 from tilewright.cli.main import main
 
-from tests.unit.attention.small_attention import MAPPING as ATTENTION_MAPPING
-from tests.unit.attention.small_attention import described
-from tests.unit.attention.small_attention import hardware as attention_core
-from tests.unit.comparison.chips.cases import write_case
-from tests.unit.fusion.networks import SAME, conv
+from tests.unit.evidence.chips.cases import write_case
+from tests.unit.multicore.nodes.networks import SAME, conv
+from tests.unit.tiles.attention.small_attention import MAPPING as ATTENTION_MAPPING
+from tests.unit.tiles.attention.small_attention import described
+from tests.unit.tiles.attention.small_attention import hardware as attention_core
 from tests.unit.workload.onnx.dependency_checks import build_model
 
 TESTS = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 from tilewright.cli.main import main
 
-from tests.unit.fusion.networks import SAME, conv
+from tests.unit.multicore.nodes.networks import SAME, conv
 from tests.unit.workload.onnx.dependency_checks import build_model
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny_multi"

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from tilewright.allocation import evaluate
-from tilewright.artifacts.envelope import read_artifact, write_document
-from tilewright.artifacts.seals import sealed_line
+from tilewright.base.artifacts.envelope import read_artifact, write_document
+from tilewright.base.artifacts.seals import sealed_line
 from tilewright.cli.main import main
-from tilewright.scheduling.result import read_schedule, write_schedule
+from tilewright.multicore.allocation import evaluate
+from tilewright.multicore.scheduling.result import read_schedule, write_schedule
 
 from tests.unit.cli.multi_core import GA, HARDWARE, MAPPING, cut_and_cost, given, inputs, write_network
 

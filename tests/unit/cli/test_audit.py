@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import tilewright
 import yaml
-from tilewright.artifacts.columns import packed, read_columns
-from tilewright.artifacts.envelope import read_artifact, write_document, write_rows
+from tilewright.base.artifacts.columns import packed, read_columns
+from tilewright.base.artifacts.envelope import read_artifact, write_document, write_rows
 from tilewright.cli.audit import Audit
 from tilewright.cli.auditing.items import DESIGN, LAYER, AuditDifference, AuditItem, LeftOut, Made, NotAudited
 from tilewright.cli.main import main
-from tilewright.exploration.parts import COSTS_SCHEMA, SHARD_SCHEMA
-from tilewright.exploration.stamped_tables import read_stamped, write_stamped
+from tilewright.designs.parts import COSTS_SCHEMA, SHARD_SCHEMA
+from tilewright.designs.stamped_tables import read_stamped, write_stamped
 from tilewright.search.store import Store
 
 from tests.unit.cli.multi_core import GA, HARDWARE, MAPPING, TINY, inputs, write_network

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from tilewright.cli.main import main
-from tilewright.fusion.graph import read_cn_graph
+from tilewright.multicore.nodes.graph import read_cn_graph
 
-from tests.unit.fusion.systems import CONFIG, QUAD_CORE
+from tests.unit.multicore.nodes.systems import CONFIG, QUAD_CORE
 
 RESNET18 = CONFIG / "workload" / "resnet18.onnx"
 LINES = ["--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]']

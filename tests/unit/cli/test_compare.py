@@ -12,7 +12,7 @@ import yaml
 from tilewright.cli.main import main
 
 from tests.unit.cli.multi_core import GA, cut_and_cost, given, inputs, write_network
-from tests.unit.fusion.networks import SAME, conv
+from tests.unit.multicore.nodes.networks import SAME, conv
 from tests.unit.workload.onnx.dependency_checks import build_model
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"

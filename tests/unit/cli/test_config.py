@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.base.errors import InputError
 from tilewright.cli.config import TOP_KEYS, plan_of, read_config
 from tilewright.cli.config_networks import NETWORK_KEYS
-from tilewright.configuration.arguments import arguments_of
-from tilewright.configuration.keys import KEYS, RunPlan
-from tilewright.errors import InputError
+from tilewright.pipeline.configuration.arguments import arguments_of
+from tilewright.pipeline.configuration.keys import KEYS, RunPlan
 from tilewright.search.options import SearchOptions
 
 from tests.unit.cli.configurations import problems_of
@@ -264,7 +264,7 @@ def test_parsers_of_ones_own_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
     """What parsers read is shared by runs, so a run cannot have its own."""
     (tmp_path / "config").symlink_to(PROJECT / "config")
     (tmp_path / "own.py").write_text(
-        "from dataclasses import dataclass\nfrom tilewright.stages.workload_parsers import ONNXModelParser\n\n"
+        "from dataclasses import dataclass\nfrom tilewright.pipeline.stages.workload_parsers import ONNXModelParser\n\n"
         "@dataclass(frozen=True)\nclass Mine(ONNXModelParser):\n    pass\n"
     )
     monkeypatch.chdir(tmp_path)

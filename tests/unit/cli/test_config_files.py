@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.manifest import UP_TO_DATE
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.manifest import UP_TO_DATE
+from tilewright.base.errors import InputError
+from tilewright.base.yamlfile import load_yaml
 from tilewright.cli.config import plan_of
 from tilewright.cli.config_files import SystemFiles, is_system, read_system
 from tilewright.cli.main import main
 from tilewright.cli.results import unfinished_runs, unfinished_spaces
 from tilewright.cli.runs import read_unfinished
-from tilewright.configuration.keys import RunPlan
-from tilewright.errors import InputError
-from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.graph import COLUMNS
-from tilewright.fusion.tiling_options import TilingOptions, network_tiling
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.source import parse_mapping
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.graph import COLUMNS
+from tilewright.multicore.nodes.tiling_options import TilingOptions, network_tiling
+from tilewright.pipeline.configuration.keys import RunPlan
+from tilewright.pipeline.stages.multi.core_mapping import map_core
+from tilewright.pipeline.stages.multi.items import part_digest
 from tilewright.search.options import SearchOptions
-from tilewright.stages.multi.core_mapping import map_core
-from tilewright.stages.multi.items import part_digest
 from tilewright.workload.source import parse_workload
-from tilewright.yamlfile import load_yaml
 
 from tests.three_layers import write_network
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tilewright.cli.config import plan_of
-from tilewright.configuration.keys import RunPlan
+from tilewright.pipeline.configuration.keys import RunPlan
 
 from tests.unit.cli.configurations import problems_of
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
-from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.graph import write_cn_graph
-from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
-from tilewright.scheduling.core_costs import read_core_costs
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.graph import write_cn_graph
+from tilewright.multicore.nodes.tiling import HintLoopOptions, hint_loop_tiling
+from tilewright.multicore.scheduling.core_costs import read_core_costs
 from tilewright.workload.source import parse_workload
 
 from tests.unit.hardware.system_cases import connected, core, memory, offchip, write

@@ -4,9 +4,9 @@ import json
 
 import pytest
 import tilewright
+from tilewright.base.errors import InputError
 from tilewright.cli.main import main
-from tilewright.errors import InputError
-from tilewright.silicon.library import entries
+from tilewright.hardware.silicon.library import entries
 
 from tests.unit.hardware.system_cases import ROOT
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tilewright.base.errors import InputError
 from tilewright.cli.evaluate import read_points
 from tilewright.cli.main import main
-from tilewright.errors import InputError
-from tilewright.sources import parse_workload
+from tilewright.pipeline.sources import parse_workload
 from tilewright.workload.layer import Layer
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.artifacts.envelope import read_artifact, write_document
+from tilewright.base.artifacts.envelope import read_artifact, write_document
 from tilewright.cli.main import main
 
 from tests.unit.cli.multi_core import cut_and_cost, inputs, write_network

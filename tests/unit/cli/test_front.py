@@ -8,7 +8,7 @@ import pytest
 import tilewright
 from tilewright.cli.main import main
 
-from tests.unit.exploration.front_cases import NETWORKS, write_space
+from tests.unit.designs.front_cases import NETWORKS, write_space
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_interrupt_says_what_is_kept(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tilewright.stages.run.map_problem", interrupt)
+    monkeypatch.setattr("tilewright.pipeline.stages.run.map_problem", interrupt)
     assert main(["map", *DESCRIBED, "--mapping", TINY_MAPPING, "--store", str(tmp_path)]) == dispatch.INTERRUPTED
     (said,) = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("note: ")]
     assert said.startswith("interrupted: 0 finished layers are kept in")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.base.errors import InputError
+from tilewright.base.steps import MULTI
 from tilewright.cli.config import RUN_KEYS, TOP_KEYS, plan_of, read_config
-from tilewright.configuration.keys import Run, RunPlan
-from tilewright.errors import InputError
-from tilewright.steps import MULTI
+from tilewright.pipeline.configuration.keys import Run, RunPlan
 
 from tests.unit.cli.configurations import problems_of
 

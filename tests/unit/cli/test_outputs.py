@@ -61,7 +61,7 @@ def test_map_tells_a_wrong_folder_before_the_search(
     def search(*_: object, **__: object) -> None:
         raise AssertionError("searched")
 
-    monkeypatch.setattr("tilewright.stages.run.map_problem", search)
+    monkeypatch.setattr("tilewright.pipeline.stages.run.map_problem", search)
     (tmp_path / "file").write_text("")
     assert "cannot be written" in refused(["map", *GIVEN, "--no-store", "-o", str(tmp_path / "file")], capsys)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import tilewright
-from tilewright.artifacts.digests import document_text
-from tilewright.artifacts.envelope import read_artifact, write_document, write_rows
-from tilewright.artifacts.seals import sealed_document
+from tilewright.base.artifacts.digests import document_text
+from tilewright.base.artifacts.envelope import read_artifact, write_document, write_rows
+from tilewright.base.artifacts.seals import sealed_document
 from tilewright.cli.main import main
 
 from tests.chromium import Page, chromium, find_chromium

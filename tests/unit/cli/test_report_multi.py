@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
-from tilewright.scheduling.result import read_schedule
+from tilewright.multicore.scheduling.result import read_schedule
 
 from tests.three_layers import write_network
-from tests.unit.report.multi.page_data import page_data
+from tests.unit.results.multi.page_data import page_data
 from tests.workflow.multi_projects import TINY_MULTI
 
 FIGURES = ("schedule", "memory", "links", "energy", "baselines", "cost_table", "allocation")

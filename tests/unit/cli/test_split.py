@@ -6,10 +6,10 @@ from pathlib import Path
 import onnx
 import pytest
 from tilewright.cli.main import main
-from tilewright.fusion.weights import weight_bits
+from tilewright.multicore.nodes.weights import weight_bits
 from tilewright.workload.source import parse_workload
 
-from tests.unit.fusion.systems import CONFIG, QUAD_CORE
+from tests.unit.multicore.nodes.systems import CONFIG, QUAD_CORE
 
 RESNET18 = CONFIG / "workload" / "resnet18.onnx"
 CAPACITY_BITS = 256 * 8192

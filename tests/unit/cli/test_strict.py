@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import tilewright
 import yaml
+from tilewright.base.errors import InputError
 from tilewright.cli.main import main
-from tilewright.errors import InputError
 
 PROJECT = Path(__file__).resolve().parents[3]
 MAPPING = PROJECT / "config" / "mapping" / "tpu_like_vector.yaml"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import tilewright
 import yaml
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.cli.advise import write_changed
 from tilewright.cli.main import main
-from tilewright.exploration.advice import Advices
-from tilewright.exploration.space_reader import read_space
+from tilewright.designs.advice import Advices
+from tilewright.designs.space_reader import read_space
 from tilewright.hardware.dotted_paths import key_path
 
 from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, TINY, cut_and_cost, inputs, write_network

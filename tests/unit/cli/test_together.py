@@ -4,9 +4,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.manifest import Job, Order, ResultsLedger, Unit, manifest_file, read_order
+from tilewright.base.artifacts.manifest import Job, Order, ResultsLedger, Unit, manifest_file, read_order
+from tilewright.base.errors import InputError
 from tilewright.cli.together import make, make_unit
-from tilewright.errors import InputError
 
 NEEDS = {"first": (), "second": ("first",)}
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.manifest import ResultsLedger
+from tilewright.base.artifacts.manifest import ResultsLedger
+from tilewright.base.yamlfile import load_yaml
 from tilewright.cli import units as module
 from tilewright.cli.config import plan_of
 from tilewright.cli.units import BATCH, Units
-from tilewright.configuration.keys import RunPlan
-from tilewright.yamlfile import load_yaml
+from tilewright.pipeline.configuration.keys import RunPlan
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
 CONFIG = """\

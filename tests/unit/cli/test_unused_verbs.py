@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import tilewright
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.errors import InputError
 from tilewright.cli.main import main
-from tilewright.errors import InputError
 
 from tests.strangers.verbs import CASES, MODEL, Case, called, write_files
 

@@ -1,11 +1,11 @@
 """What a person hears when several inputs are wrong at once, or a given mapping is impossible."""
 
 import pytest
+from tilewright.base.errors import MappingError
 from tilewright.cli.main import main
-from tilewright.errors import MappingError
 from tilewright.mapping.constraints import MappingConstraints
+from tilewright.pipeline.sources import parse_accelerator, parse_workload
 from tilewright.search.evaluate import evaluate
-from tilewright.sources import parse_accelerator, parse_workload
 
 LINKS = MappingConstraints("any").memory_operand_links
 

@@ -6,12 +6,12 @@ from tilewright.cost.breakdown import InvariantError, verify
 from tilewright.cost.problem import Problem, new_record
 from tilewright.cost.workspace import ENERGY, LATENCY, Workspace, new_workspace
 from tilewright.mapping.constraints import MappingConstraints
+from tilewright.pipeline.sources import parse_accelerator, parse_workload
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.blocks import cost_rows, write_block
 from tilewright.search.evaluate import prepare
 from tilewright.search.loma_kernel import BLOCK_DTYPE
 from tilewright.search.options import SearchOptions
-from tilewright.sources import parse_accelerator, parse_workload
-from tilewright.stages.run import map_layer
 from tilewright.workload.layer import DimensionRelation, Layer
 
 LINKS = MappingConstraints("any").memory_operand_links

@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tilewright.base.registry import enter, withdraw
 from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
 from tilewright.cost.record import record_of_row, record_row
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
-from tilewright.registry import enter, withdraw
-from tilewright.report.checks import check_run, failure_message
-from tilewright.report.figures import energy_figure
-from tilewright.report.multi.energy_figure import on_core_parts
-from tilewright.report.multi.use_tables import core_use_rows
-from tilewright.report.run_columns import run_row
-from tilewright.report.tables import layer_table
-from tilewright.scheduling.core_costs import read_core_costs
+from tilewright.multicore.scheduling.core_costs import read_core_costs
+from tilewright.pipeline.stages.run import map_workload
+from tilewright.results.checks import check_run, failure_message
+from tilewright.results.figures import energy_figure
+from tilewright.results.multi.energy_figure import on_core_parts
+from tilewright.results.multi.use_tables import core_use_rows
+from tilewright.results.run_columns import run_row
+from tilewright.results.tables import layer_table
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_workload
 from tilewright.workload.layer import Layer
 
 from tests.unit.cost.engine_cases import gemm, network, register_core

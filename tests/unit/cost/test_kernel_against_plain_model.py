@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import MappingError
 from tilewright.cost.record import record_row
-from tilewright.errors import MappingError
 from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.options import SearchOptions
 

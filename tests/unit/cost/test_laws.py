@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from tilewright.profile import SWITCHES as PACKAGE_SWITCHES
+from tilewright.base.profile import SWITCHES as PACKAGE_SWITCHES
 
 from tests.plain.laws import (
     BUSY_PORTS,

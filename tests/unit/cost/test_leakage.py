@@ -10,20 +10,20 @@ import pytest
 import yaml
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.cost.rates import rates
 from tilewright.cost.record import LayerRecord
-from tilewright.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.static_power import static_power_mw
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.objectives import OBJECTIVES
-from tilewright.report.checks import check_run, failure_message
-from tilewright.report.run_columns import run_row
-from tilewright.report.run_text import power_lines
+from tilewright.pipeline.stages.run import map_layer, map_workload
+from tilewright.results.checks import check_run, failure_message
+from tilewright.results.run_columns import run_row
+from tilewright.results.run_text import power_lines
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer, map_workload
 
 from tests.unit.cost.engine_cases import LINKS, constraints, gemm, network, register_core
 from tests.unit.multi_core.runs import DUO, branches, run, write_accelerator, write_mapping

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import SWITCHES, profile_by_name
 from tilewright.cost.record import Figures, LayerRecord, record_row
-from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.spatial_generation import spatial_candidates
-from tilewright.profile import SWITCHES, profile_by_name
 from tilewright.search.evaluate import evaluate, evaluate_prepared, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer

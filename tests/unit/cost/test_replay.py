@@ -4,8 +4,8 @@ import itertools
 import random
 from dataclasses import replace
 
+from tilewright.base.errors import MappingError
 from tilewright.cost.record import LayerRecord
-from tilewright.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.search.evaluate import evaluate, evaluate_prepared, prepare
 from tilewright.search.options import SearchOptions

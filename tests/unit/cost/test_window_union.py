@@ -7,10 +7,10 @@ import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.latency_kernel import insert_activity, window_union
 from tilewright.cost.problem import PROBLEM_DTYPE, new_record
 from tilewright.cost.workspace import new_workspace
-from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import evaluate
 
 from tests.plain.time_line import marked_cycles, union_on_time_line

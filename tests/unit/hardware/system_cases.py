@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.sources import parse_accelerator
+from tilewright.pipeline.sources import parse_accelerator
 
 ROOT = Path(__file__).resolve().parents[3]
 MULTI = ROOT / "config" / "hardware" / "multi"

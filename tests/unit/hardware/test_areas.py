@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tilewright.base.yamlfile import document_of, load_yaml
 from tilewright.hardware.core import MM2, NO_UNIT
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import Area, core_area, on_chip_memories, system_area
 from tilewright.hardware.yaml_reader import check_hardware_file
-from tilewright.yamlfile import document_of, load_yaml
 
 from tests.unit.hardware.system_cases import ROOT, connected, core, memory, offchip, read
 

@@ -7,22 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.registry import enter, withdraw
 from tilewright.hardware import core_reader
 from tilewright.hardware.array_model import ARRAY_MODELS, ArrayWork, Digital
 from tilewright.hardware.core import NO_UNIT, OperationalArray
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.objectives import OBJECTIVES
-from tilewright.registry import enter, withdraw
-from tilewright.report.checks import check_run, failure_message
-from tilewright.report.figures import energy_figure
-from tilewright.report.run_columns import run_row
-from tilewright.report.tables import layer_table
+from tilewright.pipeline.stages.run import map_layer, map_workload
+from tilewright.results.checks import check_run, failure_message
+from tilewright.results.figures import energy_figure
+from tilewright.results.run_columns import run_row
+from tilewright.results.tables import layer_table
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer, map_workload
 
 from tests.unit.cost.engine_cases import LINKS, constraints, gemm, network, register_core
 from tests.unit.multi_core.runs import done

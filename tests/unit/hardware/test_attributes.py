@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 import yaml
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
+from tilewright.base.registry import enter, withdraw
 from tilewright.hardware.attributes import ENTERED, Attribute, attributes, figure, figures_of, power_terms
 from tilewright.hardware.core import Core
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.static_power import rate_pj_a_cycle, static_power_mw, without_static_power
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.registry import enter, withdraw
-from tilewright.report.checks import check_run, failure_message
-from tilewright.report.multi.summary_text import summary_text
-from tilewright.report.run_columns import run_row
-from tilewright.report.tables import layer_table
+from tilewright.pipeline.stages.run import map_workload
+from tilewright.results.checks import check_run, failure_message
+from tilewright.results.multi.summary_text import summary_text
+from tilewright.results.run_columns import run_row
+from tilewright.results.tables import layer_table
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_workload
-from tilewright.validate_files import schema_text
 
 from tests.unit.cost.engine_cases import gemm, network
 from tests.unit.hardware.system_cases import core, memory
 from tests.unit.multi_core.runs import DUO, branches, done, run, write_accelerator, write_mapping
+from tools.validate_files import schema_text
 
 REFRESH = Attribute(
     "refresh", "memory", "refresh_mw", "power_mw", "What keeping the data of one instance draws.", term="refresh"

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.base.errors import InputError, Problem
 from tilewright.cli.main import main
 from tilewright.cli.validate import validate_file
-from tilewright.errors import InputError, Problem
-from tilewright.sources import parse_accelerator
+from tilewright.pipeline.sources import parse_accelerator
 
 from tests.unit.hardware.system_cases import connected, core, memory, mesh, offchip, write
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import yaml
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.hardware.core import Core
-from tilewright.sources import parse_accelerator
+from tilewright.pipeline.sources import parse_accelerator
 
 from tests.unit.hardware.system_cases import connected, core, mesh, offchip, read
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.base.errors import InputError
+from tilewright.base.yamlfile import load_yaml
 from tilewright.cli.config_files import read_system
-from tilewright.errors import InputError
 from tilewright.hardware.core_paths import core_files_of, find_core_file
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.sources import parse_accelerator
-from tilewright.yamlfile import load_yaml
+from tilewright.pipeline.sources import parse_accelerator
 
 from tests.unit.hardware.system_cases import MULTI, connected, core, mesh, offchip, read, write
 

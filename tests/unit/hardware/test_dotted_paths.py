@@ -7,10 +7,10 @@ import copy
 from typing import Any
 
 import pytest
-from tilewright.errors import KeyPath, Problem
+from tilewright.base.errors import KeyPath, Problem
+from tilewright.base.yamlfile import parse_yaml
 from tilewright.hardware.dotted_paths import key_path
 from tilewright.hardware.text_edits import changed_text, with_values
-from tilewright.yamlfile import parse_yaml
 
 DATA = {
     "name": "x",

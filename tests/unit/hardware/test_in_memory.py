@@ -9,15 +9,15 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.cost.energy_terms import input_loops
 from tilewright.cost.record import record_row
-from tilewright.errors import MappingError
 from tilewright.hardware.array_model import ArrayWork, InputWindow, array_model, clock_period_ns
 from tilewright.hardware.core import OperationalArray
 from tilewright.hardware.in_memory import used_rows
 from tilewright.hardware.in_memory_circuits import InMemoryArray
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.profile import CORRECTED, REFERENCE
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import DimensionRelation, Layer

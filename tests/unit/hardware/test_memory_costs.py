@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.artifacts.codec import decode, encode
-from tilewright.errors import InputError
-from tilewright.exploration.pricing import FigureReader
-from tilewright.exploration.space_reader import read_space
+from tilewright.base.artifacts.codec import decode, encode
+from tilewright.base.errors import InputError
+from tilewright.designs.pricing import FigureReader
+from tilewright.designs.space_reader import read_space
 from tilewright.hardware.core import Accelerator, Memory
+from tilewright.hardware.silicon.memory_cost import sram_cost, zigzag_cost
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
-from tilewright.silicon.memory_cost import sram_cost, zigzag_cost
 
 from tests.unit.hardware.system_cases import core, memory
 

@@ -4,10 +4,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tilewright.exploration.changes import possible_changes
+from tilewright.base.yamlfile import YamlDocument, load_yaml, parse_yaml
+from tilewright.designs.changes import possible_changes
 from tilewright.hardware.dotted_paths import key_path, path_text
 from tilewright.hardware.text_edits import changed_text, with_values
-from tilewright.yamlfile import YamlDocument, load_yaml, parse_yaml
 
 CONFIG = Path(__file__).resolve().parents[3] / "config" / "hardware"
 FILES = sorted(path for path in CONFIG.rglob("*.y*ml") if "memories" in (load_yaml(path).data or {}))

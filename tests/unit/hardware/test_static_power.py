@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
+from tilewright.base.units import FieldError, parse_frequency_mhz, parse_power_mw
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.static_power import (
     clock_period_ns,
@@ -16,7 +17,6 @@ from tilewright.hardware.static_power import (
     system_rates_pj_a_cycle,
     without_static_power,
 )
-from tilewright.units import FieldError, parse_frequency_mhz, parse_power_mw
 
 from tests.unit.hardware.system_cases import connected, core, memory, offchip, read
 

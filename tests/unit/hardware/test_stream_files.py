@@ -9,13 +9,13 @@ import numpy as np
 import onnx
 import pytest
 from onnx.helper import make_node
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.errors import InputError
 from tilewright.cli.main import main
 from tilewright.cli.validate import validate_file
-from tilewright.errors import InputError
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.hardware.system_paths import path_table
-from tilewright.sources import parse_accelerator
+from tilewright.pipeline.sources import parse_accelerator
 
 from tests.unit.hardware.system_cases import core, memory, write
 from tests.unit.workload.onnx.dependency_checks import build_model

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.hardware.core import Core, OperationalArray
 from tilewright.hardware.system import CorePlace, Link, MultiCoreAccelerator, all_pairs
 from tilewright.hardware.system_paths import path_table
@@ -77,7 +77,7 @@ def test_chain_with_private_links_to_the_memory(tmp_path: Path) -> None:
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the reference inputs are not part of the repository")
 def test_the_published_chain_never_passes_the_memory() -> None:
     """AiMC: 0 to 4 takes the four links of the chain."""
-    from tilewright.sources import parse_accelerator
+    from tilewright.pipeline.sources import parse_accelerator
 
     accelerator = parse_accelerator(SHARED / "validation" / "aimc" / "accelerator.yaml")
     assert isinstance(accelerator, MultiCoreAccelerator)

@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.artifacts.envelope import read_artifact
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.errors import ArtifactError, InputError
 from tilewright.cli.main import main
 from tilewright.cli.validate import validate_file
-from tilewright.errors import ArtifactError, InputError
 from tilewright.hardware.core import single_core
 from tilewright.hardware.core_paths import core_file_names
 from tilewright.hardware.source import read_accelerator_artifact
 from tilewright.hardware.system import Link, MultiCoreAccelerator, energy_per_bit_pj
 from tilewright.hardware.system_paths import path_table
-from tilewright.sources import parse_accelerator
-from tilewright.validate_files import schema_text
+from tilewright.pipeline.sources import parse_accelerator
 
 from tests.unit.hardware.system_cases import (
     FOREIGN_KEY,
@@ -31,6 +30,7 @@ from tests.unit.hardware.system_cases import (
     read,
     write,
 )
+from tools.validate_files import schema_text
 
 REFERENCE = SHARED / "stream-reference"
 OURS = sorted(MULTI.glob("*.yaml"))
@@ -337,7 +337,7 @@ def test_a_core_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Captur
 def test_other_artifacts_are_no_accelerator(tmp_path: Path) -> None:
     """The kind of the artifact is checked."""
     file = tmp_path / "coverage.json"
-    from tilewright.artifacts.envelope import write_document
+    from tilewright.base.artifacts.envelope import write_document
 
     write_document(file, "tilewright/coverage", {}, {})
     with pytest.raises(ArtifactError, match="wrong kind of artifact"):

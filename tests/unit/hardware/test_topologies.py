@@ -6,10 +6,10 @@ import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
+from tilewright.base.registry import enter, withdraw
 from tilewright.hardware.system_paths import path_table
 from tilewright.hardware.topologies import COLUMNS, ROWS, Mesh, Ring, topology, topology_names
-from tilewright.registry import enter, withdraw
 
 from tests.unit.hardware.system_cases import mesh, read
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tilewright.base.errors import InputError
 from tilewright.cli.main import main
-from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import core_area
 from tilewright.hardware.variants import read_variants
-from tilewright.sources import parse_accelerator
+from tilewright.pipeline.sources import parse_accelerator
 
 SYSTOLIC = Path(__file__).parents[3] / "config" / "hardware" / "systolic"
 BASE = (SYSTOLIC / "systolic.yaml").read_text()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 
 Fault = tuple[str, str, str, str, Sequence[str]]
 """(text of a valid file, what stands there instead, beginning of the last line that is told, path, parts of what is

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tilewright.base.yamlfile import parse_yaml
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.yamlfile import parse_yaml
 
 from tests.unit.inputs.faults import check_fault, problems_in
 

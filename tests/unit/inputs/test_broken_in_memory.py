@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.yaml_reader import read_accelerator
 

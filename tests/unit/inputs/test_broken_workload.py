@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.workload.layer import DimensionRelation
 from tilewright.workload.yaml_reader import read_workload_yaml
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tilewright.errors import InputError
-from tilewright.yamlfile import LARGEST_FILE_BYTES, document_of, load_yaml, parse_yaml
+from tilewright.base.errors import InputError
+from tilewright.base.yamlfile import LARGEST_FILE_BYTES, document_of, load_yaml, parse_yaml
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(12)

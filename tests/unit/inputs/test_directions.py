@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tilewright.base.errors import InputError
+from tilewright.base.yamlfile import parse_yaml
 from tilewright.cli.main import main
-from tilewright.errors import InputError
 from tilewright.hardware.system_reader import read_core_file
 from tilewright.hardware.yaml_reader import accelerator_of
-from tilewright.yamlfile import parse_yaml
 
 TPU = Path("config/hardware/tpu_like.yaml").read_text()
 DRAM = '"I1, fh", "I1, tl", "I2, fh", "I2, tl", "O, fh", "O, tl", "O, fl", "O, th"'

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tilewright import map_workload
-from tilewright.artifacts.codec import decode, encode
+from tilewright.base.artifacts.codec import decode, encode
 from tilewright.mapping.source import parse_mapping
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import read_network

@@ -4,12 +4,12 @@ import math
 from pathlib import Path
 
 import pytest
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
+from tilewright.base.yamlfile import parse_yaml
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.stages.run import map_workload
+from tilewright.pipeline.stages.run import map_workload
 from tilewright.workload.yaml_reader import workload_of
-from tilewright.yamlfile import parse_yaml
 
 TPU = Path("config/hardware/tpu_like.yaml").read_text()
 LAYER = """\

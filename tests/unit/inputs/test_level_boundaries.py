@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import yaml
+from tilewright.base.errors import InputError, MappingError
 from tilewright.cli.main import main
-from tilewright.errors import InputError, MappingError
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.report.recorded_mappings import mapping_yaml
+from tilewright.pipeline.stages.run import map_layer
+from tilewright.results.recorded_mappings import mapping_yaml
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer
 
 from tests.unit.cost.engine_cases import constraints, convolution, small_core
 

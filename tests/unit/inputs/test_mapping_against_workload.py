@@ -1,9 +1,9 @@
 """Loop dimensions of a mapping file that no layer has."""
 
 import pytest
-from tilewright.errors import InputError
-from tilewright.stages import Descriptions
-from tilewright.stages.run import read_problem
+from tilewright.base.errors import InputError
+from tilewright.pipeline.stages import Descriptions
+from tilewright.pipeline.stages.run import read_problem
 
 HARDWARE, WORKLOAD = "config/hardware/tpu_like.yaml", "config/workload/resnet18.onnx"
 

@@ -9,13 +9,13 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tilewright.errors import InputError, Problem
-from tilewright.exploration.space_reader import read_space, space_of
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.yamlfile import parse_yaml
+from tilewright.designs.space_reader import read_space, space_of
 from tilewright.hardware.yaml_reader import accelerator_of, read_accelerator
 from tilewright.mapping.file_checks import check_mapping_against_core
 from tilewright.mapping.yaml_reader import mapping_of, read_mapping
 from tilewright.workload.yaml_reader import read_workload_yaml, workload_of
-from tilewright.yamlfile import parse_yaml
 
 HARDWARE = """\
 name: small

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 import yaml
-from tilewright.artifacts.codec import encode
-from tilewright.errors import InputError, MappingError
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.errors import InputError, MappingError
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.report.recorded_mappings import mapping_yaml
+from tilewright.pipeline.stages.run import map_layer
+from tilewright.results.recorded_mappings import mapping_yaml
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer
 
 from tests.unit.cost.engine_cases import convolution, gemm, small_core
 from tests.unit.mapping.vector_layers import binary, max_pool, relu

@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.cli.main import main
-from tilewright.errors import InputError
-from tilewright.exploration.space_reader import space_of
-from tilewright.exploration.space_schema import SpaceFile
-from tilewright.file_kinds import (
+from tilewright.base.errors import InputError
+from tilewright.base.file_kinds import (
     CONFIG,
     HARDWARE,
     ITEM_KEYS,
@@ -20,13 +17,16 @@ from tilewright.file_kinds import (
     WORKLOAD,
     kind_of,
 )
+from tilewright.base.yamlfile import YamlDocument, parse_yaml
+from tilewright.cli.main import main
+from tilewright.designs.space_reader import space_of
+from tilewright.designs.space_schema import SpaceFile
 from tilewright.hardware.system_schema import ConnectivityFile, GraphFile
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.hardware.yaml_schema import HardwareFile
 from tilewright.mapping.yaml_reader import mapping_of
 from tilewright.mapping.yaml_schema import MappingEntry
 from tilewright.workload.yaml_reader import LayerEntry, workload_of
-from tilewright.yamlfile import YamlDocument, parse_yaml
 
 FILES = {
     HARDWARE: "name: x\nmemories: {}\noperational_array: {}\n",

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 from tilewright.cli.validate import validate_file
-from tilewright.validate_files import SCHEMAS, schema_text, write_schemas
+
+from tools.validate_files import SCHEMAS, schema_text, write_schemas
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIGURED = [
@@ -24,7 +25,7 @@ def test_the_files_in_config_are_valid(kind: str, path: Path) -> None:
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_the_published_schemas_are_up_to_date(kind: str) -> None:
-    """`workflow/schemas` holds what the models say; `python -m tilewright.validate_files` writes it anew."""
+    """`workflow/schemas` holds what the models say; `python -m tools.validate_files` writes it anew."""
     published = ROOT / "workflow" / "schemas" / f"{kind}.schema.json"
     assert published.read_text(encoding="utf-8") == schema_text(kind)
 

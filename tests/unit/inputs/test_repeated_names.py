@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.sources import parse_accelerator, parse_mapping
-from tilewright.stages.run import map_workload
+from tilewright.pipeline.sources import parse_accelerator, parse_mapping
+from tilewright.pipeline.stages.run import map_workload
 from tilewright.workload.graph import Workload
 from tilewright.workload.yaml_reader import read_workload_yaml
 

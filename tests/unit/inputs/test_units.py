@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilewright.units import (
+from tilewright.base.units import (
     ENERGY_UNITS,
     LARGEST_ENERGY_PJ,
     SIZE_UNITS,

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
+from tilewright.base.profile import CORRECTED
 from tilewright.hardware.core import Core, OperationalArray
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.locality import MemoryReach, remove_unused_memories
-from tilewright.profile import CORRECTED
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_elements, operand_relevancy

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 from onnx.helper import make_node
-from tilewright.errors import InputError
-from tilewright.fusion.tiling_options import TilingOptions
+from tilewright.base.errors import InputError
 from tilewright.hardware.core import Core, Dataflow, OperationalArray
 from tilewright.hardware.source import parse_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
 from tilewright.mapping.dataflows import constraints_on_core, has_no_dataflow, refusal
 from tilewright.mapping.source import parse_mapping
+from tilewright.multicore.nodes.tiling_options import TilingOptions
+from tilewright.pipeline.stages.multi.core_mapping import map_core
+from tilewright.pipeline.stages.multi.items import SystemProblem
+from tilewright.pipeline.stages.preflight.network import preflight
+from tilewright.pipeline.stages.run import below_workload, default_pipeline
+from tilewright.pipeline.stages.spatial import CustomSpatialMappingGenerator, SpatialMappingGenerator
 from tilewright.search.options import SearchOptions
-from tilewright.stages.multi.core_mapping import map_core
-from tilewright.stages.multi.items import SystemProblem
-from tilewright.stages.preflight.network import preflight
-from tilewright.stages.run import below_workload, default_pipeline
-from tilewright.stages.spatial import CustomSpatialMappingGenerator, SpatialMappingGenerator
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
-from tests.unit.fusion.networks import SAME, conv, read
-from tests.unit.fusion.systems import CONFIG
-from tests.unit.stages.multi.core_cases import ANY, OPTIONS, core, cut, memory, system
+from tests.unit.multicore.nodes.networks import SAME, conv, read
+from tests.unit.multicore.nodes.systems import CONFIG
+from tests.unit.pipeline.stages.multi.core_cases import ANY, OPTIONS, core, cut, memory, system
 
 KC: Dataflow = (("D1", (("K", 4),)), ("D2", (("C", 4),)))
 DIAGONAL: Dataflow = (("D1", (("G", 4),)),)

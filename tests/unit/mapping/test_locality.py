@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import CORRECTED, REFERENCE, ModelProfile, profile_by_name
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.locality import MemoryReach, find_memory_reach, remove_unused_memories
-from tilewright.profile import CORRECTED, REFERENCE, ModelProfile, profile_by_name
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import activation_operand, weight_operand
 from tilewright.workload.onnx import read_onnx

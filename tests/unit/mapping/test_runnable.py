@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 from onnx import TensorProto, helper
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
+from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.hardware.core import Core
 from tilewright.mapping.runnable import (
     NOT_MODELLED,
@@ -16,10 +18,8 @@ from tilewright.mapping.runnable import (
     restrict_to_core,
     unmodelled_work,
 )
-from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
-from tilewright.profile import CORRECTED, REFERENCE
-from tilewright.stages.descriptions import of_core
-from tilewright.stages.run import map_workload
+from tilewright.pipeline.stages.descriptions import of_core
+from tilewright.pipeline.stages.run import map_workload
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import read_onnx

@@ -1,10 +1,10 @@
 """B38: generated spatial candidates that share an unrolling, in the reference and repaired."""
 
 import pytest
+from tilewright.base.profile import profile_by_name
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.spatial_generation import spatial_candidates
-from tilewright.profile import profile_by_name
 from tilewright.workload.layer import Layer
 
 LAYER = Layer(

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.base.profile import profile_by_name
+from tilewright.base.yamlfile import parse_yaml
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import accelerator_of
 from tilewright.mapping.spatial import convert_spatial_mapping, spread_lanes
 from tilewright.mapping.spatial_generation import cuts_on_core, spatial_candidates
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.profile import profile_by_name
 from tilewright.workload.layer import Layer
 from tilewright.workload.yaml_reader import workload_of
-from tilewright.yamlfile import parse_yaml
 
 LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 TPU = Path("config/hardware/tpu_like.yaml").read_text()

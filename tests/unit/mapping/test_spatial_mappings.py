@@ -6,7 +6,8 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import REFERENCE, ModelProfile
 from tilewright.hardware.core import Core, Memory, OperationalArray
 from tilewright.hardware.set_order import array_dimensions_in_set_order, layer_dimensions_in_set_order
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
@@ -18,8 +19,7 @@ from tilewright.mapping.spatial_generation import (
     maximum_unrolling,
     spatial_candidates,
 )
-from tilewright.profile import REFERENCE, ModelProfile
-from tilewright.stages.run import map_layer
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.workload.layer import Layer
 
 from tests.unit.cost.engine_cases import LINKS, constraints, convolution, depthwise, gemm, memory, small_core

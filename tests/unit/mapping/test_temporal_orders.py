@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import MappingError
 from tilewright.cost.problem import new_record
-from tilewright.errors import MappingError
 from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry
 from tilewright.mapping.temporal import LoopMultiset, loop_multiset, order_pattern, prime_factors
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.loma_kernel import STREAM_DTYPE, matches, next_order
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer
 
 from tests.unit.cost.engine_cases import constraints, gemm, register_core
 from tests.unit.search.exact.exact_brute_force import meets

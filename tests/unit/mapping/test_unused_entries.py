@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import yaml
 from tilewright import map_workload
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.unused import unused_in
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.pipeline.stages.run import read_problem
 from tilewright.search.options import SearchOptions
-from tilewright.stages.descriptions import Descriptions
-from tilewright.stages.run import read_problem
-from tilewright.unused import unused_in
 
 CORE = {
     "name": "core",

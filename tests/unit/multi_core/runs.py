@@ -12,7 +12,7 @@ import yaml
 from onnx.helper import make_node
 from tilewright.cli.main import main
 
-from tests.unit.fusion.networks import SAME, conv
+from tests.unit.multicore.nodes.networks import SAME, conv
 from tests.unit.workload.onnx.dependency_checks import build_model
 
 READ, WRITE = ["I1, tl", "I2, tl", "O, tl", "O, th"], ["I1, fh", "I2, fh", "O, fh", "O, fl"]

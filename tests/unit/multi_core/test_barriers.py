@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tilewright.scheduling.result import read_schedule
+from tilewright.multicore.scheduling.result import read_schedule
 
 from tests.unit.multi_core.runs import DUO, chain, run, write_accelerator, write_mapping
 

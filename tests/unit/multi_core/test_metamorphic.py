@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tilewright
 import yaml
-from tilewright.stages import MultiCoreResult
+from tilewright.pipeline.stages import MultiCoreResult
 
 from tests.unit.multi_core.runs import BUS, DUO, MIXED, branches, chain, write_accelerator, write_mapping
 
@@ -157,8 +157,8 @@ def test_an_exhaustive_search_is_never_worse_than_any_allocation(tmp_path: Path)
 
 def test_a_batch_of_two_is_twice_the_work(tmp_path: Path) -> None:
     """Image by image: twice the energy on the core, inputs and results, and the weights once."""
-    from tests.unit.fusion.networks import SAME, conv
     from tests.unit.multi_core.runs import saved
+    from tests.unit.multicore.nodes.networks import SAME, conv
 
     nodes = [conv("x", "w0", "a", **SAME), conv("a", "w1", "b", **SAME)]
     weights = {name: np.ones((4, 4, 3, 3), np.float32) for name in ("w0", "w1")}

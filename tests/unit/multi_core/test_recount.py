@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.fusion.graph import CnGraph, read_cn_graph
-from tilewright.fusion.tiling import Tiling
+from tilewright.multicore.nodes.graph import CnGraph, read_cn_graph
+from tilewright.multicore.nodes.tiling import Tiling
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 
-from tests.unit.fusion.brute_force import brute_force
 from tests.unit.multi_core.recount import recount
 from tests.unit.multi_core.runs import (
     BUS,
@@ -28,6 +27,7 @@ from tests.unit.multi_core.runs import (
     write_accelerator,
     write_mapping,
 )
+from tests.unit.multicore.nodes.brute_force import brute_force
 
 LINES = ["--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]']
 CHANNELS = ["--cn-define-mode", "1", "--hint-loops", '[["C", 2], ["OY", 4]]']

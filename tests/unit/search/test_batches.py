@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, event, given, reject, settings
 from hypothesis import strategies as st
-from tilewright.artifacts.codec import encode
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.errors import InputError, MappingError
 from tilewright.cost.problem import PROBLEM_DTYPE
 from tilewright.cost.record import Figures
 from tilewright.cost.workspace import new_workspace
-from tilewright.errors import InputError, MappingError
 from tilewright.mapping.temporal import loop_multiset
 from tilewright.search import loma
 from tilewright.search.batch import (

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import ranking
+from tilewright.base.profile import REFERENCE, SWITCHES
 from tilewright.cost.breakdown import verify
-from tilewright.errors import MappingError
-from tilewright.objectives import ranking
-from tilewright.profile import REFERENCE, SWITCHES
 from tilewright.search.batch import CostedBatch, OrderBatch, best_row, cost_orders
 from tilewright.search.best_order import MOST_ORDERS, OrderSet, can_be_tabulated
 from tilewright.search.evaluate import PreparedProblem, prepare, workspace_of

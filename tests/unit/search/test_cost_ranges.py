@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 from tilewright.hardware.core import Core
+from tilewright.hardware.silicon.memory_cost import CostSource
 from tilewright.hardware.system import core_area
 from tilewright.search.cost_ranges import cost_ranges
 from tilewright.search.evaluate import evaluate
-from tilewright.silicon.memory_cost import CostSource
 
 from tests.unit.cost.engine_cases import LINKS, gemm, register_core
 

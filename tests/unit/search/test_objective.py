@@ -4,15 +4,15 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from tilewright.allocation.result import Evaluation, choose
-from tilewright.objectives import OBJECTIVES, Objective, Powers, ranking
+from tilewright.base.objectives import OBJECTIVES, Objective, Powers, ranking
+from tilewright.base.stage_table import STAGES
+from tilewright.multicore.allocation.result import Evaluation, choose
+from tilewright.pipeline.stages.pipeline import REDUCTION_OF
 from tilewright.search.batch import best_row, cost_orders
 from tilewright.search.exact.search import search_exact
 from tilewright.search.loma import loma_batches
 from tilewright.search.options import ExactParameters, SalsaParameters
 from tilewright.search.salsa import salsa_batches
-from tilewright.stage_table import STAGES
-from tilewright.stages.pipeline import REDUCTION_OF
 
 from tests.unit.search.exact.exact_brute_force import ALLOCATIONS, LARGEST_FREE_SPACE, free_mapping_count, space_of
 from tests.unit.search.exact.exact_cases import problems

@@ -31,7 +31,7 @@ def test_nothing_is_told_of_little() -> None:
     assert left.seconds == pytest.approx(90)
 
 
-@pytest.mark.parametrize("bar", ["tilewright.search.progress", "tilewright.allocation.progress"])
+@pytest.mark.parametrize("bar", ["tilewright.search.progress", "tilewright.multicore.allocation.progress"])
 def test_names_in_a_bar_are_text(bar: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What looks like markup or controls a terminal is shown as it is written."""
     said = io.StringIO()

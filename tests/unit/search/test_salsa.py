@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import MappingError
 from tilewright.cost.problem import new_record
-from tilewright.errors import MappingError
 from tilewright.mapping.temporal import prime_factors
 from tilewright.search import salsa
 from tilewright.search.batch import NOTHING_MATCHES, OrderBatch, SearchStoppedError, best_row, cost_orders

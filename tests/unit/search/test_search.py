@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import REFERENCE
 from tilewright.cost.record import LayerRecord
-from tilewright.errors import MappingError
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.temporal import loop_multiset
-from tilewright.profile import REFERENCE
+from tilewright.pipeline.stages.items import MappedWorkload
+from tilewright.pipeline.stages.run import map_layer, map_workload
 from tilewright.search import loma
 from tilewright.search.batch import SearchStoppedError
 from tilewright.search.evaluate import evaluate
 from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store, problem_key
-from tilewright.stages.items import MappedWorkload
-from tilewright.stages.run import map_layer, map_workload
 from tilewright.workload.layer import Layer
 
 from tests.plain.model import PlainModel

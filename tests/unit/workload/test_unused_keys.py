@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tilewright.unused import unused_in
+from tilewright.base.unused import unused_in
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 LAYER = {

@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.graph import ORDERING
-from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.graph import ORDERING
+from tilewright.multicore.nodes.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 from tilewright.workload.yaml_reader import read_workload_yaml
 from tilewright.workload.yaml_tensors import RESHAPE, with_tensors
 
-from tests.unit.fusion.brute_force import brute_force
+from tests.unit.multicore.nodes.brute_force import brute_force
 from tests.unit.workload.dependency_tables import influences
 
 PRECISION = {"W": 8, "I": 8, "O": 16, "O_final": 8}

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tilewright.base.errors import InputError
+from tilewright.base.steps import ATTENTION, COSTS, COURT, DEPTH_FIRST, EXPORTS, FUSION, LAYERS, REPORT, SUMMARY
 from tilewright.cli.auditing.inputs import GivenDescriptions
 from tilewright.cli.auditing.items import Audited, NotAudited
 from tilewright.cli.folder_kinds import kind_of_folder
 from tilewright.cli.runs import is_multi_run
-from tilewright.errors import InputError
-from tilewright.steps import ATTENTION, COSTS, COURT, DEPTH_FIRST, EXPORTS, FUSION, LAYERS, REPORT, SUMMARY
 
 _PARTS = (REPORT, EXPORTS, COSTS, "costs", "shards")
 """Folders in that of a run or of a space, with what belongs to it or was drawn from it."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright.artifacts.manifest import read_manifest, results_above
-from tilewright.artifacts.step_code import code_digest
+from tilewright.base.artifacts.manifest import read_manifest, results_above
+from tilewright.base.artifacts.step_code import code_digest
+from tilewright.base.errors import InputError, Problem, TilewrightError
+from tilewright.base.steps import ACCELERATOR, FIXED_MAPPING, PLAN
+from tilewright.base.steps import MAPPING as MAPPING_FILE
+from tilewright.base.steps import WORKLOAD as WORKLOAD_FILE
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, WRITTEN, DescribedRun
-from tilewright.errors import InputError, Problem, TilewrightError
-from tilewright.steps import ACCELERATOR, FIXED_MAPPING, PLAN
-from tilewright.steps import MAPPING as MAPPING_FILE
-from tilewright.steps import WORKLOAD as WORKLOAD_FILE
 from tilewright.workload.network_options import NetworkOptions
 
 KINDS = (HARDWARE, WORKLOAD, MAPPING)

@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from tilewright.artifacts.digests import canonical_text, content_digest
-from tilewright.errors import InputError, Problem, shown
+from tilewright.base.artifacts.digests import canonical_text, content_digest
+from tilewright.base.errors import InputError, Problem, shown
 
 LAYER, TOTALS, GRAPH, CN_CLASS, ALLOCATED, SCHEDULED, DESIGN = (
     "layer",

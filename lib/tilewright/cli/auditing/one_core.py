@@ -7,9 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.digests import content_digest
-from tilewright.artifacts.envelope import Artifact, read_artifact
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.artifacts.envelope import Artifact, read_artifact
+from tilewright.base.errors import InputError, MappingError, Problem, TimeBudgetError
+from tilewright.base.parameters import made_of
+from tilewright.base.steps import LAYERS, SUMMARY
+from tilewright.base.unused import UNUSED
 from tilewright.cli.auditing.inputs import (
     GivenDescriptions,
     changed,
@@ -44,22 +48,18 @@ from tilewright.cli.described_run import (
 )
 from tilewright.cli.map import input_digests, pipeline_of, stated_pipeline
 from tilewright.cli.runs import records_of
-from tilewright.errors import InputError, MappingError, Problem, TimeBudgetError
-from tilewright.parameters import made_of
 from tilewright.search.options import SearchOptions
-from tilewright.steps import LAYERS, SUMMARY
-from tilewright.unused import UNUSED
 
 if TYPE_CHECKING:
-    from tilewright.stages.descriptions import NetworkProblem
-    from tilewright.stages.pipeline import Pipeline
+    from tilewright.pipeline.stages.descriptions import NetworkProblem
+    from tilewright.pipeline.stages.pipeline import Pipeline
 
 
 class OneCoreRun(Findings):
     """The folder that `tilewright map` wrote. Raises InputError where its layers cannot be made again."""
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
-        from tilewright.stages.run import sums_up_plainly
+        from tilewright.pipeline.stages.run import sums_up_plainly
 
         super().__init__()
         self.folder, self._given = folder, given
@@ -102,8 +102,8 @@ class OneCoreRun(Findings):
     def _mapped(self, names: Sequence[str]) -> list[dict[str, Any] | MappingError]:
         """The rows of layers, or why nothing fits; each by itself where one of them fits in no way."""
         from tilewright.cost.record import record_row
-        from tilewright.stages.base import Control
-        from tilewright.stages.run import map_some_layers
+        from tilewright.pipeline.stages.base import Control
+        from tilewright.pipeline.stages.run import map_some_layers
 
         if not names:
             return []
@@ -120,7 +120,7 @@ class OneCoreRun(Findings):
 
     def _totals(self, item: AuditItem) -> Made:
         """The summary of the stored records."""
-        from tilewright.stages.run import summed_again
+        from tilewright.pipeline.stages.run import summed_again
 
         stored = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
         records = records_of(self._layers, self.folder / LAYERS)
@@ -134,7 +134,7 @@ class OneCoreRun(Findings):
     def _read(self) -> "tuple[NetworkProblem, Pipeline]":
         """The network on its core, and the stages that map it. Raises InputError where they are not those of the
         run."""
-        from tilewright.stages.descriptions import Descriptions
+        from tilewright.pipeline.stages.descriptions import Descriptions
 
         stated = dict(self._made_by["options"])
         stages_stated = stated.pop("pipeline", None)
@@ -155,8 +155,8 @@ class OneCoreRun(Findings):
     def _files(self) -> dict[str, Any]:
         """The descriptions of the run, as far as that can be told before they are read together. Raises InputError for
         those that are not found."""
-        from tilewright.exploration.design_cost import NO_MAPPING
-        from tilewright.sources import parse_accelerator, parse_mapping, parse_workload, single_core
+        from tilewright.designs.design_cost import NO_MAPPING
+        from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload, single_core
 
         run, given, named = self._described, self._given.files, named_by_manifest(self.folder, "map")
         found: dict[str, Any] = {WORKLOAD: given.get(WORKLOAD)}

@@ -9,12 +9,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from tilewright.allocation.evaluate import INTERRUPTED, TIME_BUDGET
-from tilewright.allocation.options import AllocationOptions
-from tilewright.artifacts.codec import encode
-from tilewright.artifacts.columns import read_columns
-from tilewright.artifacts.envelope import Artifact, read_artifact
-from tilewright.artifacts.seals import FILES_BESIDE
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.columns import read_columns
+from tilewright.base.artifacts.envelope import Artifact, read_artifact
+from tilewright.base.artifacts.seals import FILES_BESIDE
+from tilewright.base.errors import InputError, MappingError
+from tilewright.base.objectives import Goal
+from tilewright.base.parameters import parameters_of
+from tilewright.base.steps import (
+    ALLOCATION,
+    CN_COLUMNS,
+    CN_GRAPH,
+    COSTS,
+    FIXED_MAPPING,
+    SCHEDULE,
+    SUMMARY,
+    cost_table,
+)
+from tilewright.base.unused import UNUSED
 from tilewright.cli.auditing.inputs import (
     KINDS,
     GivenDescriptions,
@@ -51,28 +63,16 @@ from tilewright.cli.described_run import (
 )
 from tilewright.cli.parameter_options import Named
 from tilewright.cli.run_inputs import input_digests, read_slice
-from tilewright.errors import InputError, MappingError
-from tilewright.objectives import Goal
-from tilewright.parameters import parameters_of
-from tilewright.scheduling.options import ScheduleSettings
-from tilewright.steps import (
-    ALLOCATION,
-    CN_COLUMNS,
-    CN_GRAPH,
-    COSTS,
-    FIXED_MAPPING,
-    SCHEDULE,
-    SUMMARY,
-    cost_table,
-)
-from tilewright.unused import UNUSED
+from tilewright.multicore.allocation.evaluate import INTERRUPTED, TIME_BUDGET
+from tilewright.multicore.allocation.options import AllocationOptions
+from tilewright.multicore.scheduling.options import ScheduleSettings
 
 if TYPE_CHECKING:
-    from tilewright.fusion.graph import CnGraph
-    from tilewright.stages.descriptions import Descriptions
-    from tilewright.stages.multi.costs import IntraCoreMapping
-    from tilewright.stages.multi.items import CostedCnProblem
-    from tilewright.stages.multi.slices import Slice
+    from tilewright.multicore.nodes.graph import CnGraph
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
+    from tilewright.pipeline.stages.multi.items import CostedCnProblem
+    from tilewright.pipeline.stages.multi.slices import Slice
 
 _ABOUT_FILES = ("notices", UNUSED, "baselines")
 """Parts of a summary that are notices about files, or figures of other runs."""
@@ -88,7 +88,7 @@ class SeveralCoresRun(Findings):
     """
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
-        from tilewright.stages.multi.items import read_system_problem
+        from tilewright.pipeline.stages.multi.items import read_system_problem
 
         super().__init__()
         self.folder, self._given = folder, given
@@ -108,7 +108,7 @@ class SeveralCoresRun(Findings):
     def _provenance(self) -> Mapping[str, Any]:
         """Provenance of the last step that says what the whole run was made of. Raises InputError where there is none
         yet."""
-        from tilewright.scheduling.result import read_schedule
+        from tilewright.multicore.scheduling.result import read_schedule
 
         if (self.folder / SCHEDULE).is_file():
             found: Mapping[str, Any] = read_schedule(self.folder / SCHEDULE).provenance
@@ -126,7 +126,7 @@ class SeveralCoresRun(Findings):
     @cached_property
     def _descriptions(self) -> "Descriptions":
         """The descriptions of the run. Raises InputError for those that are not found."""
-        from tilewright.stages.descriptions import Descriptions
+        from tilewright.pipeline.stages.descriptions import Descriptions
 
         run = DescribedRun.of(self.folder, self._made_by, self._names)
         named, options = named_by_manifest(self.folder, "schedule"), self._given.network_options
@@ -159,7 +159,7 @@ class SeveralCoresRun(Findings):
 
     @cached_property
     def _graph(self) -> "CnGraph":
-        from tilewright.fusion.graph import read_cn_graph
+        from tilewright.multicore.nodes.graph import read_cn_graph
 
         return read_cn_graph(self.folder / CN_GRAPH, self.folder / CN_COLUMNS)
 
@@ -176,7 +176,7 @@ class SeveralCoresRun(Findings):
 
     def _look_at_graph(self) -> None:
         """The CN graph. Raises InputError where it is of other descriptions: then all else is."""
-        from tilewright.stages.multi.inputs import graph_origin_problems, graph_problems
+        from tilewright.pipeline.stages.multi.inputs import graph_origin_problems, graph_problems
 
         file, made_by = self.folder / CN_GRAPH, self._graph_artifact.provenance
         wrong = graph_problems(self._graph, self._described.workload, str(file))
@@ -191,8 +191,8 @@ class SeveralCoresRun(Findings):
 
     def _look_at_table(self, core: str) -> None:
         """The cost table of a core file."""
-        from tilewright.stages.multi.inputs import cost_inputs, origin_problems
-        from tilewright.stages.temporal import Exact
+        from tilewright.pipeline.stages.multi.inputs import cost_inputs, origin_problems
+        from tilewright.pipeline.stages.temporal import Exact
 
         file = cost_table(self.folder / COSTS, core)
         table = read_artifact(file, "tilewright/core-costs")
@@ -217,7 +217,7 @@ class SeveralCoresRun(Findings):
 
     @cached_property
     def _class_count(self) -> int:
-        from tilewright.scheduling.cost_classes import cost_classes
+        from tilewright.multicore.scheduling.cost_classes import cost_classes
 
         return len(cost_classes(self._graph, self._described.workload, self._described.mapping).classes)
 
@@ -237,7 +237,7 @@ class SeveralCoresRun(Findings):
 
     def _check_origin(self, made_by: Mapping[str, Any], step: str) -> None:
         """Raises InputError where a file of the run was made of something else than what lies here."""
-        from tilewright.stages.multi.inputs import origin_problems
+        from tilewright.pipeline.stages.multi.inputs import origin_problems
 
         expected = input_digests(self._inputs, self.folder, self.folder / COSTS)
         if wrong := origin_problems(made_by, expected, "it", step):
@@ -250,7 +250,7 @@ class SeveralCoresRun(Findings):
 
     @cached_property
     def _inputs(self) -> "CostedCnProblem":
-        from tilewright.stages.multi.inputs import read_inputs
+        from tilewright.pipeline.stages.multi.inputs import read_inputs
 
         return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
 
@@ -264,12 +264,12 @@ class SeveralCoresRun(Findings):
 
     def _slice(self, step: str, core: str = "") -> "Slice":
         """The stages by which a step was made. Raises InputError where they are not those any more."""
+        from tilewright.base.parameters import made_of
         from tilewright.cli.allocate import stages_of_search
-        from tilewright.parameters import made_of
+        from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
+        from tilewright.pipeline.stages.multi.inputs import stated_tiling
+        from tilewright.pipeline.stages.multi.tiling import GenerateCNWorkloadHybrid
         from tilewright.search.options import CnSearchOptions
-        from tilewright.stages.multi.costs import IntraCoreMapping
-        from tilewright.stages.multi.inputs import stated_tiling
-        from tilewright.stages.multi.tiling import GenerateCNWorkloadHybrid
 
         stated = self._stated(step, core)
         if "pipeline" in stated:
@@ -297,7 +297,7 @@ class SeveralCoresRun(Findings):
 
     def _costing(self, core: str) -> "IntraCoreMapping":
         """The stage that costed CNs. Raises InputError where it is one of a user's."""
-        from tilewright.stages.multi.costs import IntraCoreMapping
+        from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
 
         (stage,) = self._slice("cost", core).stages
         if type(stage) is not IntraCoreMapping:
@@ -319,8 +319,8 @@ class SeveralCoresRun(Findings):
                     yield Made(item, (AuditDifference(item.kind, "there", str(error)),))
 
     def _rows_again(self, core: str, items: Sequence[AuditItem]) -> Iterator[Made]:
-        from tilewright.stages.base import Control
-        from tilewright.stages.multi.items import CnProblem
+        from tilewright.pipeline.stages.base import Control
+        from tilewright.pipeline.stages.multi.items import CnProblem
 
         problem = CnProblem(self._described, self._graph, (core,))
         places = [int(item.name.partition(" ")[0]) for item in items]
@@ -338,9 +338,9 @@ class SeveralCoresRun(Findings):
             yield Made(item, compared(row, made.get(place, NOTHING), "row"))
 
     def _graph_again(self, item: AuditItem) -> Made:
-        from tilewright.fusion.graph import write_cn_graph
-        from tilewright.stages.base import Control
-        from tilewright.stages.multi.items import CnProblem
+        from tilewright.multicore.nodes.graph import write_cn_graph
+        from tilewright.pipeline.stages.base import Control
+        from tilewright.pipeline.stages.multi.items import CnProblem
 
         cut = self._slice("cns").result(self._described, CnProblem, Control())
         with TemporaryDirectory() as folder:
@@ -352,8 +352,8 @@ class SeveralCoresRun(Findings):
 
     def _allocation_again(self, item: AuditItem) -> Made:
         from tilewright.cli.allocate import texts_of
-        from tilewright.stages.base import Control
-        from tilewright.stages.multi.result import MultiCoreResult
+        from tilewright.pipeline.stages.base import Control
+        from tilewright.pipeline.stages.multi.result import MultiCoreResult
 
         stored = read_artifact(self.folder / ALLOCATION)
         with TemporaryDirectory() as exports:
@@ -371,7 +371,7 @@ class SeveralCoresRun(Findings):
 
     def _schedule_again(self, item: AuditItem) -> Made:
         from tilewright.cli.schedule import scheduled
-        from tilewright.scheduling.result import write_schedule
+        from tilewright.multicore.scheduling.result import write_schedule
 
         stated = self._made_by["options"]
         pipeline = self._whole_pipeline() if "pipeline" in stated else None

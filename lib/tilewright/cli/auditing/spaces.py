@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.artifacts.files import YAML_SUFFIXES
+from tilewright.base.artifacts.files import YAML_SUFFIXES
+from tilewright.base.errors import InputError, Problem, TilewrightError
 from tilewright.cli.auditing.inputs import GivenDescriptions, note_of_code
 from tilewright.cli.auditing.items import DESIGN, AuditDifference, AuditItem, Findings, LeftOut, Made, differences
 from tilewright.cli.described_run import WRITTEN
 from tilewright.cli.front import SPACE_PATH
-from tilewright.errors import InputError, Problem, TilewrightError
-from tilewright.exploration.design_cost import Sharing
-from tilewright.exploration.explore import SHARDS
-from tilewright.exploration.family_costs import energy_column, latency_column
-from tilewright.exploration.front_search import COSTS
-from tilewright.exploration.parts import (
+from tilewright.designs.design_cost import Sharing
+from tilewright.designs.explore import SHARDS
+from tilewright.designs.family_costs import energy_column, latency_column
+from tilewright.designs.front_search import COSTS
+from tilewright.designs.parts import (
     COSTS_SCHEMA,
     SHARD_SCHEMA,
     STEP,
@@ -27,11 +27,11 @@ from tilewright.exploration.parts import (
     parts_of,
     shards_of,
 )
-from tilewright.exploration.results import OK
-from tilewright.exploration.shard import Row, ShardMaker, content_of
-from tilewright.exploration.space import Space, SystemOptions
-from tilewright.exploration.space_reader import read_space
-from tilewright.exploration.stamped_tables import read_stamped
+from tilewright.designs.results import OK
+from tilewright.designs.shard import Row, ShardMaker, content_of
+from tilewright.designs.space import Space, SystemOptions
+from tilewright.designs.space_reader import read_space
+from tilewright.designs.stamped_tables import read_stamped
 
 if TYPE_CHECKING:
     import pandas

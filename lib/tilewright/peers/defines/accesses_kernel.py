@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX, allocate
 from tilewright.cost.kernel import evaluate_allocation
 from tilewright.cost.loading_kernel import onloading

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
 from tilewright.cost.problem import PROBLEM_DTYPE, new_record
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.peers.defines.accesses_kernel import FOUND_DTYPE, find_least_energy

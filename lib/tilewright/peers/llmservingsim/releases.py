@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tilewright import harmless
-from tilewright.errors import Problems
+from tilewright.base import harmless
+from tilewright.base.errors import Problems
 from tilewright.peers.llmservingsim.points import (
     ACTIVATION,
     ATTENTION_SUM,

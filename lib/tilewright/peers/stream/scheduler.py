@@ -19,13 +19,13 @@ from itertools import product
 
 import numpy as np
 
-from tilewright.errors import InputError, MappingError, Problem
-from tilewright.scheduling.energy_ledger import CAUSES
-from tilewright.scheduling.options import ScheduleOptions
-from tilewright.scheduling.problem import CoreSystem, Integers, SchedulingProblem
-from tilewright.scheduling.result import with_energy
-from tilewright.scheduling.schedule import Schedule
-from tilewright.scheduling.state_record import (
+from tilewright.base.errors import InputError, MappingError, Problem
+from tilewright.multicore.scheduling.energy_ledger import CAUSES
+from tilewright.multicore.scheduling.options import ScheduleOptions
+from tilewright.multicore.scheduling.problem import CoreSystem, Integers, SchedulingProblem
+from tilewright.multicore.scheduling.result import with_energy
+from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.multicore.scheduling.state_record import (
     CHANGE_LOG,
     CORE_TO_CORE,
     EVICTION,

@@ -15,13 +15,13 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.fusion.graph import ORDERING, CnGraph, CnLayer
-from tilewright.fusion.grid import Integers
-from tilewright.fusion.pieces import OUTSIDE, DataPieces
+from tilewright.multicore.nodes.graph import ORDERING, CnGraph, CnLayer
+from tilewright.multicore.nodes.grid import Integers
+from tilewright.multicore.nodes.pieces import OUTSIDE, DataPieces
+from tilewright.multicore.scheduling.assembled import AssembledProblem
+from tilewright.multicore.scheduling.options import ScheduleModel
+from tilewright.multicore.scheduling.problem import SchedulingProblem, starts_of
 from tilewright.peers.stream.scheduler import fewest_links, simulate_stream_2023
-from tilewright.scheduling.assembled import AssembledProblem
-from tilewright.scheduling.options import ScheduleModel
-from tilewright.scheduling.problem import SchedulingProblem, starts_of
 from tilewright.workload.access import IndexMap
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer

@@ -8,11 +8,11 @@ else is live at the same time is not counted; one layer that leaves room for all
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
+from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.memory_reach import LayerRoles, MemoryReach, layer_roles, top_memory
-from tilewright.profile import ModelProfile
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer, activation_operand, weight_operand
 from tilewright.workload.relevancy import operand_bits

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import onnx
 
-from tilewright.errors import InputError, Problem
-from tilewright.operator_groups import MAC_TYPES
-from tilewright.profile import ModelProfile
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.operator_groups import MAC_TYPES
+from tilewright.base.profile import ModelProfile
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions

@@ -6,7 +6,7 @@ What is open contributes the least it can.
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.latency_kernel import BEST_BUFFERS, buffer_wherever_possible, decide_double_buffers, stall_of_ports
 from tilewright.cost.loading_kernel import (

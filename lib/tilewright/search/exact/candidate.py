@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import LoopMultiset, loop_multiset

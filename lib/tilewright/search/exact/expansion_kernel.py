@@ -7,7 +7,7 @@ matter are one, the cheaper one; labels whose bound is no better than the best k
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX, check_boundaries
 from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT

@@ -2,7 +2,7 @@
 boundary has equal numbers are one class (compiled; docs/exact.md, 5).
 """
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX, ROOM_FOR_FINAL
 from tilewright.cost.latency_kernel import kept_bits
 from tilewright.cost.loading_kernel import computing_transfers

@@ -10,7 +10,7 @@ during the computation moves outside it: bounds of such sums are sharper than su
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.loading_kernel import PORT_TIME, SERIAL_HALF_SHARED, computing_transfers, onloading
 from tilewright.hardware.core import FH, FL, TH, TL

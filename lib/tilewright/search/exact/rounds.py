@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.problem import IRRELEVANT
 from tilewright.cost.record import LoopOrder
@@ -21,7 +22,6 @@ from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import GAP, LoopMultiset, order_pattern
-from tilewright.objectives import OBJECTIVES
 from tilewright.search.batch import SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE

@@ -9,7 +9,7 @@ boundary never adds to what crosses it (docs/exact.md, 3).
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.problem import IRRELEVANT
 from tilewright.cost.tile_kernel import tile_elements_of

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
+from tilewright.base.errors import MappingError, TimeBudgetError
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import BoundedValue
 from tilewright.cost.record import LoopOrder
-from tilewright.errors import MappingError, TimeBudgetError
 from tilewright.mapping.spatial_space import passes_of
-from tilewright.objectives import OBJECTIVES
-from tilewright.proof import BoundedValue
 from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact import rounds

@@ -5,7 +5,7 @@ These are the minima over everything larger on which the lower bounds rest (docs
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.loading_kernel import PORT_TIME, computing_transfers
 from tilewright.hardware.core import FH, FL, TL

@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from tilewright.compiled import Kernel, native_function
+from tilewright.base.compiled import Kernel, native_function
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
-from tilewright.errors import MappingError
 from tilewright.mapping.temporal import LoopMultiset
-from tilewright.objectives import OBJECTIVES
-from tilewright.profile import SWITCHES
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.expansion_kernel import fill_tables, mark_tables, sum_tables
 from tilewright.search.exact.lattice_record import (

@@ -6,7 +6,8 @@ point of the lattice, with all boundaries of all operands there, and its numbers
 
 import math
 
-from tilewright.compiled import kernel
+from tilewright.base.compiled import kernel
+from tilewright.base.profile import SWITCHES
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.kernel import word_accesses
 from tilewright.cost.problem import IRRELEVANT
@@ -14,7 +15,6 @@ from tilewright.cost.reuse_kernel import count_cycles, record_data_movement, siz
 from tilewright.cost.tile_kernel import tile_elements_of
 from tilewright.cost.workspace import SLICE_ROW
 from tilewright.hardware.core import FH, FL, TH, TL
-from tilewright.profile import SWITCHES
 from tilewright.search.exact.lattice_record import LINK_FH, LINK_TH, LINK_TL, PATH_BITS, PATH_SYMBOLS
 
 NEARLY = 1e-9

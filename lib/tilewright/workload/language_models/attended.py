@@ -8,7 +8,7 @@ outputs. Statistics of a folded piece count one for two rows: half a query's wor
 
 from typing import NamedTuple
 
-from tilewright.operator_groups import MAC_ARRAY
+from tilewright.base.operator_groups import MAC_ARRAY
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess
 from tilewright.workload.language_models.builder import Builder, Loops, at
 from tilewright.workload.language_models.heads import AttentionSite, Heads, Kept

@@ -8,7 +8,7 @@ Both have the same result; which is less work depends on the numbers of tokens.
 
 from collections.abc import Iterator
 
-from tilewright.operator_groups import MAC_ARRAY
+from tilewright.base.operator_groups import MAC_ARRAY
 from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.language_models.architecture import RMS_NORM, Attention, LatentAttention
 from tilewright.workload.language_models.attended import attend

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
+from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, affine, fixed, loop
 from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Norm

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tilewright.errors import KeyPath, Problems, nearest_name
+from tilewright.base.errors import KeyPath, Problems, nearest_name
 from tilewright.workload.language_models.architecture import (
     LAYER_NORM,
     PARALLEL,

@@ -13,7 +13,7 @@ it, and stands as often as a request has tokens. What does not depend on the sta
 import math
 from collections import Counter
 
-from tilewright.operator_groups import MAC_ARRAY
+from tilewright.base.operator_groups import MAC_ARRAY
 from tilewright.workload.access import AxisIndex, IndexMap, affine
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import (

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from tilewright.artifacts.digests import LANGUAGE_MODEL, model_file
-from tilewright.artifacts.files import existing_file
-from tilewright.errors import InputError, Problem, Problems
-from tilewright.validation import TableModel, validate
+from tilewright.base.artifacts.digests import LANGUAGE_MODEL, model_file
+from tilewright.base.artifacts.files import existing_file
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.validation import TableModel, validate
+from tilewright.base.yamlfile import YamlDocument, load_yaml
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import (
     Architecture,
@@ -36,7 +37,6 @@ from tilewright.workload.language_models.request import (
     Precision,
     Requests,
 )
-from tilewright.yamlfile import YamlDocument, load_yaml
 
 MOST_OPERATIONS = 2**60
 """Most operations of one layer: counts of operations and cycles are 64 bit integers."""

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import onnx
 
-from tilewright.errors import InputError
-from tilewright.operator_groups import MAC_TYPES, SEQUENCE_TYPES
-from tilewright.profile import CORRECTED
+from tilewright.base.errors import InputError
+from tilewright.base.operator_groups import MAC_TYPES, SEQUENCE_TYPES
+from tilewright.base.profile import CORRECTED
 from tilewright.workload.network_options import BRANCHES, NetworkOptions
 from tilewright.workload.onnx.lowering import is_registered
 from tilewright.workload.onnx.macs import counted_macs, is_counted

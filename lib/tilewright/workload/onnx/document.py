@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 from sys import modules
 
-from tilewright.harmless import markdown
+from tilewright.base.harmless import markdown
 from tilewright.workload.onnx.lowering import registered_operators
 from tilewright.workload.onnx.operators import register_operators
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 
 LARGEST_DATA_BYTES = 2**20
 """Longer data are left out; the constants that keep their values (see `evaluation`) have at most half of this."""

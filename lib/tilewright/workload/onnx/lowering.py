@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.errors import InputError
-from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
-from tilewright.profile import ModelProfile
-from tilewright.registry import Registry
+from tilewright.base.errors import InputError
+from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
+from tilewright.base.profile import ModelProfile
+from tilewright.base.registry import Registry
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, loop
 from tilewright.workload.graph import Tensor
 from tilewright.workload.layer import OUTPUT, Layer

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Mapping
 
-from tilewright.errors import InputError
-from tilewright.operator_groups import MAC_TYPES, SEQUENCE_TYPES, UNMODELLED_WITHOUT_MACS
+from tilewright.base.errors import InputError
+from tilewright.base.operator_groups import MAC_TYPES, SEQUENCE_TYPES, UNMODELLED_WITHOUT_MACS
 from tilewright.workload.onnx.lowering import is_registered
 from tilewright.workload.onnx.matrix_products import matrix_product
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shapes

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from tilewright.profile import ModelProfile
+from tilewright.base.profile import ModelProfile
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes, precision_bits
 

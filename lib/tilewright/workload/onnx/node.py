@@ -6,7 +6,7 @@ from functools import cached_property
 
 import onnx
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.workload.network_options import ASSUMED
 from tilewright.workload.onnx.element_types import ELEMENT_BITS, REAL_TYPES
 from tilewright.workload.onnx.tensor_facts import TensorFacts

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
-from tilewright.errors import InputError, Problem
-from tilewright.profile import ModelProfile
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.profile import ModelProfile
 from tilewright.workload.layer import DimensionRelation, Layer
 from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes, precision_bits
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import onnx
 
-from tilewright.errors import InputError, Problem
-from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
-from tilewright.profile import REFERENCE, ModelProfile
-from tilewright.registry import Registry
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
+from tilewright.base.profile import REFERENCE, ModelProfile
+from tilewright.base.registry import Registry
 from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverage, OperatorCoverage, build_coverage

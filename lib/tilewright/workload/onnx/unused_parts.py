@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx
 
-from tilewright.errors import InputError, Problem, Unused, nearest_name
+from tilewright.base.errors import InputError, Problem, Unused, nearest_name
 from tilewright.workload.onnx.node import PRECISION_ATTRIBUTES
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS
 from tilewright.workload.onnx.resolution.functions import standard_domain

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tilewright.artifacts.manifest import ResultsLedger, Unit, read_order
+from tilewright.base.artifacts.manifest import ResultsLedger, Unit, read_order
+from tilewright.base.errors import InputError
 from tilewright.cli.auditing.inputs import changed, first_of, named_by_manifest
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
-from tilewright.errors import InputError
 
 DESCRIBED = ("hardware/duo/accelerator", "workload/net/corrected/workload")
 PLAN, OPEN = "multi/fused/plan/fuse", "mapping/open/mapping"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.base.errors import InputError
 from tilewright.cli.auditing.items import LAYER, AuditItem, differences, drawn, read_share, share_text
-from tilewright.errors import InputError
 
 ROOT = Path("results")
 ITEMS = [AuditItem(ROOT / f"run{number % 7}", LAYER, f"conv{number}") for number in range(300)]

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tilewright.errors import InputError, MappingError
-from tilewright.scheduling.options import ScheduleOptions
-from tilewright.scheduling.problem import SchedulingProblem
-from tilewright.scheduling.schedule import Schedule
-from tilewright.scheduling.simulate import simulate
+from tilewright.base.errors import InputError, MappingError
+from tilewright.multicore.scheduling.options import ScheduleOptions
+from tilewright.multicore.scheduling.problem import SchedulingProblem
+from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.multicore.scheduling.simulate import simulate
 
-from tests.unit.scheduling.random_problems import random_problem
-from tests.unit.scheduling.tiny_systems import (
+from tests.unit.multicore.scheduling.random_problems import random_problem
+from tests.unit.multicore.scheduling.tiny_systems import (
     CAUSES,
     INPUT,
     WEIGHT,

@@ -4,19 +4,19 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.pieces import OUTSIDE, data_pieces
-from tilewright.fusion.tiling import HintLoopOptions, hint_loop_tiling
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.graph import ORDERING, CnGraph
+from tilewright.multicore.nodes.pieces import OUTSIDE, data_pieces
+from tilewright.multicore.nodes.tiling import HintLoopOptions, hint_loop_tiling
+from tilewright.multicore.scheduling.assembled import AssembledProblem
+from tilewright.multicore.scheduling.options import ScheduleOptions
+from tilewright.multicore.scheduling.problem import CostTable, NodeGraph, SchedulingProblem
+from tilewright.multicore.scheduling.simulate import simulate
 from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
-from tilewright.scheduling.assembled import AssembledProblem
-from tilewright.scheduling.options import ScheduleOptions
-from tilewright.scheduling.problem import CostTable, NodeGraph, SchedulingProblem
-from tilewright.scheduling.simulate import simulate
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 
-from tests.unit.scheduling.tiny_systems import INPUT, WEIGHT, Link, Memory, make_system
+from tests.unit.multicore.scheduling.tiny_systems import INPUT, WEIGHT, Link, Memory, make_system
 
 PRECISION = {"W": 8, "I": 8, "O": 16, "O_final": 8}
 

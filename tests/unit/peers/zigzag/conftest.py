@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tilewright.hardware.core import Core
 
-from tests.unit.report.conftest import small_core, worked_example
+from tests.unit.results.conftest import small_core, worked_example
 
 
 @pytest.fixture

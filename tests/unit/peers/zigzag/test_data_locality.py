@@ -1,9 +1,9 @@
 """Data kept between layers by the rules of zigzag-dse 3.9.1, cut-out nodes included."""
 
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.hardware.core import Core
 from tilewright.mapping.locality import find_memory_reach, remove_unused_memories
 from tilewright.peers.zigzag.data_locality import layer_graph
-from tilewright.profile import CORRECTED, REFERENCE
 
 from tests.unit.cost.engine_cases import LINKS, gemm, memory
 from tests.unit.mapping.locality_cases import buffered_core, chain, entry, levels, mapping, network, play, product

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilewright.base.errors import InputError
 from tilewright.cli.main import main
 from tilewright.cli.map import map_workload
 from tilewright.cost.record import LayerRecord, record_of_row
-from tilewright.errors import InputError
 from tilewright.hardware.core import Core
 from tilewright.peers.zigzag.exports.files import (
     check_descriptions,
@@ -33,9 +33,9 @@ from tilewright.peers.zigzag.exports.results import (
     json_text,
     pickle_bytes,
 )
-from tilewright.report.records import OVERALL
+from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
+from tilewright.results.records import OVERALL
 from tilewright.search.options import SearchOptions
-from tilewright.sources import parse_accelerator, parse_workload, single_core
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 import pytest
+from tilewright.base.objectives import OBJECTIVES as POWERS
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import loop_multiset
-from tilewright.objectives import OBJECTIVES as POWERS
 from tilewright.search.batch import OrderBatch, boundary_shape, cost_orders
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.search import ExactParameters, ExactResult, search_exact

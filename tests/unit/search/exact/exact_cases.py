@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.temporal import loop_multiset, prime_factors

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from tilewright.compiled import native_function
+from tilewright.base.compiled import native_function
 from tilewright.cost.problem import PROBLEM_DTYPE
 from tilewright.cost.workspace import WORKSPACE_DTYPE, new_workspace
 from tilewright.mapping.temporal import LoopMultiset

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import OBJECTIVES as OBJECTIVE_VALUES
+from tilewright.base.profile import CORRECTED
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.mapping.spatial_space import SpatialSpace
-from tilewright.objectives import OBJECTIVES as OBJECTIVE_VALUES
-from tilewright.profile import CORRECTED
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact import candidate as candidate_module
 from tilewright.search.exact import rounds as rounds_module
 from tilewright.search.exact.search import ExactParameters, search_candidates, search_exact
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_layer
 
 from tests.plain.attack import Outcome
 from tests.plain.attack_candidates import attack_candidates, attack_floor

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 import pytest
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.search import loma as loma_module
 from tilewright.search.batch import best_row, cost_orders
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare

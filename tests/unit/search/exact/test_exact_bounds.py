@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.search.evaluate import PreparedProblem
 

@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 
 import pytest
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.objectives import OBJECTIVES
 from tilewright.search.evaluate import prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer

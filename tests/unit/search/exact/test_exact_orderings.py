@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import pytest
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import loop_multiset
 from tilewright.search import loma as loma_module

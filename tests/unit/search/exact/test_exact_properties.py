@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.yaml_reader import read_accelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.pipeline.stages.run import map_workload
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.search import ExactParameters, search_exact
 from tilewright.search.options import SearchOptions
-from tilewright.stages.run import map_workload
 from tilewright.workload.layer import DimensionRelation, Layer
 from tilewright.workload.yaml_reader import read_workload_yaml
 

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from tilewright.errors import MappingError
+from tilewright.base.errors import MappingError
 from tilewright.search import loma as loma_module
 from tilewright.search.batch import SearchStoppedError, cost_orders
 from tilewright.search.evaluate import PreparedProblem, evaluate_prepared, prepare

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tilewright.errors import Problems
+from tilewright.base.errors import Problems
 from tilewright.workload.language_models.architecture import Architecture
 from tilewright.workload.language_models.families import architecture_of
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilewright.errors import InputError
-from tilewright.operator_groups import MAC_ARRAY
+from tilewright.base.errors import InputError
+from tilewright.base.operator_groups import MAC_ARRAY
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.request import ABSORBED, EXPANDED, ModelStep, Precision, Requests

@@ -11,8 +11,8 @@ from typing import Any
 
 import onnx
 import pytest
-from tilewright.errors import Problems
-from tilewright.operator_groups import MAC_ARRAY
+from tilewright.base.errors import Problems
+from tilewright.base.operator_groups import MAC_ARRAY
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.families import architecture_of
 from tilewright.workload.language_models.weights import block_weights

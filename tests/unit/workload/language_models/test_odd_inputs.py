@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import tilewright
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.workload.source import parse_workload
 
 from tests.unit.workload.language_models.models import TINY_LLAMA, fields_of

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tilewright.fusion.generation import build_cn_graph
-from tilewright.fusion.graph import ORDERING, CnGraph
-from tilewright.fusion.tiling import Tiling, counted_loops, layer_tiling
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.graph import ORDERING, CnGraph
+from tilewright.multicore.nodes.tiling import Tiling, counted_loops, layer_tiling
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.model import language_model_workload
 from tilewright.workload.language_models.request import ModelStep, Requests
 from tilewright.workload.language_models.visible_keys import Piece, Strip, first_position, strips, visible_pieces
 
-from tests.unit.fusion.networks import content_box
+from tests.unit.multicore.nodes.networks import content_box
 from tests.unit.workload.language_models.models import model_of
 from tests.unit.workload.language_models.piece_pairs import pair
 

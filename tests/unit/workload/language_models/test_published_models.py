@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from tilewright.operator_groups import MAC_ARRAY
+from tilewright.base.operator_groups import MAC_ARRAY
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Mixture
 from tilewright.workload.language_models.model import expert_loads, language_model_workload

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tilewright.artifacts.digests import input_digest
-from tilewright.errors import InputError, Problem
+from tilewright.base.artifacts.digests import input_digest
+from tilewright.base.errors import InputError, Problem
 from tilewright.workload.source import parse_workload
 
 from tests.unit.workload.language_models.models import TINY_LLAMA

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import tilewright
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.model import language_model_workload

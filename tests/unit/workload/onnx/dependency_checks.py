@@ -8,7 +8,7 @@ import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from tilewright.profile import CORRECTED
+from tilewright.base.profile import CORRECTED
 from tilewright.workload.access import IndexMap
 from tilewright.workload.onnx.coverage import UNSUPPORTED
 from tilewright.workload.onnx.lowering import LoweredNode, Lowering, lower

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tilewright.profile import CORRECTED
+from tilewright.base.profile import CORRECTED
 from tilewright.workload.network_options import ASSUMED, FILE, NetworkOptions
 from tilewright.workload.onnx import ParsedNetwork, read_onnx
 

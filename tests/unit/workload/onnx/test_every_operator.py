@@ -7,10 +7,10 @@ from functools import cache
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from tilewright.base.errors import InputError
+from tilewright.base.operator_groups import MAC_TYPES, SEQUENCE_TYPES, UNMODELLED_WITHOUT_MACS
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.cli.main import main
-from tilewright.errors import InputError
-from tilewright.operator_groups import MAC_TYPES, SEQUENCE_TYPES, UNMODELLED_WITHOUT_MACS
-from tilewright.profile import CORRECTED, REFERENCE
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED, Coverage
 from tilewright.workload.onnx.lowering import registered_operators

@@ -7,8 +7,8 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import helper
-from tilewright.errors import InputError
-from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.base.errors import InputError
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.workload.onnx import read_onnx
 
 Build = Callable[..., onnx.ModelProto]

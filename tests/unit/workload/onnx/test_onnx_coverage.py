@@ -5,9 +5,9 @@ from collections.abc import Callable
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from tilewright.errors import InputError
-from tilewright.profile import CORRECTED, REFERENCE
-from tilewright.report.workload_tables import coverage_text as coverage_table_text
+from tilewright.base.errors import InputError
+from tilewright.base.profile import CORRECTED, REFERENCE
+from tilewright.results.workload_tables import coverage_text as coverage_table_text
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx import read_onnx
 

@@ -6,8 +6,8 @@ from types import ModuleType
 
 import onnx
 import pytest
-from tilewright.operator_groups import VECTOR_UNIT
-from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.base.operator_groups import VECTOR_UNIT
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.workload.onnx import read_onnx
 
 FOLDER = Path(__file__).parents[4] / "config" / "workload"

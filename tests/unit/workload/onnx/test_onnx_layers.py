@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from tilewright.profile import CORRECTED, REFERENCE, ModelProfile
+from tilewright.base.profile import CORRECTED, REFERENCE, ModelProfile
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import read_onnx

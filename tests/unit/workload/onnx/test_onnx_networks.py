@@ -5,9 +5,9 @@ from pathlib import Path
 
 import onnx
 import pytest
-from tilewright.artifacts.codec import decode, encode
-from tilewright.operator_groups import MAC_ARRAY
-from tilewright.profile import CORRECTED
+from tilewright.base.artifacts.codec import decode, encode
+from tilewright.base.operator_groups import MAC_ARRAY
+from tilewright.base.profile import CORRECTED
 from tilewright.workload.graph import Workload
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx import read_onnx

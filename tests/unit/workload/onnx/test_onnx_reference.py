@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tilewright.profile import REFERENCE
+from tilewright.base.profile import REFERENCE
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx import ParsedNetwork, read_onnx
 

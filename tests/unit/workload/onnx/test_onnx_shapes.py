@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from tilewright.errors import InputError
-from tilewright.profile import REFERENCE
+from tilewright.base.errors import InputError
+from tilewright.base.profile import REFERENCE
 from tilewright.workload.onnx import read_onnx
 
 Build = Callable[..., onnx.ModelProto]

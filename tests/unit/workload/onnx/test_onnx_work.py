@@ -8,7 +8,7 @@ import sys
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.workload.onnx import read_onnx
 
 from tests.plain.onnx_work import count_macs

@@ -5,9 +5,9 @@ from typing import Any
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from tilewright.errors import InputError, Unused
-from tilewright.profile import profile_by_name
-from tilewright.sources import parse_workload
+from tilewright.base.errors import InputError, Unused
+from tilewright.base.profile import profile_by_name
+from tilewright.pipeline.sources import parse_workload
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.lowering import registered_operators
 from tilewright.workload.onnx.operators import register_operators

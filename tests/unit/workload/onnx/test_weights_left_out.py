@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.workload.onnx.loading import LARGEST_DATA_BYTES, load_model, without_weights
 
 node = helper.make_node

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tilewright.artifacts.files import make_folder, write_atomically
+from tilewright.base.artifacts.files import make_folder, write_atomically
+from tilewright.base.errors import InputError, Problem
 from tilewright.cost.record import LayerFacts, LayerRecord
-from tilewright.errors import InputError, Problem
 from tilewright.hardware.core import Core
 from tilewright.peers.zigzag.exports.results import (
     COMPLETE,
@@ -25,7 +25,7 @@ from tilewright.peers.zigzag.exports.results import (
     pickle_bytes,
     simple_result,
 )
-from tilewright.report.records import OVERALL, Summary, layers_in_order
+from tilewright.results.records import OVERALL, Summary, layers_in_order
 from tilewright.workload.layer import Layer
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from tilewright.base.harmless import ended_lines
 from tilewright.cost.record import LayerRecord
-from tilewright.harmless import ended_lines
 from tilewright.peers.zigzag.exports.files import T
 from tilewright.peers.zigzag.exports.results import (
     reference_equation,
 )
-from tilewright.report.records import Summary, layers_in_order
+from tilewright.results.records import Summary, layers_in_order
 from tilewright.workload.layer import OUTPUT
 
 INDENT = 2

@@ -17,7 +17,7 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS, Core, Memory, OperationalArray
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.report.records import Summary, layers_in_order
+from tilewright.results.records import Summary, layers_in_order
 from tilewright.workload.layer import Layer
 
 JsonObject = dict[str, Any]

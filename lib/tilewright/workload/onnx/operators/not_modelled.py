@@ -6,7 +6,7 @@ another family is not modelled either, unless onnx defines it by a function, whi
 
 import onnx
 
-from tilewright.operator_groups import SEQUENCE_TYPES
+from tilewright.base.operator_groups import SEQUENCE_TYPES
 from tilewright.workload.onnx.lowering import Lowering, lowers
 
 _REASONS = {

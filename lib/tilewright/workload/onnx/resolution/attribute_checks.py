@@ -4,7 +4,7 @@ import functools
 
 import onnx
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name
 
 _LARGEST_ATTRIBUTE = 2**24
 """Largest value of kernels, strides and the like: times the largest size it stays below 2^63."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import onnx
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.workload.onnx.node import OnnxNode, Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 

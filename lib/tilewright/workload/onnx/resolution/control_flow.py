@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.node import OnnxNode
 from tilewright.workload.onnx.resolution.functions import (
     RANDOM_OPERATORS,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 

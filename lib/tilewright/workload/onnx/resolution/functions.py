@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.workload.onnx.node import STANDARD_DOMAINS
 
 RANDOM_OPERATORS = frozenset(

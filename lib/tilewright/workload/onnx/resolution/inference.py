@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 from onnx import numpy_helper
 
-from tilewright.errors import InputError, Problem, some_of
+from tilewright.base.errors import InputError, Problem, some_of
 from tilewright.workload.onnx.resolution.attribute_checks import check_attributes
 from tilewright.workload.onnx.resolution.checks import check_axes, known_attributes
 from tilewright.workload.onnx.resolution.custom import (

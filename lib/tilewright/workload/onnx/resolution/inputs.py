@@ -7,7 +7,7 @@ from functools import cached_property
 
 import onnx
 
-from tilewright.errors import Problem, nearest_name
+from tilewright.base.errors import Problem, nearest_name
 from tilewright.workload.onnx.node import Shape
 
 SIZES_ALLOWED = "integers >= 0"

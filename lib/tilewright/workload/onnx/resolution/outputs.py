@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import onnx
 
-from tilewright.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution.checks import check_consistency
 from tilewright.workload.onnx.resolution.evaluation import Values, constant_tensor, evaluate, keeps_values, shape_values

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 

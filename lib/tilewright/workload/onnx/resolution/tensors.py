@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
-from tilewright.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.workload.onnx.element_types import NARROW_TYPES, QUANTISED_BITS
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper
-from tilewright.operator_groups import MAC_ARRAY
+from tilewright.base.operator_groups import MAC_ARRAY
 from tilewright.workload.layer import Layer
 
 from tests.unit.workload.onnx.dependency_checks import (

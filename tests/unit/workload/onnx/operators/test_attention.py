@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from onnx import TensorProto
-from tilewright.errors import InputError
-from tilewright.operator_groups import MAC_ARRAY
+from tilewright.base.errors import InputError
+from tilewright.base.operator_groups import MAC_ARRAY
 
 from tests.unit.workload.onnx.dependency_checks import lower_model, predicted_dependencies
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case

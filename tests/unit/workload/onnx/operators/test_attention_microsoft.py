@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx.helper import make_node
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 
 from tests.unit.workload.onnx.dependency_checks import (
     LoweredModel,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 
 from tests.unit.workload.onnx.dependency_checks import build_model, lower_model
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case, only_layer

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 
 from tests.unit.workload.onnx.dependency_checks import build_model, lower_model, predicted_dependencies
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case

@@ -1,8 +1,8 @@
 """Einsum: work, layers, and dependencies against experiments with the reference evaluator."""
 
 import pytest
-from tilewright.errors import InputError
-from tilewright.operator_groups import MAC_ARRAY, VECTOR_UNIT
+from tilewright.base.errors import InputError
+from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
 
 from tests.unit.workload.onnx.dependency_checks import lower_model
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, check_matrix_case, only_layer

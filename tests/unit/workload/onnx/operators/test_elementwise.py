@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 from onnx.helper import make_opsetid, make_tensor_value_info
-from tilewright.operator_groups import is_listed
+from tilewright.base.operator_groups import is_listed
 
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, lower_model
 from tests.unit.workload.onnx.operators.vector_cases import Case, check_case, check_layers, layers_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 from onnx.helper import make_node
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 
 from tests.unit.workload.onnx.dependency_checks import (
     assert_dependencies,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from onnx import TensorProto
-from tilewright.errors import InputError
-from tilewright.profile import CORRECTED
+from tilewright.base.errors import InputError
+from tilewright.base.profile import CORRECTED
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx import read_onnx
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
-from tilewright.operator_groups import MAC_ARRAY
-from tilewright.profile import CORRECTED
+from tilewright.base.operator_groups import MAC_ARRAY
+from tilewright.base.profile import CORRECTED
 from tilewright.workload.onnx import ParsedNetwork, read_onnx
 from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from onnx import TensorProto, helper
 from onnx.helper import make_node
-from tilewright.errors import InputError
-from tilewright.profile import CORRECTED
+from tilewright.base.errors import InputError
+from tilewright.base.profile import CORRECTED
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.lowering import Lowering
 from tilewright.workload.onnx.node import OnnxNode

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, lower_model, predicted_dependencies
 from tests.unit.workload.onnx.operators.matrix_cases import MatrixCase, array_layers, check_matrix_case

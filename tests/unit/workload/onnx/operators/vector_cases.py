@@ -5,7 +5,7 @@ from typing import Any
 
 import onnx
 from onnx import helper
-from tilewright.operator_groups import VECTOR_UNIT
+from tilewright.base.operator_groups import VECTOR_UNIT
 from tilewright.workload.layer import Layer
 from tilewright.workload.onnx.lowering import LoweredNode
 

@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tilewright.errors import InputError
-from tilewright.profile import CORRECTED, REFERENCE
+from tilewright.base.errors import InputError
+from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.resolution.network import resolve_graph
 

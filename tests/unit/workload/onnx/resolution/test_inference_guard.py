@@ -8,9 +8,9 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from tilewright.base.errors import InputError
+from tilewright.base.profile import CORRECTED
 from tilewright.cli.main import main
-from tilewright.errors import InputError
-from tilewright.profile import CORRECTED
 from tilewright.workload.onnx import read_onnx
 from tilewright.workload.onnx.resolution import attribute_checks as resolution_checks
 from tilewright.workload.onnx.resolution import inference_guard

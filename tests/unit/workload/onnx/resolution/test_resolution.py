@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
 
 node = helper.make_node

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import onnx
-from tilewright.errors import InputError
+from tilewright.base.errors import InputError
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
 

@@ -1,4 +1,0 @@
-"""Inter-core allocation: which core runs which part of which layer, found by a genetic algorithm or given.
-
-Every allocation is judged by the scheduler (`tilewright.scheduling`); docs/allocation.md has the rules.
-"""

@@ -1,0 +1,178 @@
+"""File artifacts: a single object in an envelope, or a table of rows between a header and a footer.
+
+Both say what they are (schema, version), where they come from (provenance: versions and digests, never times or
+paths), carry a digest of their content, and a seal over all of it, so that a truncated or edited file is noticed when
+it is read.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from tilewright import __version__
+from tilewright.base.artifacts.codec import decode
+from tilewright.base.artifacts.digests import canonical_text, content_digest, digest_of_bytes, document_text
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.artifacts.seals import (
+    FILES_BESIDE,
+    REMEDY,
+    check_seal,
+    is_sealed_document,
+    is_sealed_line,
+    read_bytes,
+    sealed_document,
+    sealed_line,
+)
+from tilewright.base.errors import ArtifactError, Problem
+
+SCHEMA_VERSIONS: dict[str, int] = {
+    "tilewright/accelerator": 3,
+    "tilewright/multi-core-accelerator": 2,
+    "tilewright/core": 2,
+    "tilewright/workload": 3,
+    "tilewright/coverage": 1,
+    "tilewright/tokens": 1,
+    "tilewright/mapping": 4,
+    "tilewright/cn-graph": 1,
+    "tilewright/schedule": 1,
+    "tilewright/allocation": 1,
+    "tilewright/fusion": 1,
+    "tilewright/multi-summary": 3,
+    "tilewright/core-costs": 1,
+    "tilewright/layers": 2,
+    "tilewright/single-summary": 4,
+    "tilewright/checks": 1,
+}
+"""Every artifact schema with the version that this code writes."""
+RENAMED: dict[tuple[str, int], dict[str, str]] = {
+    ("tilewright/single-summary", 3): {"core": "hardware"},
+    ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
+}
+"""(schema, version before) -> keys of its object, each with the key of the version that this code reads instead."""
+
+
+class Artifact(NamedTuple):
+    """A verified artifact as read from a file."""
+
+    schema: str
+    provenance: dict[str, Any]
+    digest: str
+    payload: Any
+    """The object, or the tuple of rows of a table."""
+
+
+def write_document(path: Path | str, schema: str, payload: Any, provenance: dict[str, Any]) -> str:
+    """Write one object atomically; returns the digest of its payload."""
+    digest = content_digest(payload)
+    head = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance, "digest": digest}
+    write_atomically(path, sealed_document(document_text({**head, "payload": payload})))
+    return digest
+
+
+def write_rows(path: Path | str, schema: str, rows: Iterable[Any], provenance: dict[str, Any]) -> str:
+    """Write a table, one JSON object a line, atomically; returns the digest of the rows."""
+    lines = [canonical_text(row) for row in rows]
+    header = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance}
+    digest = content_digest(lines)
+    footer = {"rows": len(lines), "digest": digest}
+    text = "".join(f"{line}\n" for line in (canonical_text(header), *lines, canonical_text(footer)))
+    write_atomically(path, sealed_line(text))
+    return digest
+
+
+def rows_digest(rows: Iterable[Any]) -> str:
+    """The digest that a table of these rows has."""
+    return content_digest([canonical_text(row) for row in rows])
+
+
+def read_artifact(path: Path | str, schema: str = "") -> Artifact:
+    """Read and verify an artifact of either form.
+
+    Raises ArtifactError if the file is missing, damaged, or of another schema or version than `schema` ('' = any).
+    """
+    content = read_bytes(path)
+    try:
+        text = content.decode()
+        artifact, version = _parse_rows(text) if _is_table(path) else _parse_document(text)
+        if not isinstance(artifact.schema, str):
+            raise TypeError("schema")
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        raise _damaged(path, "it is cut off or not JSON of the expected form") from error
+    if schema and artifact.schema != schema:
+        raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=schema)])
+    expected = SCHEMA_VERSIONS.get(artifact.schema)
+    renamed = RENAMED.get((artifact.schema, version))
+    if renamed is not None:
+        artifact = artifact._replace(payload={renamed.get(key, key): value for key, value in artifact.payload.items()})
+    elif version != expected:
+        message = f"{artifact.schema} version {version} was written by another tilewright, this one reads {expected}"
+        raise ArtifactError([Problem(f"{message}; {REMEDY}", str(path))])
+    check_seal(path, is_sealed_line(content) if _is_table(path) else is_sealed_document(content))
+    return artifact
+
+
+def read_beside(path: Path, artifact: Path) -> bytes:
+    """The bytes of a file that was written with an artifact; of one without an artifact as they are.
+
+    Raises ArtifactError if it is missing, or not what was written.
+    """
+    content = read_bytes(path)
+    if artifact.is_file():
+        expected = read_artifact(artifact).provenance.get(FILES_BESIDE, {}).get(path.name)
+        check_seal(path, expected in (None, digest_of_bytes(content)))
+    return content
+
+
+def is_artifact(path: Path | str) -> bool:
+    """True if the file starts like an artifact (it may still be damaged)."""
+    try:
+        with Path(path).open("rb") as stream:
+            start = stream.read(64)
+    except OSError:
+        return False
+    return b'"schema"' in start and b'"tilewright/' in start
+
+
+def _is_table(path: Path | str) -> bool:
+    return Path(path).suffix == ".jsonl"
+
+
+def _parse_document(text: str) -> tuple[Artifact, int]:
+    document = json.loads(text)
+    artifact = Artifact(document["schema"], document["provenance"], document["digest"], document["payload"])
+    return artifact, document["version"]
+
+
+def _parse_rows(text: str) -> tuple[Artifact, int]:
+    # Only a newline ends a row: JSON text may hold other line separators of Unicode.
+    lines = text.removesuffix("\n").split("\n")
+    header, footer = json.loads(lines[0]), json.loads(lines[-1])
+    rows = tuple(json.loads(line) for line in lines[1:-1])
+    if footer["rows"] != len(rows) or not text.endswith("\n"):
+        raise ValueError("rows are missing")
+    return Artifact(header["schema"], header["provenance"], footer["digest"], rows), header["version"]
+
+
+def _damaged(path: Path | str, reason: str) -> ArtifactError:
+    return ArtifactError([Problem(f"artifact is damaged: {reason}; {REMEDY}", str(path))])
+
+
+Parsed = TypeVar("Parsed")
+
+
+def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
+    """The dataclass in an artifact. Raises ArtifactError."""
+    try:
+        return decode(kind, read_artifact(path, schema).payload)
+    except ValueError as error:
+        raise ArtifactError([Problem(f"artifact does not fit this version: {error}", str(path))]) from error
+
+
+def provenance(step: str, inputs: dict[str, str], options: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Provenance of an artifact that a step of the pipeline made; never times, paths or names of machines."""
+    from tilewright.base.artifacts.step_code import (
+        code_digest,  # here, because commands that make nothing start without
+    )
+
+    return {"tilewright": __version__, "code": code_digest(step), "inputs": inputs, "options": options or {}}

@@ -1,0 +1,93 @@
+"""Files at the paths that people name: found or told with the nearest name, and written whole or not at all."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from tilewright.base.errors import InputError, Problem, nearest_name
+
+FilePath = str | PathLike[str]
+YAML_SUFFIXES = (".yaml", ".yml")
+
+
+def existing_file(source: FilePath, what: str) -> Path:
+    """`source` as a path. Raises InputError, with the nearest name beside it, if there is no such file."""
+    path = Path(source)
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise InputError([Problem(f"the {what} file is a folder", str(path))])
+    siblings = sorted(item.name for item in path.parent.iterdir()) if path.parent.is_dir() else []
+    raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_name(path.name, siblings))])
+
+
+def file_of(source: object) -> str:
+    """The path of a source that is a file, else ''."""
+    return str(source) if isinstance(source, str | PathLike) else ""
+
+
+@contextmanager
+def writing(path: Path | str) -> Iterator[None]:
+    """Around the writing of an output: a folder that is a file, a full disk and the like become an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError([Problem(f"cannot be written: {error.strerror or error}", str(path))]) from error
+
+
+def make_folder(path: Path | str) -> None:
+    """Make a folder for outputs, with its parents. Raises InputError where that is impossible."""
+    with writing(path):
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def write_atomically(path: Path | str, content: str | bytes, *, is_cache: bool = False) -> None:
+    """Write a file under a temporary name beside it, then rename: a reader sees the old file or the new one.
+
+    File and folder are on the disk when this returns, but for one of a cache, which may be lost with the power.
+    Raises InputError if it cannot be written.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    with writing(path):
+        _write(Path(path), data, is_cache)
+
+
+def _write(target: Path, data: bytes, is_cache: bool) -> None:
+    import tempfile  # here, because commands that write nothing start faster without
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            if not is_cache:
+                os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    if not is_cache:
+        _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk: else a renamed file can be lost with the power."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
+            raise
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

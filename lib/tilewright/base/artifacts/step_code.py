@@ -1,0 +1,314 @@
+"""The code behind each step of the pipeline, found by the imports in its sources, and its digest.
+
+A code digest as a parameter of a rule makes Snakemake rerun the rule when that code changes. It covers the raw bytes of
+every file of the package that the step runs: those of the modules that it begins with, and all that these import.
+
+Standard library only, and without a parser: commands and the Snakefile ask for it whenever they start, and this takes
+milliseconds. What is read is what Python could import: imports anywhere in a module, except under `if TYPE_CHECKING:`,
+texts that are the name of a module, as of families of operators, and what stands in a registry. A test compares with
+Python's own parser.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+from tilewright.base import bytecode
+from tilewright.base.artifacts.digests import DIGEST_BYTES
+from tilewright.base.registry import entered
+from tilewright.base.stage_table import CORE, modules_of
+from tilewright.base.steps import MULTI, SINGLE, STEPS
+
+NAME = "tilewright"
+_MENTION = re.compile(
+    rb"tilewright(?:(?<=from tilewright)|(?<=import tilewright)|(?<=[\"']tilewright))"
+    rb"((?:\.\w+)*)(?: import (\([^)]*\)|[^\n]*))?"
+)
+"""An import of a module or from it, or its name as a text: the module (".cost.kernel"), and names that are imported
+from it. It begins with the word that is looked for fastest."""
+_FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
+_PROGRAM = re.compile(rb"with_name\([\"'](\w+\.py)[\"']")
+_NAMES = re.compile(rb"\w+")
+
+
+class SourceTree:
+    """The sources of the package in a folder, each file read once. Files are named relative to the folder.
+
+    `imported` has what was read of modules when they were imported, by their names: what runs.
+    """
+
+    def __init__(self, package: Path, imported: Mapping[str, bytes] | None = None) -> None:
+        self.package = package
+        self._as_imported = imported or {}
+        self._prefix = f"{package}{os.sep}"
+        self._sources: dict[str, bytes] = {}
+        self._imports: dict[str, frozenset[str]] = {}
+        self._run: dict[bytes, frozenset[str]] = {}
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """All files of the package, hidden and compiled ones left out."""
+        found = []
+        for folder, inner, names in os.walk(self.package):
+            inner[:] = [name for name in inner if name != "__pycache__" and not name.startswith(".")]
+            place = os.path.relpath(folder, self.package).replace(os.sep, "/")
+            prefix = "" if place == "." else place + "/"
+            found += [prefix + name for name in names if not name.startswith(".")]
+        return frozenset(found)
+
+    def source(self, file: str) -> bytes:
+        """The bytes of a file."""
+        if file not in self._sources and (kept := self._as_imported.get(module_name(file))) is not None:
+            self._sources[file] = kept
+        elif file not in self._sources:
+            with open(f"{self._prefix}{file}", "rb", buffering=0) as stream:  # quicker than by a Path, for hundreds
+                self._sources[file] = stream.read()
+        return self._sources[file]
+
+    def closure(self, roots: Iterable[str], without: Iterable[str] = ()) -> list[str]:
+        """The files that run when the modules `roots` do, sorted; those of `without` do not count, nor what only they
+        import.
+
+        `without` are names of modules, or of all modules in a package (`tilewright.results.*`).
+        """
+        is_left_out = matcher(without)
+        waiting = [file for root in roots for file in self._files_run(_place(root))]
+        seen, left_out = set(waiting), set()
+        while waiting:
+            file = waiting.pop()
+            if is_left_out(module_name(file)):
+                left_out.add(file)
+            else:
+                waiting += self.imported(file) - seen
+                seen |= self.imported(file)
+        return sorted(seen - left_out)
+
+    def imported(self, file: str) -> frozenset[str]:
+        """Files that a file imports or reads: modules, the packages that they are in, data files beside it."""
+        if file not in self._imports:
+            self._imports[file] = self._read_imports(file) if file.endswith(".py") else frozenset()
+        return self._imports[file]
+
+    def _read_imports(self, file: str) -> frozenset[str]:
+        source = self.source(file)
+        found = [self._files_run(_place(module)) for module in entered(module_name(file))]
+        if b"if TYPE_CHECKING:" in source:
+            source = _FOR_TYPES.sub(b"", source)
+        for module, names in _MENTION.findall(source):
+            found.append(self._files_run(module))
+            if names and module not in self._modules:
+                found += (self._files_run(b"%s.%s" % (module, name)) for name in _NAMES.findall(names))
+        folder = file[: file.rfind("/") + 1]
+        beside = [folder + name for name in self._data.get(folder, ()) if name.encode() in source]
+        programs = [folder + name.decode() for name in _PROGRAM.findall(source)]
+        return frozenset(beside).union(programs, *found)
+
+    def _files_run(self, module: bytes) -> frozenset[str]:
+        """Files of a module or package, without the package's name (b".cost.kernel"), and of all packages above it."""
+        if module not in self._run:
+            place = module[1:].decode().replace(".", "/")
+            both = (f"{place}.py", f"{place}/__init__.py") if place else ("__init__.py",)
+            above = self._files_run(module[: module.rfind(b".")]) if place else frozenset()
+            self._run[module] = above.union(file for file in both if file in self.files)
+        return self._run[module]
+
+    @cached_property
+    def _modules(self) -> frozenset[bytes]:
+        """Modules that have none inside, named as for `_files_run`."""
+        return frozenset(_place(module_name(file)) for file in self.files if not file.endswith("__init__.py"))
+
+    @cached_property
+    def _data(self) -> dict[str, list[str]]:
+        """Folder -> names of files in it that are no modules."""
+        found: dict[str, list[str]] = {}
+        for file in self.files:
+            if not file.endswith(".py"):
+                folder, slash, name = file.rpartition("/")
+                found.setdefault(folder + slash, []).append(name)
+        return found
+
+
+def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a module has one of these names, or lies in one of these packages (`tilewright.results.*`)."""
+    modules = frozenset(patterns)
+    folders = tuple(name.removesuffix("*") for name in modules if name.endswith(".*"))
+    return lambda module: module in modules or module.startswith(folders)
+
+
+def _place(module: str) -> bytes:
+    """How sources go on after the package's name where they mention a module."""
+    return module.removeprefix(NAME).encode()
+
+
+def module_name(file: str) -> str:
+    """The module in a file of the package; for a file of data, its name with dots."""
+    place = file.removesuffix(".py").removesuffix("/__init__")
+    return NAME if place == "__init__" else f"{NAME}.{place.replace('/', '.')}"
+
+
+PACKAGE = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class StepCode:
+    """Where the code of a step of the pipeline begins; the rest follows from what that imports."""
+
+    roots: tuple[str, ...]
+    """Modules: the verb that the rule calls, and the stages that it may be asked for by name."""
+    without: tuple[str, ...] = ()
+    """Modules (or patterns of them) that are imported, but decide nothing that the step writes: what only prints on the
+    terminal, and other ways to call the verb than the rule's."""
+
+
+DISPATCH = (
+    *(
+        "tilewright",
+        "tilewright.base.bytecode",
+        "tilewright.pipeline.stages",
+        "tilewright.cli.main",
+        "tilewright.cli.options",
+    ),
+    *("tilewright.cli.parameter_options", "tilewright.cli.planned"),
+    *("tilewright.pipeline.configuration", "tilewright.pipeline.configuration.arguments"),
+    *("tilewright.base.artifacts.step_code", "tilewright.base.steps", "tilewright.base.stage_table"),
+    *(
+        "tilewright.base.registry",
+        "tilewright.base.entries",
+        "tilewright.base.noted_files",
+        "tilewright.cli.interruption",
+    ),
+)
+"""Modules that name others and say what can be asked for; they decide no result of any step."""
+_REPORT = "tilewright.results.*"
+_PRINTED = (_REPORT, "tilewright.peers.zigzag.exports.*")
+_OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
+_ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
+_MULTI_REPORT = "tilewright.cli.report_multi"
+CODE_OF: dict[str, StepCode] = {
+    **{name: StepCode((f"tilewright.cli.{step.verb}",)) for name, step in STEPS.items() if step.verb != "parse"},
+    "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
+    "parse_workload": StepCode(("tilewright.cli.parse_workload",)),
+    "parse_mapping": StepCode(("tilewright.cli.parse_mapping",)),
+    "map": StepCode(("tilewright.cli.map", *modules_of(SINGLE)), without=_PRINTED),
+    "export": StepCode(("tilewright.pipeline.stages.watchers",)),
+    "tokens": StepCode(("tilewright.cli.tokens", *modules_of(SINGLE)), without=_PRINTED),
+    "split": StepCode(("tilewright.cli.split",), without=(_REPORT,)),
+    "cns": StepCode(("tilewright.cli.cns",), without=(_REPORT, _OWN_PIPELINE)),
+    "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(_REPORT, _OWN_PIPELINE)),
+    "multi_pipeline": StepCode(("tilewright.cli.run_inputs", *modules_of(MULTI, CORE)), without=(_REPORT,)),
+    "allocate": StepCode(("tilewright.cli.allocate",), without=(_REPORT, _OWN_PIPELINE)),
+    "schedule": StepCode(
+        ("tilewright.cli.schedule",),
+        without=(
+            *("tilewright.results.multi.summary_text", "tilewright.results.multi.gantt"),
+            *("tilewright.results.multi.result_tables", _OWN_PIPELINE),
+        ),
+    ),
+    "fuse": StepCode(("tilewright.cli.fuse",), without=(_REPORT, _OWN_PIPELINE)),
+    "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
+    "explain": StepCode(("tilewright.cli.explain",), without=("tilewright.workload.onnx.*",)),
+    "figures": StepCode(
+        ("tilewright.cli.report", "tilewright.cli.explain"), without=(_MULTI_REPORT, "tilewright.workload.onnx.*")
+    ),
+    "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", *_ONE_CORE_CHECKS)),
+    "check_multi": StepCode(("tilewright.cli.check",), without=_ONE_CORE_CHECKS),
+    "explore": StepCode(
+        ("tilewright.designs.shard", *modules_of(SINGLE)),
+        without=(*_PRINTED, "tilewright.designs.evaluate_system"),
+    ),
+    "explore_systems": StepCode(
+        ("tilewright.designs.shard", *modules_of(MULTI, CORE)),
+        without=(_REPORT, "tilewright.designs.evaluate"),
+    ),
+    "answer": StepCode(
+        ("tilewright.cli.explore",),
+        without=(
+            "tilewright.designs.shard",
+            "tilewright.pipeline.stages.*",
+            "tilewright.cli.shown_design",
+        ),
+    ),
+    "family_costs": StepCode(("tilewright.designs.family_costs", *modules_of(SINGLE)), without=_PRINTED),
+    "front": StepCode(
+        ("tilewright.cli.front",),
+        without=(
+            "tilewright.designs.family_costs",
+            "tilewright.designs.shard",
+            "tilewright.pipeline.stages.*",
+        ),
+    ),
+    "draw": StepCode(("tilewright.cli.draw",)),
+    "page": StepCode(("tilewright.cli.page",), without=("tilewright.cli.explain",)),
+    "pareto": StepCode(("tilewright.cli.pareto",)),
+    "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config",)),
+}
+"""What each step of the pipeline runs: its verb, unless it stands here otherwise.
+
+`export` is what mapping runs besides, where a stage of its pipeline writes files, `multi_pipeline` what a pipeline of
+the user's may run on several cores.
+"""
+
+
+def code_digest(step: str) -> str:
+    """Digest of the code that a step of the pipeline runs, as it is now; `step` is a key of `CODE_OF`."""
+    return _running_code_digest(CODE_OF[step])
+
+
+def code_digest_of_modules(modules: Iterable[str]) -> str:
+    """Digest of the code that runs when modules of the package do, as it is now."""
+    return _running_code_digest(StepCode(tuple(sorted(set(modules)))))
+
+
+def code_digests(package: Path) -> dict[str, str]:
+    """Digest of the code of every step, of the package in this folder."""
+    tree = SourceTree(package)
+    return {step: digest_of(tree, code) for step, code in CODE_OF.items()}
+
+
+def code_files(step: str, tree: SourceTree) -> list[str]:
+    """The source files that a step runs, sorted, relative to the package."""
+    return _files_of(tree, CODE_OF[step])
+
+
+_running_tree = cache(lambda: SourceTree(PACKAGE, bytecode.SOURCES))
+
+
+@cache
+def _running_code_digest(code: StepCode) -> str:
+    """Computed once, since searches ask for every layer."""
+    return digest_of(_running_tree(), code)
+
+
+def digest_of(tree: SourceTree, code: StepCode) -> str:
+    """Digest of the files that a step runs: their names and bytes."""
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    files = _files_of(tree, code)
+    for file in files:
+        digest.update(file.encode() + b"\0")
+        digest.update(tree.source(file) + b"\0")
+    for path in _files_of_others(files):
+        digest.update(path.name.encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _files_of_others(files: Iterable[str]) -> list[Path]:
+    """Sources of the plug-ins that are entered in the registries of these files: their whole packages."""
+    modules = {module.partition(".")[0] for file in files for module in entered(module_name(file))} - {NAME}
+    found = []
+    for module in sorted(modules):
+        spec = find_spec(module)
+        folders = list(spec.submodule_search_locations or ()) if spec else []
+        found += sorted(path for folder in folders for path in Path(folder).rglob("*.py"))
+        if spec and spec.origin and not folders:
+            found.append(Path(spec.origin))
+    return found
+
+
+def _files_of(tree: SourceTree, code: StepCode) -> list[str]:
+    return tree.closure(code.roots, without=(*DISPATCH, *code.without))

@@ -1,0 +1,159 @@
+"""Verification of all files in a folder of results: which of them are not what was written.
+
+Files that are read back carry a seal (`seals.py`); beside some artifacts lie files whose digests these have.
+All files that jobs of the pipeline wrote have their digests in manifests (`manifest.py`).
+Files of the names that the pipeline gives to artifacts must have a seal, others where one can be seen to have been.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tilewright.base.artifacts.digests import digest_of_bytes
+from tilewright.base.artifacts.envelope import is_artifact, read_artifact
+from tilewright.base.artifacts.manifest import (
+    FOLDER,
+    files_digest,
+    manifest_file,
+    read_manifests,
+    read_orders,
+    results_above,
+)
+from tilewright.base.artifacts.seals import (
+    FILES_BESIDE,
+    IS_SEALED,
+    REMEDY,
+    check_seal,
+    is_sealed_line,
+    may_have_been_sealed,
+    read_bytes,
+)
+from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.steps import STEPS, TRACE
+
+ARTIFACT_PATTERNS = tuple(
+    dict.fromkeys(
+        re.sub(r"{\w+}", "*", path)
+        for step in STEPS.values()
+        for path in step.paths
+        if path.endswith(tuple(IS_SEALED)) and not path.endswith(f"/{TRACE}")
+    )
+)
+"""Where the pipeline puts files with seals, below the folder of results."""
+_STORED = re.compile(r"(?:.*/)?([0-9a-f]{2})/(\1[0-9a-f]+)\.json")
+"""Entries of the store of mapped layers."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found of the files in a folder."""
+
+    files: tuple[Path, ...]
+    """Files that have digests, sorted."""
+    problems: dict[Path, Problem]
+    """Damaged file -> what is wrong with it."""
+
+
+def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified:
+    """Read every file in a folder that has a digest, or those of `paths`, and compare."""
+    sealed = _with_seals(folder, folder.rglob("*") if paths is None else paths)
+    return _together(sealed, _compared_with_manifests(folder))
+
+
+def verify_part(folder: Path) -> Verified:
+    """Verification of what may be a part of a folder of results, or hold several: its files are compared with the
+    manifests of the results that it is a part of, and of those below it."""
+    above = results_above(folder)
+    roots = [place.parent for place in sorted(folder.rglob(FOLDER)) if place.is_dir() and place.parent != above]
+    compared = [pair for root in roots for pair in _compared_with_manifests(root)]
+    if above is not None:
+        compared += _compared_with_manifests(above, folder)
+    return _together(_with_seals(above or folder, folder.rglob("*")), compared)
+
+
+def _together(sealed: Verified, compared: Iterable[tuple[Path, Problem | None]]) -> Verified:
+    """What was found of seals with what was found of manifests."""
+    files, problems = [*sealed.files], dict(sealed.problems)
+    for path, problem in compared:
+        files.append(path)
+        if problem:
+            problems.setdefault(path, problem)
+    return Verified(tuple(sorted(set(files))), dict(sorted(problems.items())))
+
+
+def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
+    """What is found of the files at some paths below a folder of results that have a seal, or lie beside one."""
+    files: list[Path] = []
+    problems: dict[Path, Problem] = {}
+    for path in sorted(paths):
+        if path.suffix not in IS_SEALED or not path.is_file() or path.name.startswith("."):
+            continue
+        name = path.absolute().relative_to(folder.absolute()).as_posix()
+        try:
+            if not _verify_file(path, name):
+                continue
+            files.append(path)
+            for beside, problem in _damaged_beside(path):
+                files.append(beside)
+                problems |= {beside: problem} if problem else {}
+        except ArtifactError as error:
+            files.append(path)
+            problems[path] = error.problems[0]
+    return Verified(tuple(files), problems)
+
+
+def _compared_with_manifests(folder: Path, part: Path | None = None) -> Iterator[tuple[Path, Problem | None]]:
+    """The orders and manifests of units and all files that these name, or those in a `part` of the folder, each with
+    what is wrong with it.
+
+    Files that are gone are left out, since the next run makes them.
+    """
+    for path, is_intact in read_orders(folder):
+        if part is None or _is_within(folder / path.relative_to(folder / FOLDER), part):
+            yield path, None if is_intact else Problem(f"order is damaged; {REMEDY}", str(path))
+    for unit, manifest in read_manifests(folder):
+        if manifest is None:
+            if part is not None and not _is_within(folder / unit, part):
+                continue
+            path = manifest_file(folder, unit)
+            yield path, Problem(f"manifest is damaged; {REMEDY}", str(path))
+            continue
+        for name, digest in manifest.files.items():
+            path = folder / name
+            if path.exists() and (part is None or _is_within(path, part)):
+                is_intact = files_digest(path) == digest
+                yield path, None if is_intact else Problem(f"is not what its job wrote; {REMEDY}", str(path))
+
+
+def _is_within(path: Path, part: Path) -> bool:
+    return path.absolute().is_relative_to(part.absolute())
+
+
+def _verify_file(path: Path, name: str) -> bool:
+    """Whether a file has a digest. Raises ArtifactError if it is damaged or of another version."""
+    content = read_bytes(path)
+    if (stored := _STORED.fullmatch(name)) and content[:1] == b"{":
+        is_named = content.startswith(b'{"key":"%s"' % stored[2].encode())
+        check_seal(path, is_named and is_sealed_line(content))
+        return True
+    is_known = any(fnmatchcase(name, pattern) for pattern in ARTIFACT_PATTERNS)
+    if not is_known and not may_have_been_sealed(path, content):
+        return False
+    check_seal(path, IS_SEALED[path.suffix](content))
+    if path.suffix in (".json", ".jsonl") and is_artifact(path):
+        read_artifact(path)
+    return True
+
+
+def _damaged_beside(path: Path) -> Iterator[tuple[Path, Problem | None]]:
+    """Files that were written with an artifact, each with what is wrong with it; those that are gone are left out."""
+    if path.suffix != ".json" or not is_artifact(path):
+        return
+    for name, digest in read_artifact(path).provenance.get(FILES_BESIDE, {}).items():
+        beside = path.with_name(name)
+        if beside.is_file():
+            is_intact = digest_of_bytes(beside.read_bytes()) == digest
+            message = f"is not what was written with {path.name}; {REMEDY}"
+            yield beside, None if is_intact else Problem(message, str(beside))

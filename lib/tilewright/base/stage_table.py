@@ -1,0 +1,84 @@
+"""The stages there are, for all flows: a new stage is its module and one line here.
+
+Standard library only: what depends on the code of stages asks for their modules when the Snakefile is parsed.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.base.steps import MULTI, SINGLE
+
+CORE = "core"
+"""The flow inside IntraCoreMapping: a computation node on one core."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A stage: a class of the same name in `tilewright.pipeline.stages`."""
+
+    name: str
+    module: str
+    """Module below `tilewright.pipeline.stages`."""
+    heading: str
+    """Heading under which docs/stages.md has it."""
+    flows: tuple[str, ...]
+    """The flows whose pipelines may have it."""
+    also: tuple[str, ...] = ()
+    """What others call it, without `Stage` at the end."""
+    absorbs: tuple[str, ...] = ()
+    """Stages of others whose work it does too."""
+
+
+_PARSERS, _NETWORKS, _SAVING = "Parsers", "Networks", "Saving and drawing"
+_SPATIAL, _TEMPORAL, _REDUCTIONS = "Spatial mappings", "Temporal mappings", "Reductions"
+_SYSTEM, _CNS = "Reading a network for several cores", "Computation nodes"
+_NETWORK, _LAYER, _CORES = (SINGLE,), (SINGLE, CORE), (MULTI,)
+
+STAGES = (
+    Listed("ONNXModelParser", "workload_parsers", _PARSERS, _NETWORK),
+    Listed("WorkloadParser", "workload_parsers", _PARSERS, _NETWORK),
+    Listed("AcceleratorParser", "hardware_parser", _PARSERS, (SINGLE, MULTI)),
+    Listed("MappingParser", "mapping_parser", _PARSERS, _NETWORK),
+    Listed("Workload", "workload", _NETWORKS, _NETWORK),
+    Listed("SearchUnusedMemory", "data_locality", _NETWORKS, _NETWORK, ("SearchInterLayerDataLocality",)),
+    Listed("RemoveUnusedMemory", "data_locality", _NETWORKS, _NETWORK, ("ExploitInterLayerDataLocality",)),
+    Listed("SpatialMappingGenerator", "spatial", _SPATIAL, _LAYER),
+    Listed("CustomSpatialMappingGenerator", "spatial", _SPATIAL, _LAYER),
+    Listed("SpatialMappingConversion", "spatial_conversion", _SPATIAL, _LAYER),
+    Listed("Loma", "temporal", _TEMPORAL, _LAYER, ("TemporalMappingGenerator",)),
+    Listed("Salsa", "temporal", _TEMPORAL, _LAYER),
+    Listed("Exact", "temporal", _TEMPORAL, _LAYER),
+    Listed("TemporalOrderingConversion", "temporal", _TEMPORAL, _LAYER),
+    Listed("CostModel", "temporal", "Cost", _LAYER),
+    Listed("MinimalLatency", "reductions", _REDUCTIONS, _LAYER),
+    Listed("MinimalEnergy", "reductions", _REDUCTIONS, _LAYER),
+    Listed("MinimalEDP", "reductions", _REDUCTIONS, _LAYER),
+    Listed("Sum", "reductions", _REDUCTIONS, _NETWORK),
+    Listed("Listify", "reductions", _REDUCTIONS, _NETWORK),
+    Listed("SimpleSave", "watchers", _SAVING, _NETWORK),
+    Listed("CompleteSave", "watchers", _SAVING, _NETWORK),
+    Listed("PickleSave", "watchers", _SAVING, _NETWORK),
+    Listed("Dump", "watchers", _SAVING, _NETWORK),
+    Listed("PlotTemporalMappings", "watchers", _SAVING, _NETWORK, ("Visualization",)),
+    Listed("StreamONNXModelParser", "multi.parsers", _SYSTEM, _CORES, ("ONNXModelParser",)),
+    Listed("UserDefinedModelParser", "multi.parsers", _SYSTEM, _CORES, ("WorkloadParser",)),
+    Listed("SystemMappingParser", "multi.parsers", _SYSTEM, _CORES, ("MappingParser",)),
+    Listed("LayerSplitting", "multi.splitting", _SYSTEM, _CORES),
+    Listed(
+        *("GenerateCNWorkloadHybrid", "multi.tiling", _CNS, _CORES),
+        also=("TiledWorkloadGeneration",),
+        absorbs=("LayerStacksGeneration", "TilingGeneration"),
+    ),
+    Listed("IntraCoreMapping", "multi.costs", _CNS, _CORES, ("ZigZagCoreMappingEstimation",)),
+    Listed(
+        *("InterCoreMapping", "multi.allocation", _CNS, _CORES),
+        also=("GeneticAlgorithmAllocation",),
+        absorbs=("SetFixedAllocationPerformance", "SchedulingOrderGeneration"),
+    ),
+)
+"""Stages in the order in which docs/stages.md and messages name them."""
+
+
+def modules_of(*flows: str) -> tuple[str, ...]:
+    """The modules of all stages that pipelines of these flows may have, each once."""
+    listed = [stage for stage in STAGES if set(stage.flows) & set(flows)]
+    return tuple(dict.fromkeys(f"tilewright.pipeline.stages.{stage.module}" for stage in listed))

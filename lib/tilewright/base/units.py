@@ -1,0 +1,188 @@
+"""Numbers with units, as people write them in YAML: sizes, bandwidths, energies, areas, powers, frequencies.
+
+A plain number means the unit of the reference dialect (zigzag-dse 3.9.1): bits, bits per cycle, pJ. Areas have none
+there: whether a plain one is in mm2 is for the reader of the file to know. Prefixes are the standard ones: `k`, `M`,
+`G` are powers of 1000, `Ki`, `Mi`, `Gi` powers of 1024; `b` is a bit, `B` is a byte.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from tilewright.base.errors import nearest_name
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+LARGEST_WHOLE_NUMBER = 2**53
+"""Whole numbers up to here are exact as doubles, which the cost model computes with."""
+LARGEST_SIZE_BITS = 2**60
+"""A memory may be larger: its size is only compared with the data in it, which is less than 2^53 bits."""
+LARGEST_ENERGY_PJ = 10**12
+"""A joule. No real access, operation or transfer costs so much; sums over whole networks stay finite below it."""
+LARGEST_AREA_MM2 = 10**9
+"""A thousand square metres, for one unit or one instance of a memory."""
+LARGEST_POWER_MW = 10**9
+"""A megawatt, for one unit or one instance of a memory."""
+LARGEST_FREQUENCY_MHZ = 10**6
+"""A terahertz."""
+
+_DECIMAL_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_BIT_NAMES = {"b": 1, "bit": 1, "bits": 1, "B": 8, "byte": 8, "bytes": 8}
+_CYCLE_NAMES = ("cycle", "clk")
+
+SIZE_UNITS = {
+    prefix + name: scale * bits
+    for prefix, scale in {**_DECIMAL_PREFIXES, **_BINARY_PREFIXES}.items()
+    for name, bits in _BIT_NAMES.items()
+}
+BANDWIDTH_UNITS = {f"{unit}/{cycle}": bits for cycle in _CYCLE_NAMES for unit, bits in SIZE_UNITS.items()}
+PICOJOULES_A_MICROJOULE = 1e6
+ENERGY_UNITS = {
+    **{"aJ": "1e-6", "fJ": "1e-3", "pJ": "1", "nJ": "1e3"},
+    **{"uJ": "1e6", "µJ": "1e6", "mJ": "1e9", "J": "1e12"},
+}
+AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
+"""Factors to mm2 as texts, which are exact."""
+POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}
+FREQUENCY_UNITS = {"Hz": "1e-6", "kHz": "1e-3", "MHz": "1", "GHz": "1e3"}
+
+NUMBER_PATTERN = r"[+-]?(?:[0-9][0-9_]{0,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?"
+_QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})\s*(\S*)\s*")
+
+
+class FieldError(ValueError):
+    """A value that a field does not accept, with what it does accept and the nearest valid name."""
+
+    def __init__(self, message: str, allowed: str = "", nearest: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.allowed = allowed
+        self.nearest = nearest
+
+
+def parse_size_bits(value: object) -> int:
+    """A memory size in bits from `16384`, "2 KiB", "64 kB", "128 bits". Raises FieldError unless whole and > 0."""
+    size = _quantity(value, SIZE_UNITS, "bits", "2 KiB, 64 kB, 1 MiB, 128 b")
+    return _whole(size, "bits", LARGEST_SIZE_BITS)
+
+
+def parse_bandwidth_bits(value: object) -> int:
+    """A port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless whole and > 0."""
+    if isinstance(value, str) and re.search(r"/s(ec)?\s*$", value):
+        raise FieldError("a bandwidth per second needs a clock, give it per cycle", "512 b/cycle, 64 B/cycle")
+    return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", "512 b/cycle, 64 B/cycle"), "bits per cycle")
+
+
+def parse_energy_pj(value: object) -> float:
+    """An energy in pJ from `0.5`, "0.5 pJ", "1 nJ". Raises FieldError if negative or beyond LARGEST_ENERGY_PJ."""
+    return _up_to(LARGEST_ENERGY_PJ, "10^12 pJ", _quantity(value, ENERGY_UNITS, "pJ", "0.5 pJ, 120 fJ, 1 nJ"))
+
+
+def parse_area_mm2(value: object) -> float:
+    """An area in mm2 from "0.25 mm2", "1200 um2", and from `0.25`, which is taken for mm2.
+
+    Raises FieldError if negative or beyond LARGEST_AREA_MM2.
+    """
+    return _up_to(LARGEST_AREA_MM2, "10^9 mm2", _quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
+
+
+def parse_power_mw(value: object) -> float:
+    """A power in mW from `0.5`, "20 uW", "3 nW". Raises FieldError if negative or beyond LARGEST_POWER_MW."""
+    return _up_to(LARGEST_POWER_MW, "10^9 mW", _quantity(value, POWER_UNITS, "mW", "0.5 mW, 20 uW, 3 nW"))
+
+
+def parse_frequency_mhz(value: object) -> float:
+    """A frequency in MHz from `200`, "200 MHz", "1.2 GHz". Raises FieldError unless above 0 and in the limit."""
+    frequency = _quantity(value, FREQUENCY_UNITS, "MHz", "200 MHz, 1.2 GHz")
+    if frequency == 0:
+        raise FieldError("must be greater than 0")
+    return _up_to(LARGEST_FREQUENCY_MHZ, "10^6 MHz", frequency)
+
+
+class WrittenArea(NamedTuple):
+    """An area as a file has it."""
+
+    amount: float
+    """Area in mm2 if it has a unit."""
+    has_unit: bool
+
+
+def parse_written_area(value: object) -> WrittenArea:
+    """An area with or without a unit. Raises FieldError as `parse_area_mm2` does."""
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    return WrittenArea(parse_area_mm2(value), bool(match and match[2]))
+
+
+def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, examples: str) -> "Fraction":
+    from fractions import Fraction  # here, because commands that read no quantity start faster without
+
+    allowed = f"a number of {plain_unit}, or with a unit: {examples}"
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise FieldError("must be a number", allowed)
+    if isinstance(value, int):
+        return Fraction(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise FieldError("must be a finite number", allowed)
+        return Fraction(value)
+    match = _QUANTITY.fullmatch(value)
+    if match is None:
+        raise FieldError("must be a number, with or without a unit", allowed)
+    number, unit = match.groups()
+    if unit and unit not in units:
+        raise FieldError(f"unknown unit '{unit}'", allowed, nearest_unit(unit, units))
+    return Fraction(number.replace("_", "")) * Fraction(units[unit] if unit else 1)
+
+
+def nearest_unit(unit: str, units: Mapping[str, int | str]) -> str:
+    """The unit a person most likely meant: `KB` is read as 1024 bytes by most, so it suggests `KiB`."""
+    kilo_by_habit = re.fullmatch(r"K(b|B)(.*)", unit)
+    if kilo_by_habit and "Ki" + "".join(kilo_by_habit.groups()) in units:
+        return "Ki" + "".join(kilo_by_habit.groups())
+    return nearest_name(unit, list(units))
+
+
+def _whole(quantity: "Fraction", unit: str, largest: int = LARGEST_WHOLE_NUMBER) -> int:
+    if quantity <= 0:
+        raise FieldError("must be greater than 0")
+    if quantity.denominator != 1:
+        raise FieldError(f"must be a whole number of {unit}")
+    if quantity > largest:
+        raise FieldError(f"must not be greater than 2^{largest.bit_length() - 1} {unit}")
+    return int(quantity)
+
+
+def _up_to(largest: int, told: str, quantity: "Fraction") -> float:
+    if quantity < 0:
+        raise FieldError("must not be negative")
+    if quantity > largest:
+        raise FieldError(f"must not be greater than {told}")
+    return float(quantity)
+
+
+def energy_text(energy_pj: float, digits: int = 6) -> str:
+    """An energy for people to read: always in µJ, so that what stands in different places can be compared; costs of
+    one access or of one bit stay in pJ, as files give them."""
+    return f"{energy_pj / PICOJOULES_A_MICROJOULE:.{digits}g} µJ"
+
+
+def size_text(bits: int) -> str:
+    """A capacity in the largest binary unit in which it is at least 1, three digits or all before the point."""
+    for unit, size in (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13)):
+        if bits >= size:
+            value = bits / size
+            return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    return f"{bits} b" if bits % 8 or bits < 8 else f"{bits // 8} B"
+
+
+def count_text(count: int, digits: int = 4) -> str:
+    """A whole number in so many digits, also one too large for a floating-point number: 9.333e+12, 1.25e+400."""
+    from decimal import Decimal
+
+    try:
+        return f"{float(count):.{digits}g}"
+    except OverflowError:
+        return f"{Decimal(count):.{digits}g}"

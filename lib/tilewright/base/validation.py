@@ -1,0 +1,288 @@
+"""Validation shared by the readers: a file is read once, into a typed tree with holes, and checked on types.
+
+A file kind is a pydantic model (its shape, its JSON Schema, its field descriptions) and a list of checks that look
+across fields. What does not fit the model is told and None in the tree, so that the checks run on all the rest.
+"""
+
+import functools
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, Union
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic import WithJsonSchema as JsonSchema
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
+
+from tilewright.base.errors import KeyPath, Problems, nearest_name
+from tilewright.base.parameters import field_docs
+from tilewright.base.units import (
+    LARGEST_AREA_MM2,
+    LARGEST_ENERGY_PJ,
+    LARGEST_FREQUENCY_MHZ,
+    LARGEST_POWER_MW,
+    LARGEST_SIZE_BITS,
+    LARGEST_WHOLE_NUMBER,
+    NUMBER_PATTERN,
+    FieldError,
+    WrittenArea,
+    parse_bandwidth_bits,
+    parse_energy_pj,
+    parse_frequency_mhz,
+    parse_power_mw,
+    parse_size_bits,
+    parse_written_area,
+)
+
+Item = TypeVar("Item")
+TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
+"""Tags of the forms of a value that is a table or a list of tables, and of one that is a table or a plain value."""
+_MARKS = ("[key]", TABLE_MARK, LIST_MARK, VALUE_MARK)
+"""Steps that pydantic puts into the location of an error and that are no keys of the file."""
+_MESSAGES = {
+    "missing": "required key is missing",
+    "string_type": "must be text",
+    "string_too_short": "must not be empty",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "finite_number": "must be a finite number",
+    "list_type": "must be a list",
+    "dict_type": "must be a table of keys",
+    "model_type": "must be a table of keys",
+    "model_attributes_type": "must be a table of keys",
+    "literal_error": "not one of the known values",
+    "invalid_key": "a key must be text",
+    "too_short": "too few items",
+    "too_long": "too many items",
+    "greater_than": "must be greater than {gt:g}",
+    "greater_than_equal": "must not be less than {ge}",
+    "less_than_equal": "must not be greater than {le}",
+}
+
+
+class TableModel(BaseModel):
+    """A table in a user's file: unknown keys refused, no silent conversion of types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Schema with the texts below the fields, which are read from the source here and not whenever a file is
+        validated."""
+        found = handler(schema)
+        properties = handler.resolve_ref_schema(found)["properties"]
+        for name, text in field_docs(cls).items():
+            properties[name]["description"] = text
+        return found
+
+
+def _number_schema(units: str, largest: int, exclusive: bool = False) -> JsonSchema:
+    number = {"type": "number", "exclusiveMinimum" if exclusive else "minimum": 0, "maximum": largest}
+    return JsonSchema({"anyOf": [number, {"type": "string", "pattern": rf"^\s*{NUMBER_PATTERN}\s*({units})?\s*$"}]})
+
+
+_SIZE = "([kMGT]|[KMGT]i)?(b|bit|bits|B|byte|bytes)"
+Name = Annotated[str, Field(min_length=1)]
+SizeBits = Annotated[int, BeforeValidator(parse_size_bits), _number_schema(_SIZE, LARGEST_SIZE_BITS, True)]
+BandwidthBits = Annotated[
+    int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk)", LARGEST_WHOLE_NUMBER, True)
+]
+EnergyPj = Annotated[float, BeforeValidator(parse_energy_pj), _number_schema("[afpnuµm]?J", LARGEST_ENERGY_PJ)]
+AreaAsWritten = Annotated[WrittenArea, BeforeValidator(parse_written_area), _number_schema("[uµm]m2", LARGEST_AREA_MM2)]
+PowerMw = Annotated[float, BeforeValidator(parse_power_mw), _number_schema("[pnuµm]?W", LARGEST_POWER_MW)]
+FrequencyMhz = Annotated[
+    float, BeforeValidator(parse_frequency_mhz), _number_schema("[kMG]?Hz", LARGEST_FREQUENCY_MHZ, True)
+]
+PositiveCount = Annotated[int, Field(gt=0, le=LARGEST_WHOLE_NUMBER)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """Marks the type of what a text says, `Annotated[tuple[str, int], TextForm(...)]`: what `parse` makes of it (it
+    raises FieldError)."""
+
+    parse: Callable[[str], object]
+    pattern: str
+    """The form of the text in the JSON Schema."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.parse, core_schema.str_schema(strict=True))
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^{self.pattern}$"}
+
+
+def validate(model: Any, data: Any, problems: Problems) -> Any:
+    """Build `model` (any type pydantic knows) from data; what is wrong is recorded, and None in its place."""
+    try:
+        return _adapter(model).validate_python(data)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        misspelt = {_meant(detail, model) for detail in details if detail["type"] == "extra_forbidden"}
+        for detail in details:
+            # A misspelt key says what was meant; that the right key is missing then goes without saying.
+            if detail["type"] != "missing" or _path_of(detail) not in misspelt:
+                _record(detail, model, problems)
+        return _with_holes(model, data)
+
+
+def _with_holes(kind: Any, data: Any) -> Any:
+    """`data` as a type says, with None in the place of all that does not fit it."""
+    try:
+        return _adapter(kind).validate_python(data, strict=True)
+    except ValidationError:
+        return _parts(kind, data)
+
+
+def _parts(kind: Any, data: Any) -> Any:
+    """Parts of a value that fit its type; None if it has none."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Annotated:
+        return _parts(arguments[0], data)
+    if origin in (Union, types.UnionType):
+        return next((part for one in arguments if (part := _parts(one, data)) is not None), None)
+    if _is_model(kind) and isinstance(data, dict):
+        fields = kind.model_fields
+        missing = {name: None for name, field in fields.items() if name not in data and field.is_required()}
+        given = {name: _with_holes(_type_of(field), data[name]) for name, field in fields.items() if name in data}
+        return kind.model_construct(set(given), **missing, **given)
+    if origin is list and isinstance(data, list):
+        return [_with_holes(arguments[0], item) for item in data]
+    if origin is dict and isinstance(data, dict):
+        # A name keeps its place though it is no good one: what is under it is checked as well.
+        keys = {key: key if _is_name(key, arguments[0]) else _with_holes(arguments[0], key) for key in data}
+        return {found: _with_holes(arguments[1], data[key]) for key, found in keys.items() if found is not None}
+    return None
+
+
+def _is_name(key: Any, kind: Any) -> bool:
+    return isinstance(key, str) and _bare(kind) is str
+
+
+def _type_of(field: FieldInfo) -> Any:
+    return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _path_of(detail: Any) -> KeyPath:
+    return tuple(step for step in detail["loc"] if step not in _MARKS)
+
+
+def _meant(detail: Any, model: Any) -> KeyPath:
+    *table_path, key = _path_of(detail)
+    return (*table_path, nearest_name(str(key), _keys_of(_type_at(model, tuple(table_path)))))
+
+
+@functools.cache
+def _adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
+
+
+def json_schema(model: Any, title: str, description: str) -> dict[str, Any]:
+    """The JSON Schema of a file kind, for editors."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return head | _adapter(model).json_schema() | {"title": title, "description": description}
+
+
+def _record(detail: Any, model: Any, problems: Problems) -> None:
+    path = _path_of(detail)
+    context = detail.get("ctx", {})
+    kind = detail["type"]
+    if kind == "extra_forbidden":
+        known = _keys_of(_type_at(model, path[:-1]))
+        nearest = nearest_name(str(path[-1]), known)
+        problems.at(path, "unknown key", allowed="" if nearest else ", ".join(known), nearest=nearest)
+    elif kind == "missing":
+        problems.at(path, _MESSAGES[kind])
+    elif isinstance(context.get("error"), FieldError):
+        error = context["error"]
+        problems.at(path, error.message, _given(detail), error.allowed, error.nearest)
+    elif kind == "literal_error":
+        known = list(typing.get_args(_type_at(model, path)))
+        nearest = nearest_name(str(detail["input"]), known)
+        problems.at(path, _MESSAGES[kind], _given(detail), ", ".join(known), nearest)
+    else:
+        message = _MESSAGES.get(kind, detail["msg"]).format(**context)
+        allowed = _length_allowed(context) if kind in ("too_short", "too_long") else ""
+        problems.at(path, message, _given(detail), allowed)
+
+
+def _given(detail: Any) -> object:
+    return "nothing" if detail["input"] is None else detail["input"]
+
+
+def _length_allowed(context: dict[str, Any]) -> str:
+    if "min_length" in context:
+        return f"at least {context['min_length']} items"
+    return f"at most {context['max_length']} items"
+
+
+def _type_at(annotation: Any, location: KeyPath) -> Any:
+    """The type that a place in a model was validated as, with Optional and Annotated taken off."""
+    annotation = _bare(annotation)
+    if not location:
+        return annotation
+    step, rest = location[0], location[1:]
+    if _is_model(annotation):
+        field = annotation.model_fields.get(str(step))
+        return _type_at(field.annotation, rest) if field is not None else None
+    arguments = typing.get_args(annotation)
+    return _type_at(arguments[-1], rest) if arguments else None
+
+
+def _bare(annotation: Any) -> Any:
+    while True:
+        origin = typing.get_origin(annotation)
+        if origin is Annotated:
+            annotation = typing.get_args(annotation)[0]
+        elif origin in (Union, types.UnionType):
+            annotation = next(part for part in typing.get_args(annotation) if part is not type(None))
+        else:
+            return annotation
+
+
+def _keys_of(annotation: Any) -> list[str]:
+    if _is_model(annotation):
+        return list(annotation.model_fields)
+    return []
+
+
+def table_or_list(value: Any) -> str:
+    """Form of two as which a value is validated."""
+    return LIST_MARK if isinstance(value, list) else TABLE_MARK
+
+
+def table_or_value(value: Any) -> str:
+    """Form of two as which a value is validated."""
+    return TABLE_MARK if isinstance(value, dict) else VALUE_MARK
+
+
+def each(values: Sequence[Item | None] | None) -> Iterator[tuple[int, Item]]:
+    """(place, item) of the items of a list that are no holes."""
+    return ((place, item) for place, item in enumerate(values or ()) if item is not None)
+
+
+def whole(values: Iterable[Item | None] | None) -> list[Item]:
+    """The items of a list that are no holes."""
+    return [item for item in values or () if item is not None]
+
+
+def names_of(values: Sequence[Item | None] | None) -> list[Item]:
+    """The items of a list that others are to name; none if one is a hole: it may be the one that is meant."""
+    return [] if values is None or None in values else whole(values)

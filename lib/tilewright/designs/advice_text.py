@@ -1,0 +1,124 @@
+"""Text of an advice for the terminal: the changes that help, and what could be taken away for nothing."""
+
+from collections.abc import Sequence
+
+from tilewright.base.harmless import ended_lines
+from tilewright.designs.advice import LEAST_GAIN, Advice, Advices
+from tilewright.designs.changes import BANDWIDTH, SIZE, SPATIAL
+from tilewright.results.text_tables import NOTHING, render, text_table
+
+MOST_ROWS = 12
+DIGITS = 3
+"""Digits of shares that are told: smaller ones are no 0."""
+Rows = Sequence[tuple[int, Advice]]
+
+
+def advice_text(advices: Advices) -> str:
+    """The changes that help, the best first, and what could be taken away for nothing."""
+    helpful, spare = advices.helpful, advices.spare
+    goal = advices.objective
+    parts = [_files(advices)]
+    if helpful:
+        parts.append(_gains(f"One change that helps {goal}", advices, helpful[:MOST_ROWS]))
+    else:
+        parts += [f"No single change saves {LEAST_GAIN:.1%} of {goal}.\n", *_together_lines(advices)]
+    if len(helpful) > MOST_ROWS:
+        parts.append(f"  {len(helpful) - MOST_ROWS} others help less\n")
+    if spare:
+        title = "What can be taken away, one at a time, for nothing: neither energy nor latency becomes more"
+        parts.append("\n" + _losses(title, advices, spare))
+        if advices.searched and advices.holds_searches:
+            parts.append(
+                "  a new search is held against the best that is known of each layer on the hardware as it is\n"
+            )
+    if advices.search_gain:
+        parts.append(
+            f"note: {_found(advices)} that these searches found change {goal} by {_change(advices.search_gain)} on the"
+            " hardware as it is: that is of the search, and no change is credited with it\n"
+        )
+    notes = (*_assumed([*helpful[:MOST_ROWS], *spare]), *advices.notes)
+    return "".join([*parts, ended_lines(notes, "note: ")])
+
+
+def _together_lines(advices: Advices) -> list[str]:
+    """The fewest changes that help together."""
+    if advices.together is None:
+        return []
+    changes = " and ".join(f"{one.key} ({one.before} -> {one.after})" for one in advices.together.changes)
+    held = " ".join(advices.same_words.split())
+    gain = _change(advices.gain(advices.together.outcome))
+    return [ended_lines([f"Together they do, {held}: {changes}: {gain} of {advices.objective}."])]
+
+
+def _files(advices: Advices) -> str:
+    """Files of the lines that are told."""
+    changes = [one.change for one in advices.found]
+    files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping)
+    mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
+    return ended_lines(files, "Lines of ") + ended_lines(mappings, "Lines of `mapping: ...` are of ")
+
+
+def _gains(title: str, advices: Advices, rows: Rows) -> str:
+    has_search = advices.searched or any(one.search for _, one in rows)
+    columns = (f"{advices.objective}, {advices.same_words}", *(("new\nsearch",) if has_search else ()))
+    has_held = any(one.held for _, one in rows)
+    columns += (f"its {_found(advices)}\nwithout it",) if has_held else ()
+    table = text_table(title, ("no.", "key", "from -> to", "line"), columns)
+    for number, one in rows:
+        outcomes = (one.same, *((one.search,) if has_search else ()))
+        outcomes += (one.held,) if has_held else ()
+        told = (NOTHING if outcome is None else _change(advices.gain(outcome)) for outcome in outcomes)
+        table.add_row(*_names(number, one), *told)
+    return render(table)
+
+
+def _found(advices: Advices) -> str:
+    """What a search finds."""
+    return {"mappings": "mappings", "allocation": "allocations"}[advices.same_words.split()[-1]]
+
+
+def _losses(title: str, advices: Advices, rows: Rows) -> str:
+    table = text_table(title, ("no.", "key", "from -> to", "line", "by"), ("energy", "latency"))
+    for number, one in rows:
+        outcome = advices.free_outcome(one) or one.outcome
+        base = advices.now if outcome is one.same else advices.known or advices.now
+        pairs = zip(base[:2], outcome[:2], strict=True)
+        told = [
+            _change((now - then) / now if now else 0.0) for now, then in pairs if now is not None and then is not None
+        ]
+        by = " ".join(advices.same_words.split()) if outcome is one.same else "a new search"
+        table.add_row(*_names(number, one), by, *told)
+    return render(table)
+
+
+def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
+    change = one.change
+    also = "".join(f", {path[-1]} too" for path, _ in change.also)
+    return str(number), change.key, f"{change.before} -> {change.after}{also}", str(change.line or NOTHING)
+
+
+def _change(gain: float | None) -> str:
+    """Words on how much something becomes less, or more."""
+    if gain is None:
+        return "does not fit"
+    if not gain:
+        return "0"
+    return f"{-gain:+.1%}" if round(gain, DIGITS) else "<0.1% less" if gain > 0 else "<0.1% more"
+
+
+def _assumed(rows: Rows) -> list[str]:
+    """What the figures take for granted that nobody would sell."""
+    changes = [one.change for _, one in rows]
+    kinds = {change.kind for change in changes if not change.is_sourced}
+    found = []
+    if any(change.is_sourced for change in changes):
+        found.append("energies and area of a memory with `cost` follow its size and the widths of its ports")
+    if BANDWIDTH in kinds:
+        found.append("a port of another width has the energy of a word as it was: r_cost and w_cost stay")
+    if SIZE in kinds:
+        found.append("a memory of another size has the energies and the area that it had")
+    if SPATIAL in kinds:
+        found.append(
+            "whether the array can do another spatial mapping is not in its file; left out, each layer gets its own"
+        )
+    return found

@@ -1,0 +1,383 @@
+"""Reads the axes of a space: lists, ranges, choices, or the columns of a design sheet with one design a row."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import InputError, KeyPath, Problem, Problems, nearest_name, shown
+from tilewright.base.harmless import from_csv
+from tilewright.base.steps import NAME_PATTERN
+from tilewright.base.units import NUMBER_PATTERN, FieldError
+from tilewright.base.validation import whole
+from tilewright.designs.columns import DESIGN, is_column
+from tilewright.designs.laws import Value, name_problem, value_word
+from tilewright.designs.space import Axis
+from tilewright.designs.space_schema import AxisEntry
+from tilewright.hardware.dotted_paths import key_path
+
+MOST_VALUES = 10_000
+"""Most values of one range."""
+
+
+def geometric(first: float, last: float, factor: float) -> tuple[int | float, ...]:
+    """first, first x factor, ... up to last; whole numbers where all are whole. Raises FieldError."""
+    if factor <= 1:
+        raise FieldError("factor must be greater than 1")
+    if first <= 0:
+        raise FieldError("a range by factors must begin above 0")
+    return _range(first, last, factor=_exact(factor))
+
+
+def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
+    """first, first + step, ... up to last; whole numbers where all are whole. Raises FieldError."""
+    if step <= 0:
+        raise FieldError("step must be greater than 0")
+    return _range(first, last, step=_exact(step))
+
+
+def _range(
+    first: float, last: float, factor: Decimal = Decimal(1), step: Decimal = Decimal(0)
+) -> tuple[int | float, ...]:
+    """Range in decimal numbers, as they are written: 0.1, 0.2, 0.3 and the same on every machine."""
+    if last < first:
+        raise FieldError("`to` is below `from`: the range is empty")
+    found = [_exact(first)]
+    while (following := found[-1] * factor + step) <= _exact(last):
+        found.append(following)
+        if len(found) > MOST_VALUES:
+            raise FieldError("too many values", f"{MOST_VALUES:,}")
+    if all(value == value.to_integral_value() for value in found):
+        return tuple(map(int, found))
+    return tuple(map(float, found))
+
+
+def _exact(number: float) -> Decimal:
+    return Decimal(str(number))
+
+
+NAME_COLUMN = DESIGN
+LARGEST_SHEET_BYTES = 256 * 2**20
+_TRUTHS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The content of a design sheet, without the column of names."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    names: tuple[str, ...]
+    """Names of the designs; () where there is no column for them."""
+    lines: tuple[int, ...]
+    """The line of each row, from 1."""
+
+
+def read_sheet(path: Path) -> Sheet:
+    """The sheet in a file: cells are separated by commas if it ends in .csv, else by tabs. Lines that are empty or
+    begin with # are no rows.
+
+    Raises InputError with every problem, each with its line and column.
+    """
+    file = str(path)
+    heading, lines, cells = _cells(path)
+    problems = list(_heading_problems(file, heading))
+    if not cells:
+        problems.append(Problem("holds no design", file, 1))
+    whole = [(line, row) for line, row in zip(lines, cells, strict=True) if len(row) == len(heading)]
+    for line, row in zip(lines, cells, strict=True):
+        if len(row) != len(heading):
+            problems.append(Problem("a row of another width than the heading", file, line, "", *_widths(row, heading)))
+    lines, rows = [line for line, _ in whole], [row for _, row in whole]
+    columns: dict[str, list[Value]] = {}
+    for place, name in enumerate(heading):
+        texts = [row[place] for row in rows]
+        if name == NAME_COLUMN:
+            problems += _name_problems(file, lines, texts)
+        elif name:
+            columns[name] = [_value(text) for text in texts]
+            problems += _value_problems(file, name, lines, texts, columns[name])
+    designs = list(zip(*columns.values(), strict=True))
+    if columns:
+        problems += _repetitions(file, lines, designs, "the same values as on line {line}")
+    if problems:
+        raise InputError(sorted(problems, key=lambda problem: problem.line))
+    names = tuple(row[heading.index(NAME_COLUMN)] for row in rows) if NAME_COLUMN in heading else ()
+    return Sheet(file, tuple(columns), tuple(designs), names, tuple(lines))
+
+
+def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
+    """The heading, and line and cells of each row. Raises InputError."""
+    file = str(path)
+    try:
+        if path.stat().st_size > LARGEST_SHEET_BYTES:
+            raise InputError([Problem("the file is too large", file, allowed=f"{LARGEST_SHEET_BYTES} bytes")])
+        text = path.read_bytes().decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter="," if path.suffix == ".csv" else "\t")
+        found = [(reader.line_num, [from_csv(cell.strip()) for cell in row]) for row in reader]
+    except UnicodeDecodeError as error:
+        raise InputError([Problem("is not UTF-8 text", file, error.object[: error.start].count(b"\n") + 1)]) from None
+    except (OSError, csv.Error) as error:
+        raise InputError([Problem(f"cannot be read: {error}", file)]) from None
+    found = [(line, row) for line, row in found if any(row) and not row[0].startswith("#")]
+    if not found:
+        raise InputError([Problem("the file is empty", file, 1)])
+    return found[0][1], [line for line, _ in found[1:]], [row for _, row in found[1:]]
+
+
+def _heading_problems(file: str, heading: Sequence[str]) -> Iterator[Problem]:
+    for place, name in enumerate(heading):
+        if not name:
+            yield Problem("a column without a name", file, 1, value=f"column {place + 1}")
+        elif name in heading[:place]:
+            yield Problem("two columns of this name", file, 1, name)
+    if not [name for name in heading if name != NAME_COLUMN]:
+        yield Problem("no column says anything of a design", file, 1)
+
+
+def _widths(row: Sequence[str], heading: Sequence[str]) -> tuple[str, str]:
+    return f"{len(row)} cells", str(len(heading))
+
+
+def _value(text: str) -> Value:
+    if re.fullmatch(NUMBER_PATTERN, text):
+        number = text.replace("_", "")
+        return int(number) if re.fullmatch("[+-]?[0-9]+", number) else float(number)
+    return _TRUTHS.get(text.lower(), text)
+
+
+def _value_problems(
+    file: str, column: str, lines: Sequence[int], texts: Sequence[str], values: Sequence[Value]
+) -> Iterator[Problem]:
+    """Cells without a value, and text in a column of numbers."""
+    are_numbers = any(type(value) in (int, float) for value in values)
+    for line, text, value in zip(lines, texts, values, strict=True):
+        if not text:
+            yield Problem("no value", file, line, column)
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield Problem("not a finite number", file, line, column, shown(text))
+        elif are_numbers and type(value) not in (int, float):
+            yield Problem("not a number, as others in this column are", file, line, column, shown(text))
+
+
+def _name_problems(file: str, lines: Sequence[int], names: Sequence[str]) -> Iterator[Problem]:
+    for line, name in zip(lines, names, strict=True):
+        if not re.fullmatch(NAME_PATTERN, name):
+            yield Problem("not a name", file, line, NAME_COLUMN, shown(name), "letters, digits, _ . + -")
+    yield from _repetitions(file, lines, names, "the same name as on line {line}", NAME_COLUMN)
+
+
+def _repetitions(
+    file: str, lines: Sequence[int], things: Sequence[object], message: str, column: str = ""
+) -> Iterator[Problem]:
+    first: dict[object, int] = {}
+    for line, thing in zip(lines, things, strict=True):
+        if first.setdefault(thing, line) != line:
+            yield Problem(message.format(line=first[thing]), file, line, column)
+
+
+_RANGE = ("from", "to", "factor", "step")
+
+
+@dataclass(frozen=True)
+class Setter:
+    """Something that sets a value in the base."""
+
+    path: KeyPath
+    """What it sets."""
+    place: KeyPath
+    """Where the file of the space says so."""
+    axis: str = ""
+    """'' for a law."""
+    choice: str = ""
+    """The choice of the axis; '' where it has none."""
+
+
+class AxesReader:
+    """Finds what is wrong with axes; what is left of them is what is right."""
+
+    def __init__(self, base: Any, problems: Problems) -> None:
+        """`base` is the data of the hardware file, None if it cannot be read."""
+        self.base = base
+        self.problems = problems
+        self.setters: list[Setter] = []
+
+    def grid(self, entries: Mapping[str, AxisEntry | None]) -> tuple[Axis, ...]:
+        """The axes of all combinations."""
+        found = []
+        for name, entry in entries.items():
+            self.check_name(("axes", name), name)
+            if entry is not None:
+                values = self._values(name, entry) if entry.choices is None else tuple(entry.choices)
+                if not values and not self.problems.has("axes", name):
+                    allowed = "`values`, `choices`, or `from` and `to` with `factor` or `step`"
+                    self.problems.at(("axes", name), "has no values", allowed=allowed)
+                found.append(Axis(name, values, self._settings(name, entry, values)))
+        return tuple(found)
+
+    def sheet(
+        self, entries: Mapping[str, AxisEntry | None], sheet: Sheet
+    ) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...]]:
+        """The axes of a design sheet, and for each design the places of its values in them."""
+        axes, columns = [], []
+        for name, entry in entries.items():
+            self.check_name(("axes", name), name)
+            if entry is not None and self._is_of_sheet(name, entry, sheet):
+                place = sheet.columns.index(name)
+                values = tuple(dict.fromkeys(row[place] for row in sheet.rows))
+                axes.append(Axis(name, values, self._sheet_settings(name, entry, values, sheet)))
+                columns.append(place)
+        for place, column in enumerate(sheet.columns):
+            if column not in entries and self._is_path(column, list(entries), sheet):
+                values = tuple(dict.fromkeys(row[place] for row in sheet.rows))
+                axes.append(Axis(column, values, self._settings_of_column(column, values, sheet)))
+                columns.append(place)
+        places = [{value: place for place, value in enumerate(axis.values)} for axis in axes]
+        rows = [tuple(of[row[column]] for of, column in zip(places, columns, strict=True)) for row in sheet.rows]
+        return tuple(axes), tuple(rows)
+
+    def check_name(self, path: KeyPath, name: str) -> None:
+        """Record why a name cannot be that of an axis or a law."""
+        message = "means something else in tables of designs" if is_column(name) else name_problem(name)
+        if message:
+            self.problems.at(path, message, name)
+
+    def key_path(self, place: KeyPath, path: str, axis: str = "", choice: str = "") -> KeyPath | None:
+        """What a dotted path at a place of the file sets; None if it sets nothing, which is recorded."""
+        found = () if self.base is None else key_path(self.base, path)
+        if isinstance(found, Problem):
+            self.problems.at(place, f"'{path}': {found.message}", found.value, found.allowed, found.nearest)
+            return None
+        if found:
+            self.setters.append(Setter(found, place, axis, choice))
+        return found or None
+
+    def check_setters(self) -> None:
+        """Record where two things set one value, or one a part of what the other sets."""
+        for place, one in enumerate(self.setters):
+            for other in self.setters[:place]:
+                is_other_choice = one.axis and one.axis == other.axis and one.choice != other.choice
+                shorter, longer = sorted((one.path, other.path), key=len)
+                if not is_other_choice and longer[: len(shorter)] == shorter:
+                    where = self.problems.places.place_of(other.place)[2] if self.problems.places else ""
+                    self.problems.at(one.place, f"sets what {where} sets too")
+                    break
+
+    def _values(self, name: str, entry: AxisEntry) -> tuple[Value, ...]:
+        path: KeyPath = ("axes", name)
+        if "values" in entry.model_fields_set:
+            self._refuse(path, entry, _RANGE, "is of a range, not with `values`")
+            self.problems.repeated((*path, "values"), entry.values or (), "stands in the list before")
+            self._check_words((*path, "values"), entry.values or ())
+            return tuple(dict.fromkeys(whole(entry.values)))
+        given = entry.model_fields_set & set(_RANGE)
+        if not given:
+            return ()
+        for key in (key for key in ("from", "to") if key not in given):
+            self.problems.at(path, f"a range needs `{key}`")
+        if len(given & {"factor", "step"}) != 1:
+            self.problems.at(path, "a range needs one of `factor` and `step`")
+        return self._range(path, entry)
+
+    def _check_words(self, path: KeyPath, values: Sequence[Value | None]) -> None:
+        """Record values that tables could not tell from others, as the text "2" from the number 2."""
+        first: dict[str, Value] = {}
+        for place, value in enumerate(values):
+            if value is not None and first.setdefault(value_word(value), value) != value:
+                self.problems.at((*path, place), "is written in tables as another value of the list is", value)
+
+    def _range(self, path: KeyPath, entry: AxisEntry) -> tuple[Value, ...]:
+        first, last = getattr(entry, "from"), entry.to
+        try:
+            if first is not None and last is not None and entry.factor is not None and entry.step is None:
+                return geometric(first, last, entry.factor)
+            if first is not None and last is not None and entry.step is not None and entry.factor is None:
+                return linear(first, last, entry.step)
+        except FieldError as error:
+            self.problems.at(path, error.message, allowed=error.allowed)
+        return ()
+
+    def _refuse(self, path: KeyPath, entry: AxisEntry, keys: Sequence[str], message: str) -> None:
+        for key in keys:
+            if key in entry.model_fields_set:
+                self.problems.at((*path, key), message)
+
+    def _settings(
+        self, name: str, entry: AxisEntry, values: Sequence[Value]
+    ) -> tuple[tuple[tuple[KeyPath, Any], ...], ...]:
+        """What each value of an axis sets."""
+        if entry.choices is not None:
+            message = "not with `choices`, which say what they set"
+            self._refuse(("axes", name), entry, ("values", *_RANGE, "path"), message)
+            return tuple(self._choice(name, choice, table or {}) for choice, table in entry.choices.items())
+        paths = list(self._paths(name, entry))
+        return tuple(tuple((path, value) for path in paths) for value in values)
+
+    def _paths(self, name: str, entry: AxisEntry) -> Iterator[KeyPath]:
+        paths = entry.path or ()
+        for place, path in enumerate(paths):
+            where: KeyPath = ("axes", name, "path", place) if len(paths) > 1 else ("axes", name, "path")
+            found = self.key_path(where, path, name)
+            if found is not None:
+                yield found
+
+    def _choice(self, axis: str, choice: str, table: Mapping[str, Any]) -> tuple[tuple[KeyPath, Any], ...]:
+        where = ("axes", axis, "choices", choice)
+        found = [(self.key_path((*where, path), path, axis, choice), value) for path, value in table.items()]
+        return tuple((path, value) for path, value in found if path is not None)
+
+    # design sheets ----------------------------------------------------------------------------------------------------
+
+    def _is_of_sheet(self, name: str, entry: AxisEntry, sheet: Sheet) -> bool:
+        self._refuse(("axes", name), entry, ("values", *_RANGE), "values are in the design sheet")
+        if name not in sheet.columns:
+            message = f"the design sheet {sheet.file} has no such column"
+            self.problems.at(("axes", name), message, nearest=nearest_name(name, sheet.columns))
+        return name in sheet.columns
+
+    def _sheet_settings(
+        self, name: str, entry: AxisEntry, values: Sequence[Value], sheet: Sheet
+    ) -> tuple[tuple[tuple[KeyPath, Any], ...], ...]:
+        settings = self._settings(name, entry, values)
+        if entry.choices is None:
+            return settings
+        choices = dict(zip(entry.choices, settings, strict=True))
+        for value in values:
+            if value not in choices:
+                line = self._line_of(name, value, sheet)
+                allowed, nearest = ", ".join(choices), nearest_name(str(value), list(choices))
+                told = Problem("no such choice", sheet.file, line, name, shown(value), allowed, nearest)
+                self.problems.found.append(told)
+        for choice in (choice for choice in choices if choice not in set(map(str, values))):
+            self.problems.unused(("axes", name, "choices", choice), f"no design of {sheet.file} has this choice")
+        return tuple(choices.get(str(value), ()) for value in values)
+
+    def _is_path(self, column: str, axes: Sequence[str], sheet: Sheet) -> bool:
+        if "." not in column:
+            allowed, nearest = ", ".join(axes), nearest_name(column, axes)
+            told = Problem("neither an axis nor a dotted path", sheet.file, 1, column, "", allowed, nearest)
+            self.problems.found.append(told)
+        return "." in column
+
+    def _settings_of_column(
+        self, column: str, values: Sequence[Value], sheet: Sheet
+    ) -> tuple[tuple[tuple[KeyPath, Any], ...], ...]:
+        found = () if self.base is None else key_path(self.base, column)
+        if isinstance(found, Problem):
+            told = Problem(found.message, sheet.file, 1, column, found.value, found.allowed, found.nearest)
+            self.problems.found.append(told)
+            return tuple(() for _ in values)
+        if found:
+            self.setters.append(Setter(found, ("designs",), column))
+        return tuple(((found, value),) for value in values)
+
+    @staticmethod
+    def _line_of(column: str, value: Value, sheet: Sheet) -> int:
+        place = sheet.columns.index(column)
+        return next(line for line, row in zip(sheet.lines, sheet.rows, strict=True) if row[place] == value)

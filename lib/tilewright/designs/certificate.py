@@ -1,0 +1,183 @@
+"""Certificate of complete Pareto fronts: the costs of every design, and which design dominates it."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+
+from tilewright.base.artifacts.digests import DIGEST_BYTES
+from tilewright.base.dominance import first_dominators, on_front
+from tilewright.designs.family_costs import FamilyCosts, energy_column, latency_column
+from tilewright.designs.results import ALL_NETWORKS, OK
+from tilewright.designs.space import Space
+from tilewright.designs.stamped_tables import read_stamped, write_stamped
+
+NOT_COMPARED, ON_FRONT = -2, -1
+"""Values in place of the index of the design that dominates: it has no results or does not meet a constraint, or none
+does."""
+
+
+@dataclass(frozen=True, eq=False)
+class DesignPoints:
+    """What the designs of a space cost."""
+
+    space: Space
+    index: np.ndarray
+    """int64 [row], ascending."""
+    area_mm2: np.ndarray
+    is_ok: np.ndarray
+    """bool [row, network] it has results."""
+    energy_pj: np.ndarray
+    """float64 [row, network]"""
+    latency_cycles: np.ndarray
+
+    @classmethod
+    def of(cls, space: Space, table: pandas.DataFrame) -> "DesignPoints":
+        """Points of a table of costs."""
+        numbers = range(len(space.networks))
+        return cls(
+            space,
+            table["index"].to_numpy(np.int64),
+            table["area_mm2"].to_numpy(np.float64),
+            np.stack([(table[f"status_{number}"] == OK).to_numpy() for number in numbers], axis=1),
+            np.stack([table[energy_column(number)].to_numpy(np.float64) for number in numbers], axis=1),
+            np.stack([table[latency_column(number)].to_numpy(np.float64) for number in numbers], axis=1),
+        )
+
+    @cached_property
+    def objectives(self) -> tuple[str, ...]:
+        """What designs are compared by: areas only where they are given."""
+        has_no_area = np.isnan(self.area_mm2[self.is_ok.any(axis=1)]).all()
+        return tuple(key for key in self.space.objectives if key != "area_mm2" or not has_no_area)
+
+    @cached_property
+    def row_of(self) -> Mapping[int, int]:
+        """Index of a design -> its row."""
+        return {index: row for row, index in enumerate(self.index.tolist())}
+
+    @cached_property
+    def unmet(self) -> np.ndarray:
+        """object [row, network] the constraint that its results do not meet, or ''."""
+        found = np.full(self.is_ok.shape, "", dtype=object)
+        if self.space.constraints_after:
+            for row in np.flatnonzero(self.is_ok.any(axis=1)).tolist():
+                values = self.space.values(int(self.index[row]))
+                for number in np.flatnonzero(self.is_ok[row]).tolist():
+                    found[row, number] = self.space.unmet(values, self.results(row, number))
+        return found
+
+    @property
+    def is_unmet(self) -> np.ndarray:
+        """bool [row, network] its results do not meet a constraint."""
+        found: np.ndarray = self.unmet != ""
+        return found
+
+    def results(self, row: int, network: int) -> dict[str, float]:
+        """The results of a design on a network, as constraints name them; without an area that is not given."""
+        energy, latency = float(self.energy_pj[row, network]), float(self.latency_cycles[row, network])
+        area = float(self.area_mm2[row])
+        found = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": energy * latency}
+        return found if area != area else {**found, "area_mm2": area}
+
+    def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
+        """(rows that are compared in a front, a column for each objective): of a network, or, after these, of all."""
+        count = self.is_ok.shape[1]
+        networks = [front] if front < count else list(range(count))
+        rows = np.flatnonzero((self.is_ok & ~self.is_unmet)[:, networks].all(axis=1))
+        energy, latency, product = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
+        for network in networks:  # one after the other, as totals are added up elsewhere
+            energy += self.energy_pj[rows, network]
+            latency += self.latency_cycles[rows, network]
+            product += self.energy_pj[rows, network] * self.latency_cycles[rows, network]
+        columns = {
+            "energy_pj": energy,
+            "latency_cycles": latency,
+            "edp_pj_cycles": product,
+            "area_mm2": self.area_mm2[rows],
+        }
+        return rows, np.stack([columns[key] for key in self.objectives], axis=1)
+
+
+def front_count(space: Space) -> int:
+    """Fronts of a space: one for each network, and one for all together where there are several."""
+    return len(space.networks) + (len(space.networks) > 1)
+
+
+def dominated_by(points: DesignPoints, front: int) -> np.ndarray:
+    """First design on a front that dominates each row, by index, ON_FRONT or NOT_COMPARED."""
+    rows, values = points.front_points(front)
+    first = first_dominators(values, on_front(values))
+    found = np.full(len(points.index), NOT_COMPARED, np.int64)
+    found[rows] = np.where(first >= 0, points.index[rows[first]], ON_FRONT)
+    return found
+
+
+SCHEMA = "tilewright/front-certificate"
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is claimed of a space."""
+
+    table: pandas.DataFrame
+    """A row for each design that no constraint excludes, by index: `index`, `area_mm2`, for each network
+    `status_<n>`, `energy_<n>_pj`, `latency_<n>_cycles`, and for each front `dominated_by_<n>`: the index of a design on
+    it, -1 on the front itself, -2 for what is not compared."""
+    excluded: Mapping[str, int]
+    """Constraint -> designs that it excludes."""
+    said: Mapping[str, Any]
+    """What it was made of: `space` (digest), `objectives`, `networks`, `designs`, `provenance`."""
+
+
+def front_names(space: Space) -> tuple[str, ...]:
+    """The fronts of a space: of each network, then of all."""
+    names = tuple(network.name for network in space.networks)
+    return names if len(names) == 1 else (*names, ALL_NETWORKS)
+
+
+def dominator_column(front: int) -> str:
+    """Column of the dominators of a front by its place."""
+    return f"dominated_by_{front}"
+
+
+def columns_of(space: Space) -> list[str]:
+    """The columns of a certificate."""
+    networks, fronts = range(len(space.networks)), range(front_count(space))
+    own = [c for n in networks for c in (f"status_{n}", energy_column(n), latency_column(n))]
+    return ["index", "area_mm2", *own, *(dominator_column(front) for front in fronts)]
+
+
+def certificate_of(points: DesignPoints, costs: FamilyCosts, said: Mapping[str, Any]) -> Certificate:
+    """The certificate of the fronts of all designs."""
+    fronts = {dominator_column(front): dominated_by(points, front) for front in range(front_count(points.space))}
+    return Certificate(costs.table.assign(**fronts)[columns_of(points.space)], costs.excluded, said)
+
+
+def write_certificate(path: Path, certificate: Certificate) -> None:
+    """Write it; equal content gives equal bytes."""
+    said = {"schema": SCHEMA, "digest": content_digest(certificate), "excluded": dict(certificate.excluded)}
+    write_stamped(path, certificate.table, {**said, "made_of": dict(certificate.said)})
+
+
+def read_certificate(path: Path) -> tuple[Certificate, str]:
+    """A certificate, and the digest of its content that the file says. Raises InputError for what is none."""
+    table, said = read_stamped(path, SCHEMA)
+    return Certificate(table, said["excluded"], said["made_of"]), str(said["digest"])
+
+
+def content_digest(certificate: Certificate) -> str:
+    """The digest of its columns."""
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for name, column in certificate.table.items():
+        values = column.to_numpy()
+        data = (
+            "\0".join(map(str, values)).encode() if values.dtype == object else np.ascontiguousarray(values).tobytes()
+        )
+        digest.update(f"{name}\0{len(values)}\0".encode() + data)
+    digest.update(repr((sorted(certificate.excluded.items()), sorted(map(str, certificate.said.items())))).encode())
+    return digest.hexdigest()

@@ -1,0 +1,350 @@
+"""Checks a certificate of complete fronts again: what it claims, against the space and against designs costed alone.
+
+Who dominates whom is compared pair by pair, designs are read and counted anew, and those on a front and a sample of the
+others are costed as `tilewright map` costs them, each alone (docs/fronts.md).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas
+
+from tilewright.base.errors import Problem
+from tilewright.designs.certificate import (
+    Certificate,
+    columns_of,
+    content_digest,
+    dominator_column,
+    front_names,
+    read_certificate,
+)
+from tilewright.designs.explore import SpaceSource, working
+from tilewright.designs.families import Families
+from tilewright.designs.family_costs import FamilyCosts, energy_column, latency_column, make_costs
+from tilewright.designs.parts import PartDigests
+from tilewright.designs.pricing import FamilyMembers, FigureReader, members_of
+from tilewright.designs.results import INFEASIBLE, INVALID, OK
+from tilewright.designs.shard import make_rows
+from tilewright.designs.space import Space
+from tilewright.search.progress import Advance
+
+MOST_TOLD = 5
+"""Most lines of one kind of fault."""
+BLOCK = 8
+"""Families or designs that a process looks at between two reports."""
+COSTED_FAMILIES = 40
+"""Families that a process costs between two reports."""
+_ON_FRONT, _NOT_COMPARED = -1, -2
+
+
+@dataclass(frozen=True)
+class CertificateVerdict:
+    """What was checked, and what is wrong."""
+
+    designs: int
+    """Number of designs with a row."""
+    fronts: int
+    members: int
+    """Designs on a front, each costed again alone."""
+    costed: int
+    """Further designs that were costed again alone."""
+    families: int
+    """Whose members were all costed again."""
+    problems: tuple[Problem, ...]
+
+
+def certify(
+    source: SpaceSource,
+    space: Space,
+    path: Path,
+    sample: int,
+    seed: int,
+    everything: bool,
+    jobs: int,
+    advance: Advance,
+) -> CertificateVerdict:
+    """Check the certificate in a file for a space; `advance` is told families and designs.
+
+    `sample` further designs are costed alone, `everything` costs all families again. Raises InputError for a file
+    that is no certificate.
+    """
+    certificate, digest = read_certificate(path)
+    faults = _Faults(space, str(path))
+    _check_content(faults, certificate, digest, space)
+    if not faults.found and _check_columns(faults, certificate.table, space):
+        rows = _Rows(space, certificate.table)
+        _check_designs(faults, rows, certificate, source, jobs, advance)
+        _check_dominance(faults, rows)
+        members, further = _chosen(rows, sample, seed)
+        _check_costs(faults, rows, [*members, *further], source, jobs, advance)
+        families = len(Families(space)) if everything else 0
+        if everything:
+            _check_families(faults, rows, source, jobs, advance)
+        counts = (len(certificate.table), len(front_names(space)), len(members), len(further), families)
+        return CertificateVerdict(*counts, tuple(faults.problems()))
+    return CertificateVerdict(len(certificate.table), 0, 0, 0, 0, tuple(faults.problems()))
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyContent:
+    """What of a family is compared with the rows: no cores or hardware files go from process to process."""
+
+    indexes: np.ndarray
+    """int64 [member]: the designs that are accelerators and meet the constraints before evaluation."""
+    area_mm2: np.ndarray
+    """float64 [member]; not a number where a part has none."""
+    invalid: tuple[int, ...]
+    """Indexes of designs that are no accelerators."""
+    excluded: Mapping[str, int]
+    """Constraint -> designs that it excludes."""
+
+
+class _Faults:
+    """What is wrong: each kind with its first designs."""
+
+    def __init__(self, space: Space, file: str) -> None:
+        self.space, self.file = space, file
+        self.found: dict[str, list[int]] = {}
+
+    def add(self, message: str, indexes: Sequence[int] = ()) -> None:
+        """Designs with a fault, or a fault of the whole."""
+        self.found.setdefault(message, []).extend(indexes)
+
+    def problems(self) -> Iterator[Problem]:
+        """One for each kind."""
+        for message, indexes in self.found.items():
+            known = [index for index in indexes if 0 <= index < len(self.space)]
+            told = ", ".join(self.space.design_name(index) for index in known[:MOST_TOLD])
+            more = f" and {len(indexes) - MOST_TOLD:,} more" if len(indexes) > MOST_TOLD else ""
+            yield Problem(message, self.file, value=told + more)
+
+
+class _Rows:
+    """The rows of a certificate as arrays."""
+
+    def __init__(self, space: Space, table: pandas.DataFrame) -> None:
+        self.space, numbers = space, range(len(space.networks))
+        self.index = table["index"].to_numpy(np.int64)
+        self.area_mm2 = table["area_mm2"].to_numpy(np.float64)
+        self.status = np.stack([table[f"status_{n}"].to_numpy(object) for n in numbers], axis=1)
+        self.energy_pj = np.stack([table[energy_column(n)].to_numpy(np.float64) for n in numbers], axis=1)
+        self.latency_cycles = np.stack([table[latency_column(n)].to_numpy(np.float64) for n in numbers], axis=1)
+        fronts = range(len(front_names(space)))
+        self.dominated_by = np.stack([table[dominator_column(n)].to_numpy(np.int64) for n in fronts], axis=1)
+
+    def objectives(self, front: int) -> np.ndarray:
+        """A column for each objective of a front."""
+        count = len(self.space.networks)
+        networks = [front] if front < count else range(count)
+        energy, latency, product = (np.zeros(len(self.index)) for _ in range(3))
+        for network in networks:
+            energy = energy + self.energy_pj[:, network]
+            latency = latency + self.latency_cycles[:, network]
+            product = product + self.energy_pj[:, network] * self.latency_cycles[:, network]
+        known = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": product, "area_mm2": self.area_mm2}
+        without = np.isnan(self.area_mm2[(self.status == OK).any(axis=1)]).all()
+        keys = [key for key in self.space.objectives if key != "area_mm2" or not without]
+        return np.stack([known[key] for key in keys], axis=1)
+
+    def has_results(self, front: int) -> np.ndarray:
+        """Whether a design has results for all networks of a front."""
+        own = self.status if front >= len(self.space.networks) else self.status[:, [front]]
+        result: np.ndarray = (own == OK).all(axis=1)
+        return result
+
+
+def _check_content(faults: _Faults, certificate: Certificate, digest: str, space: Space) -> None:
+    said = certificate.said
+    if content_digest(certificate) != digest:
+        faults.add("the content is not what the file says by its digest")
+    if said.get("space") != PartDigests(space).said:
+        faults.add("made of another space, network, mapping or option, or by other code")
+    expected = {"objectives": list(space.objectives), "networks": [network.name for network in space.networks]}
+    for key, value in {**expected, "designs": len(space)}.items():
+        if said.get(key) != value:
+            faults.add(f"{key}: {said.get(key)} instead of {value}")
+
+
+def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bool:
+    """Whether the columns are there with what can be in them."""
+    if list(table.columns) != columns_of(space):
+        faults.add(f"columns are {', '.join(map(str, table.columns))}")
+        return False
+    index = table["index"].to_numpy()
+    if (
+        index.dtype != np.int64
+        or (np.diff(index) <= 0).any()
+        or (len(index) and not 0 <= index[0] <= index[-1] < len(space))
+    ):
+        faults.add("indexes of designs are not ascending numbers of the space")
+        return False
+    for number in range(len(space.networks)):
+        status = table[f"status_{number}"]
+        if not status.isin([OK, INFEASIBLE, INVALID]).all():
+            faults.add(f"status_{number} has other words than {OK}, {INFEASIBLE}, {INVALID}")
+            return False
+        for column in (energy_column(number), latency_column(number)):
+            values = table[column].to_numpy(np.float64)
+            is_ok = (status == OK).to_numpy()
+            if not (np.isfinite(values[is_ok]) & (values[is_ok] >= 0)).all():
+                faults.add(f"{column} is no number", index[is_ok][~np.isfinite(values[is_ok])].tolist())
+            if not np.isnan(values[~is_ok]).all():
+                faults.add(f"{column} of a design without results", index[~is_ok][~np.isnan(values[~is_ok])].tolist())
+    return not faults.found
+
+
+def _check_designs(
+    faults: _Faults, rows: _Rows, certificate: Certificate, source: SpaceSource, jobs: int, advance: Advance
+) -> None:
+    """Whether every design of the space is there, is an accelerator or not, and has the area that is claimed."""
+    space = rows.space
+    blocks = _blocks(range(len(Families(space))))
+    excluded: dict[str, int] = {}
+    seen, areas = [], []
+    invalid: list[int] = []
+    with working(source, space, make_reader, len(blocks), jobs) as work:
+        for found in work(blocks):
+            for family in found:
+                advance(1)
+                seen.append(family.indexes)
+                areas.append(family.area_mm2)
+                invalid += family.invalid
+                for constraint, count in family.excluded.items():
+                    excluded[constraint] = excluded.get(constraint, 0) + count
+    index = np.concatenate([*seen, np.array(invalid, np.int64)])
+    area = np.concatenate([*areas, np.full(len(invalid), np.nan)])
+    order = np.argsort(index, kind="stable")
+    index, area = index[order], area[order]
+    if dict(certificate.excluded) != excluded:
+        faults.add(f"designs that constraints exclude: {dict(certificate.excluded)} instead of {excluded}")
+    if len(index) != len(rows.index) or (index != rows.index).any():
+        faults.add("a design has no row", sorted(set(index.tolist()) - set(rows.index.tolist())))
+        faults.add("a row has no design", sorted(set(rows.index.tolist()) - set(index.tolist())))
+        return
+    faults_of = index[~((area == rows.area_mm2) | (np.isnan(area) & np.isnan(rows.area_mm2)))].tolist()
+    if faults_of:
+        faults.add("another area", faults_of)
+    is_invalid = np.isin(index, invalid)
+    for network in range(len(space.networks)):
+        wrong = index[is_invalid & (rows.status[:, network] != INVALID)].tolist()
+        if wrong:
+            faults.add("results of a design that is no accelerator", wrong)
+
+
+def _check_dominance(faults: _Faults, rows: _Rows) -> None:
+    """Whether what stands on a front is dominated by none there, and all else by what it names."""
+    for front, name in enumerate(front_names(rows.space)):
+        claims, points, has_results = rows.dominated_by[:, front], rows.objectives(front), rows.has_results(front)
+        is_unmet = _unmet(rows, front, np.flatnonzero(has_results & (claims < 0)))
+        for message, wrong in (
+            ("compared without results", (claims != _NOT_COMPARED) & ~has_results),
+            ("not compared though it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
+            ("on the front though it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
+            ("names a dominator that is none", (claims < _NOT_COMPARED) | (claims >= len(rows.space))),
+        ):
+            if wrong.any():
+                faults.add(f"{name}: {message}", rows.index[wrong].tolist())
+        members = np.flatnonzero(claims == _ON_FRONT)
+        for row in members.tolist():
+            others = points[members]
+            if ((others <= points[row]).all(axis=1) & (others < points[row]).any(axis=1)).any():
+                faults.add(f"{name}: on the front though another one there dominates it", [int(rows.index[row])])
+        claimed = np.flatnonzero((claims >= 0) & has_results)
+        place = np.minimum(np.searchsorted(rows.index, claims[claimed]), len(rows.index) - 1)
+        is_there = (rows.index[place] == claims[claimed]) & (claims[place] == _ON_FRONT)
+        covers = (points[place] <= points[claimed]).all(axis=1) & (points[place] < points[claimed]).any(axis=1)
+        if not is_there.all():
+            faults.add(f"{name}: the dominator is not on the front", rows.index[claimed[~is_there]].tolist())
+        if not covers.all():
+            faults.add(f"{name}: the dominator does not dominate", rows.index[claimed[~covers]].tolist())
+
+
+def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
+    """Whether values of rows do not meet a constraint, for a network of the front."""
+    found = np.zeros(len(rows.index), np.bool_)
+    space = rows.space
+    if not space.constraints_after:
+        return found
+    networks = [front] if front < len(space.networks) else range(len(space.networks))
+    for place in places.tolist():
+        values = space.values(int(rows.index[place]))
+        for network in networks:
+            energy, latency = float(rows.energy_pj[place, network]), float(rows.latency_cycles[place, network])
+            results = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": energy * latency}
+            if rows.area_mm2[place] == rows.area_mm2[place]:
+                results["area_mm2"] = float(rows.area_mm2[place])
+            found[place] |= bool(space.unmet(values, results))
+    return found
+
+
+def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
+    """Designs to cost alone: all on a front, and a sample of the others."""
+    is_member = (rows.dominated_by == _ON_FRONT).any(axis=1)
+    others = rows.index[~is_member]
+    count = min(sample, len(others))
+    chosen = np.random.default_rng(seed).choice(others, count, replace=False) if count else others[:0]
+    return rows.index[is_member].tolist(), sorted(chosen.tolist())
+
+
+def _check_costs(
+    faults: _Faults, rows: _Rows, indexes: Sequence[int], source: SpaceSource, jobs: int, advance: Advance
+) -> None:
+    """Whether designs cost alone what is claimed."""
+    networks = [network.name for network in rows.space.networks]
+    row_of = {index: row for row, index in enumerate(rows.index.tolist())}
+    blocks = _blocks(indexes)
+    with working(source, rows.space, make_rows, len(blocks), jobs) as work:
+        for found in work(blocks):
+            for one in [row for rows, _ in found for row in rows]:
+                place, network = row_of.get(one["index"], -1), networks.index(one["network"])
+                advance(network == 0)
+                if place < 0:
+                    continue
+                claimed = rows.energy_pj[place, network], rows.latency_cycles[place, network]
+                costs = one["energy_pj"], one["latency_cycles"]
+                if one["status"] != rows.status[place, network]:
+                    faults.add(f"{one['network']}: another status", [one["index"]])
+                elif one["status"] == OK and claimed != costs:
+                    faults.add(f"{one['network']}: costs something else", [one["index"]])
+
+
+def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int, advance: Advance) -> None:
+    """Whether every number is what costing its family again gives."""
+    count = len(Families(rows.space))
+    blocks = [range(first, min(first + COSTED_FAMILIES, count)) for first in range(0, count, COSTED_FAMILIES)]
+    with working(source, rows.space, make_costs, len(blocks), jobs) as work:
+        for block, found in zip(blocks, work(blocks), strict=True):
+            advance(len(block))
+            _compare(faults, rows, found)
+
+
+def _compare(faults: _Faults, rows: _Rows, found: FamilyCosts) -> None:
+    """Whether what is claimed of some designs is what they cost."""
+    table = found.table[found.table["index"].isin(rows.index)]
+    index = table["index"].to_numpy(np.int64)
+    places = np.searchsorted(rows.index, index)
+    for number, network in enumerate(rows.space.networks):
+        status = table[f"status_{number}"].to_numpy(object)
+        is_other = status != rows.status[places, number]
+        costs = table[energy_column(number)].to_numpy(np.float64), table[latency_column(number)].to_numpy(np.float64)
+        differs = (rows.energy_pj[places, number] != costs[0]) | (rows.latency_cycles[places, number] != costs[1])
+        if is_other.any():
+            faults.add(f"{network.name}: another status", index[is_other].tolist())
+        if (differs & (status == OK) & ~is_other).any():
+            faults.add(f"{network.name}: costs something else", index[differs & (status == OK) & ~is_other].tolist())
+
+
+def _blocks(numbers: Sequence[int]) -> list[list[int]]:
+    return [list(numbers[first : first + BLOCK]) for first in range(0, len(numbers), BLOCK)]
+
+
+def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
+    """What reads families by their numbers."""
+    families, reader = Families(space), FigureReader(space.base)
+    return lambda numbers: [_content(members_of(space, families[number], reader)) for number in numbers]
+
+
+def _content(members: FamilyMembers) -> FamilyContent:
+    return FamilyContent(members.indexes, members.area_mm2, tuple(members.invalid), members.excluded)

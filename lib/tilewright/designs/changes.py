@@ -1,0 +1,308 @@
+"""Changes of one number of a hardware file, or of one spatial mapping of a mapping file (docs/explain.md)."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tilewright.base.errors import KeyPath
+from tilewright.base.units import BANDWIDTH_UNITS, NUMBER_PATTERN
+from tilewright.base.yamlfile import YamlDocument, items, table
+from tilewright.designs.space_reader import CORES, SystemBase
+from tilewright.hardware.core import Core
+from tilewright.hardware.core_paths import contained_cores
+from tilewright.hardware.dotted_paths import path_text
+from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
+from tilewright.mapping.yaml_writer import as_entry
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
+SPATIAL = "spatial mapping"
+"""Kinds of changes."""
+_ARRAYS = ("operational_array", "multipliers")
+_LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
+_UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
+_OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
+"""Widths of older files -> the smallest part of a word."""
+_QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})(\s*\S*)\s*")
+_SIGNIFICANT = 12
+"""Digits of numbers that have no end."""
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A number of a hardware file that becomes another one, or a spatial mapping of a mapping file."""
+
+    kind: str
+    path: KeyPath
+    key: str
+    """The path as text, ports by their names: as a design space has it."""
+    file: str
+    line: int
+    before: Any
+    """Value as it is written."""
+    after: Any
+    more: bool
+    """Whether the core gets more of something, or cheaper accesses; else something is taken away."""
+    also: tuple[tuple[KeyPath, Any], ...] = ()
+    """What has to change with it: a word is not narrower than its smallest part."""
+    within: KeyPath = ()
+    """Where what its file says stands in an accelerator with all its cores: below `core_files` that of a core."""
+    is_sourced: bool = False
+    """Whether it is of a memory of which the library of costs says energies and area: these follow the change."""
+    written: Any = None
+    """What is written in its place, where that is another thing than `after`, which is for people."""
+
+    @property
+    def settings(self) -> tuple[tuple[KeyPath, Any], ...]:
+        """What it sets in its file."""
+        return ((self.path, self.after if self.written is None else self.written), *self.also)
+
+    @property
+    def is_of_mapping(self) -> bool:
+        """Whether its file is that of the mapping."""
+        return self.kind == SPATIAL
+
+    @property
+    def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:
+        """What it sets in an accelerator with all its cores."""
+        return tuple(((*self.within, *path), value) for path, value in self.settings)
+
+    @property
+    def words(self) -> str:
+        """The change for people."""
+        return f"{self.key}: {self.before} -> {self.after}"
+
+
+def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
+    """All changes of one number of a hardware file by a factor above 1, in the order of the file: what can be more,
+    each followed by what can be taken away there. Numbers that would not change or be none are left out."""
+    return tuple(_changes(document, factor, _numbers))
+
+
+def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[FileChange, ...]:
+    """Changes of an accelerator of several cores: of its links, then of each distinct core file.
+
+    `document` is its file as it is written, `base` the same with its core files. Keys are those of a space of systems.
+    """
+    found = list(_changes(document, factor, _link_numbers))
+    for name in contained_cores(document.data) or ():
+        found += _changes(document, factor, lambda data, name=name: _numbers_within(data, (CORES, name)))  # type: ignore[misc]
+    for name, part in base.parts.items():
+        within: KeyPath = (CORES, name)
+        found += [
+            replace(one, key=f"{CORES}.{name}.{one.key}", within=within) for one in _changes(part, factor, _numbers)
+        ]
+    return tuple(found)
+
+
+Paths = tuple[KeyPath, ...]
+_Numbers = Iterator[tuple[str, Paths, Paths]]
+"""(kind, paths of numbers that are one, paths of the smallest parts of a word)."""
+
+
+def _changes(
+    document: YamlDocument, factor: Fraction, numbers: Callable[[Table[Any, Any]], _Numbers]
+) -> Iterator[FileChange]:
+    for kind, (path, *others), smallest in numbers(table(document.data)):
+        before = document.written(path)
+        is_energy = kind == ENERGY
+        for more in (True,) if is_energy else (True, False):
+            after = scaled(before, 1 / factor if is_energy or not more else factor, is_whole=not is_energy)
+            if after is None or after == before:
+                continue
+            also = tuple((other, after) for other in others)
+            also += () if more else tuple(one for part in smallest for one in _narrower(document, part, after))
+            place = path_text(document.data, path), document.file, document.line_of(path)
+            is_sourced = _is_sourced(document.data, path)
+            yield FileChange(kind, path, *place, before, after, more, also, is_sourced=is_sourced)
+
+
+def _is_sourced(data: Any, path: KeyPath) -> bool:
+    if "memories" not in path:
+        return False
+    for key in path[: path.index("memories") + 2]:
+        data = table(data).get(key)
+    return bool({"cost", "auto_cost_extraction"} & table(data).keys())
+
+
+def _link_numbers(data: Table[Any, Any]) -> _Numbers:
+    """Numbers of the links of an accelerator: all of them, those of its graph, each of its list."""
+    listed = enumerate(items(data.get("core_connectivity")))
+    places: list[KeyPath] = [(), ("graph",), *(("core_connectivity", index) for index, _ in listed)]
+    for place in places:
+        links: Any = data
+        for key in place:
+            links = links[int(key)] if isinstance(links, list) else table(links).get(key)
+        if "bandwidth" in table(links):
+            yield LINK, ((*place, "bandwidth"),), ()
+        for name in _LINK_ENERGIES:
+            if name in table(links):
+                yield ENERGY, ((*place, name),), ()
+
+
+def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
+    """Numbers of a core that stands in the file of its accelerator."""
+    inner: Any = data
+    for key in within:
+        inner = table(inner).get(key)
+    for kind, paths, smallest in _numbers(table(inner)):
+        yield kind, tuple((*within, *path) for path in paths), tuple((*within, *path) for path in smallest)
+
+
+def _numbers(data: Table[Any, Any]) -> _Numbers:
+    """Numbers of a core."""
+    for name in _ARRAYS:
+        array = table(data.get(name))
+        for index, _ in enumerate(items(array.get("sizes"))):
+            yield SIDE, ((name, "sizes", index),), ()
+        for key in _UNIT_ENERGIES:
+            if key in array:
+                yield ENERGY, ((name, key),), ()
+    for name, memory in table(data.get("memories")).items():
+        here: KeyPath = ("memories", name)
+        keys = table(memory)
+        for kind, key in ((SIZE, "size"), (ENERGY, "r_cost"), (ENERGY, "w_cost")):
+            if key in keys:
+                yield kind, ((*here, key),), ()
+        for widths in _old_widths(keys):
+            paths = tuple((*here, key) for key in widths)
+            yield BANDWIDTH, paths, tuple((*here, _OLD_WIDTHS[key]) for key in widths)
+        for index, port in enumerate(items(keys.get("ports"))):
+            if "bandwidth_max" in table(port):
+                place = (*here, "ports", index)
+                yield BANDWIDTH, ((*place, "bandwidth_max"),), ((*place, "bandwidth_min"),)
+
+
+def _old_widths(keys: Table[Any, Any]) -> list[tuple[str, ...]]:
+    """The widths of a memory of an older file, each with those that are of the same port: one that reads and writes has
+    a single width, which stands there twice."""
+    found = [key for key in _OLD_WIDTHS if key in keys]
+    return [tuple(found)] if found and keys.get("rw_port") else [(key,) for key in found]
+
+
+def _narrower(document: YamlDocument, smallest: KeyPath, after: Any) -> tuple[tuple[KeyPath, Any], ...]:
+    """The smallest part of a word made as narrow as the word, where it is wider."""
+    part, word = (_quantity(value) for value in (document.written(smallest), after))
+    return ((smallest, after),) if part is not None and word is not None and part > word else ()
+
+
+def _quantity(value: Any) -> Fraction | None:
+    """A width in bits a cycle; None for what is none."""
+    match = _QUANTITY.fullmatch(str(value))
+    if isinstance(value, bool) or match is None:
+        return None
+    unit = match[2].strip()
+    scale = BANDWIDTH_UNITS.get(unit, 1 if not unit else None)
+    return None if scale is None else Fraction(match[1].replace("_", "")) * scale
+
+
+def scaled(value: Any, factor: Fraction, *, is_whole: bool) -> Any:
+    """A number, or one with a unit as text, times a factor, written alike; None where it is no number, or none is left.
+
+    `is_whole`: numbers without a unit are rounded down to whole ones.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    match = _QUANTITY.fullmatch(str(value))
+    if match is None:
+        return None
+    number = Fraction(match[1].replace("_", "")) * factor
+    unit = match[2]
+    if is_whole and not unit.strip():
+        number = Fraction(int(number))
+    if number <= 0:
+        return None
+    if isinstance(value, int) and number.denominator == 1:
+        return int(number)
+    if isinstance(value, str):
+        return f"{_decimal(number)}{unit}"
+    return float(number)
+
+
+def _decimal(number: Fraction) -> str:
+    return str(int(number)) if number.denominator == 1 else f"{float(number):.{_SIGNIFICANT}g}"
+
+
+LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True)
+class MappingChange:
+    """A change of the mapping file, and the mapping that the changed file holds."""
+
+    change: FileChange
+    mapping: Mapping
+
+
+def mapping_changes(
+    mapping: Mapping, core: Core, network: Workload, document: YamlDocument | None
+) -> tuple[MappingChange, ...]:
+    """All changes of the spatial mapping of one entry that layers of the network have, in the order of the file.
+
+    `document` is the file of the mapping; None where there is none, and so no lines.
+    """
+    layers: dict[int, list[Layer]] = {}
+    place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
+    for node in network.nodes:
+        if node.layer is not None:
+            layers.setdefault(place_of[id(mapping.constraints_for(node.layer))], []).append(node.layer)
+    found = []
+    for place in sorted(layers):
+        entry = mapping.entries[place]
+        for side, spatial in _others(entry, core, layers[place]):
+            entries = (*mapping.entries[:place], replace(entry, spatial_mapping=spatial), *mapping.entries[place + 1 :])
+            found.append(MappingChange(_change(place, entry, side, spatial, document), Mapping(entries)))
+    return tuple(found)
+
+
+def _others(entry: MappingConstraints, core: Core, layers: Sequence[Layer]) -> Iterator[tuple[str, Unrolling]]:
+    """(side of the array, '' for all, spatial mapping) of each change; a loop is one that some layer has."""
+    given = entry.spatial_mapping
+    if len(given) > 1:
+        yield "", ()
+    loops = dict.fromkeys(name for layer in layers for name, size in layer.loop_sizes if size > 1)
+    for side, factors in given:
+        yield side, tuple(one for one in given if one[0] != side)
+        units = core.operational_array.size_of.get(side, 0)
+        for loop in loops:
+            other = ((loop, units),)
+            if units > 1 and other != factors:
+                yield side, tuple((name, other if name == side else own) for name, own in given)
+
+
+def _change(
+    place: int, entry: MappingConstraints, side: str, spatial: Unrolling, document: YamlDocument | None
+) -> FileChange:
+    path = (place, "spatial_mapping", *((side,) if side else ()))
+    sides = [dict(factors) for factors in (entry.spatial_mapping, spatial)]
+    words = [_words(own, side) for own in sides]
+    return FileChange(
+        kind=SPATIAL,
+        path=path[:2],
+        key=f"mapping: {'.'.join((entry.name, 'spatial_mapping', *((side,) if side else ())))}",
+        file="" if document is None else document.file,
+        line=0 if document is None else document.line_of(path),
+        before=words[0],
+        after=words[1],
+        more=True,
+        written=_written(entry, spatial),
+    )
+
+
+def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
+    """What runs along a side; of all of them their names."""
+    if not side:
+        return ", ".join(factors) or LEFT_OUT
+    if side not in factors:
+        return LEFT_OUT
+    return ", ".join(f"{loop} {lanes}" for loop, lanes in factors[side]) or "-"
+
+
+def _written(entry: MappingConstraints, spatial: Unrolling) -> dict[str, Any]:
+    """The value of `spatial_mapping` in the changed file."""
+    written: dict[str, Any] = as_entry(replace(entry, spatial_mapping=spatial)).get("spatial_mapping", {})
+    return written

@@ -1,0 +1,85 @@
+"""Cost of a design for a network, or the reason why it has none, on one core or several, with counts of the work."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilewright.base.errors import InputError, MappingError, count_of
+from tilewright.search.cost_ranges import CostPart
+from tilewright.search.store import Store
+
+NO_MAPPING: tuple[dict[str, Any], ...] = ({"name": "default"},)
+"""The mapping of a space that gives none: nothing is fixed."""
+
+
+@dataclass(frozen=True)
+class DesignCost:
+    """What a design costs for a network, or why it costs nothing."""
+
+    status: str
+    reason: str = ""
+    energy_pj: float = np.nan
+    latency_cycles: float = np.nan
+    area_mm2: float = np.nan
+    energy_terms_pj: Mapping[str, float] = field(default_factory=dict)
+    """Energy by term of the ledger."""
+    memory_energy_pj: Mapping[str, float] = field(default_factory=dict)
+    """Energy by memory of the core; together the term of accesses."""
+    latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
+    """Cycles by part of the latency."""
+    further: Mapping[str, float] = field(default_factory=dict)
+    """Further columns of the table of results."""
+    cost_parts: tuple[CostPart, ...] = ()
+    """What of the energy and the area has a range."""
+
+
+class DesignEvaluator(Protocol):
+    """The costs of a network on one design after the other. Results do not depend on the designs before."""
+
+    def cost(self, hardware: dict[str, Any], accelerator: Any) -> DesignCost:
+        """The costs on one design, which has been read from `hardware`."""
+
+
+def reason_of(error: InputError) -> str:
+    """What is wrong with a design, in one line."""
+    first, *others = error.problems
+    more = f" (and {len(others)} more)" if others else ""
+    return " ".join(str(first).split()) + more
+
+
+def reason_of_misfit(error: MappingError) -> str:
+    """Why nothing fits a design: which layers, and the first reason."""
+    told, *first = [line.strip().rstrip(":") for line in str(error).splitlines()[:2]]
+    return ": ".join([told, *first])
+
+
+GRAPHS, TABLES = "CN graph", "cost table"
+"""What designs share: how a network is cut, and what its computation nodes cost on a core."""
+
+
+@dataclass
+class Sharing:
+    """Where mappings of computation nodes are kept between processes, and counts of what designs share."""
+
+    store: Store | None = None
+    asked: Counter[str] = field(default_factory=Counter)
+    made: Counter[str] = field(default_factory=Counter)
+
+    def counts(self) -> "Sharing":
+        """The counts alone, as they are now."""
+        return Sharing(None, self.asked.copy(), self.made.copy())
+
+    def add(self, now: "Sharing", before: "Sharing") -> None:
+        """Add what was counted since."""
+        self.asked += now.asked - before.asked
+        self.made += now.made - before.made
+
+    def __str__(self) -> str:
+        """Words: 6 of 40 cost tables made, 34 as in another design."""
+        return "; ".join(
+            f"{self.made[what]:,} of {count_of(asked, what)} made, {asked - self.made[what]:,} as in another design"
+            for what, asked in self.asked.items()
+        )

@@ -1,0 +1,79 @@
+"""The ledger of a design of a space: a row of its results, as a comparison of two runs needs it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.cost.ledger import ACCESSES
+from tilewright.designs.front_odds import parts_of_row
+from tilewright.designs.results import OK, energy_parts, latency_parts
+from tilewright.designs.stamped_tables import read_parquet
+from tilewright.designs.table_files import FRONT_STEM, SPACE_STEM
+from tilewright.results.pareto import RunPoint
+from tilewright.results.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedger, ledger_of
+
+ASSUMES = "assumes"
+"""The column of the table of the front that says what the numbers rest on."""
+
+
+def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
+    """The ledger of a design by its name, from the results in the folder of an exploration.
+
+    Raises InputError where there are no results, no such design or network, or the design has none.
+    """
+    path = folder / f"{SPACE_STEM}.parquet"
+    if not path.is_file():
+        raise InputError([Problem(f"no results of a space ({path.name}) in this folder", str(folder))])
+    table = read_parquet(path)
+    rows = table[table["design"] == design]
+    if rows.empty:
+        known = table["design"].unique().tolist()
+        raise InputError([Problem("no such design", str(path), value=design, nearest=nearest_name(design, known))])
+    networks = rows["network"].tolist()
+    if network not in networks and (network or len(networks) > 1):
+        problem = "no such network" if network else "the space has several networks, name one"
+        raise InputError([Problem(problem, path="--network", value=network, allowed=", ".join(networks))])
+    row = rows[rows["network"] == (network or networks[0])].to_dict("records")[0]
+    if row["status"] != OK:
+        raise InputError([Problem(f"the design has no results for {row['network']}: {row['reason']}", path=design)])
+    return ledger_of(_candidate(row, folder), _entries(row))
+
+
+def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
+    area = row["area_mm2"]
+    return RunPoint(
+        run=row["design"],
+        workload=row["network"],
+        workload_digest=f"{row['network']} of {folder.resolve()}",  # nothing but its space says which file it is
+        core=row["design"],
+        objective="",
+        model="",
+        options=(),
+        energy_pj=row["energy_pj"],
+        latency_cycles=row["latency_cycles"],
+        area_mm2=None if area != area else area,
+        assumes=_assumed(folder),
+        cost_parts=parts_of_row(row),
+    )
+
+
+def _assumed(folder: Path) -> str:
+    """What the answer of the space says its numbers rest on; it is the same in all rows of the front."""
+    path = folder / f"{FRONT_STEM}.parquet"
+    found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []
+    return str(found[0]).rstrip(".") if found else ""
+
+
+def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[LedgerPlace, float]]:
+    """Terms of the energy, that of accesses by memory, and parts of the latency; what a design does not have is NaN."""
+    names = [str(name) for name in row]
+    known = {name: float(row[name]) for name in names if isinstance(row[name], float | int) and row[name] == row[name]}
+    for column in energy_parts(names):
+        if column in known:
+            term = column.removeprefix("energy_").removesuffix("_pj")
+            memory = term.removeprefix(f"{ACCESSES}_") if term.startswith(f"{ACCESSES}_") else ""
+            yield LedgerPlace(ENERGY, "", ACCESSES if memory else term, memory), known[column]
+    for column in latency_parts(names):
+        if column in known:
+            yield LedgerPlace(LATENCY, "", column.removeprefix("latency_").removesuffix("_cycles")), known[column]

@@ -1,0 +1,65 @@
+"""Effects of the axes of a space on its best designs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas
+
+from tilewright.designs.front import Front
+from tilewright.designs.results import MEASURES
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """Effect of the values of an axis on the designs that are compared."""
+
+    axis: str
+    table: pandas.DataFrame
+    """A row for each value, numbers in order, texts as in the space: `value`, `designs`, `best_<objective>` and
+    `median_<objective>` for each measure that is known."""
+
+
+def known_measures(front: Front) -> tuple[str, ...]:
+    """The measures that all compared designs have."""
+    compared = front.compared
+    return tuple(key for key in MEASURES if not compared[key].isna().any())
+
+
+def _measures_of_best(front: Front) -> tuple[str, ...]:
+    """The measures in which the best of all compared designs is among the rows: where these are of the front alone,
+    those that it is over, and the product of energy and latency where it is over both."""
+    known = known_measures(front)
+    if front.is_whole:
+        return known
+    over = {*front.objectives, *(("edp_pj_cycles",) if {"energy_pj", "latency_cycles"} <= {*front.objectives} else ())}
+    return tuple(key for key in known if key in over)
+
+
+def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Row of the best design in each measure that is known, the first of equal ones; () without designs."""
+    compared = front.compared
+    if compared.empty:
+        return ()
+    return tuple(
+        (key, {str(name): value for name, value in compared.loc[compared[key].idxmin()].items()})
+        for key in _measures_of_best(front)
+    )
+
+
+def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
+    """The effect of each axis that has more than one value among the compared designs; () where only those on a front
+    have rows, which tell no effect."""
+    if not front.is_whole:
+        return ()
+    return tuple(Effect(axis, _effect(front, axis)) for axis in axis_names if front.compared[axis].nunique() > 1)
+
+
+def _effect(front: Front, axis: str) -> pandas.DataFrame:
+    compared = front.compared
+    is_number = pandas.api.types.is_numeric_dtype(compared[axis])
+    groups = compared.groupby(axis, sort=is_number)
+    measures = list(known_measures(front))
+    parts = [groups.size().rename("designs")]
+    parts.append(groups[measures].min().add_prefix("best_"))
+    parts.append(groups[measures].median().add_prefix("median_"))
+    return pandas.concat(parts, axis=1).rename_axis("value").reset_index()

@@ -1,0 +1,243 @@
+"""Evaluates designs of one core for a network: the numbers of `tilewright map` of each, without its records.
+
+Everything that does not depend on the design is done once: the network is read, its equal layers are found, the stages
+of the search are made. What is left of a design is the search of its distinct layers, by those same stages, and one
+evaluation of each best mapping for the parts of its energy and latency, on which the invariants are checked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import InputError, MappingError, NothingFitsError
+from tilewright.base.profile import ModelProfile
+from tilewright.cost.energy_terms import energy_term_names
+from tilewright.cost.ledger import LATENCY_TERMS
+from tilewright.cost.rates import time_and_power
+from tilewright.designs.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
+from tilewright.designs.layer_costs import CoreColumns, LayerCost, LayerCosts
+from tilewright.designs.results import INFEASIBLE, INVALID, OK
+from tilewright.hardware.core import Accelerator, Core, single_core
+from tilewright.hardware.static_power import clock_period_ns
+from tilewright.hardware.system import core_area
+from tilewright.mapping import constraints
+from tilewright.mapping.memory_reach import MemoryReach, core_for
+from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.pipeline.stages.base import Change, Control, Rest, Stage
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.pipeline.stages.items import LayerProblem
+from tilewright.pipeline.stages.layers import evaluations_of, why_not
+from tilewright.pipeline.stages.mapping_parser import MappingParser
+from tilewright.pipeline.stages.pipeline import Pipeline
+from tilewright.pipeline.stages.workload import told_by_cause
+from tilewright.search.batch import CostedBatch
+from tilewright.search.cost_ranges import range_parts
+from tilewright.search.evaluate import workspace_of
+from tilewright.search.options import SearchOptions
+from tilewright.search.summary import total_in_order
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+_REMEMBERED_LAYERS = 1024
+"""Layers on cores of which the costs are kept for designs that differ in what does not concern the layer."""
+_REMEMBERED_CORES = 64
+"""Cores without costs for which it is kept where data stay between layers."""
+
+
+@dataclass(frozen=True)
+class LayerPlace:
+    """A layer that a core runs."""
+
+    layer: str
+    reach: MemoryReach | None
+    """Up to which memory its data go; None for all the way."""
+    repeats: int = 1
+    """How many layers of the network it stands for."""
+
+
+class NetworkEvaluator:
+    """The costs of a network on one design after the other.
+
+    `mapping` is what is fixed of its mappings. Results do not depend on the designs before.
+    """
+
+    def __init__(self, network: Workload, mapping: MappingSource | None, options: SearchOptions) -> None:
+        self.network = network
+        self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
+        stages = Pipeline.build(None, options).search().stages
+        place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
+        self._profile = options.profile
+        self._before = tuple(stage for stage in stages[:place] if isinstance(stage, Change))
+        self._after, self.search = _split(stages[place + 1 :])
+        self._placed = lru_cache(_REMEMBERED_CORES)(self._places)
+        self._searched = lru_cache(_REMEMBERED_LAYERS)(self._search_layer)
+        self._costs = LayerCosts(self.search)
+
+    def cost(self, hardware: dict[str, Any], accelerator: Accelerator) -> DesignCost:
+        """The costs on one design, which has been read from `hardware`."""
+        core = single_core(accelerator)
+        try:
+            places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
+            layers = self._layers(core, places)
+        except InputError as error:
+            return DesignCost(INVALID, reason_of(error))
+        except MappingError as error:
+            return DesignCost(INFEASIBLE, reason_of_misfit(error))
+        return _sum(core, layers, self._profile)
+
+    def _places(self, accelerator: Accelerator) -> tuple[LayerPlace, ...]:
+        """The layers that the core runs, in execution order. Raises InputError where the design is none.
+
+        Energies, areas and widths play no part in it.
+        """
+        described = Descriptions(None, self.network, self.mapping, accelerator=accelerator, network=self.network)
+        problem = MappingParser().change(described)
+        problem.check_layers()
+        for stage in self._before:
+            problem = stage.change(problem)
+        return tuple(
+            LayerPlace(node.layer.name, problem.memory_reach[place] if problem.memory_reach else None, node.repeats)
+            for place, node in enumerate(problem.workload.layers_in_order)
+            if node.layer is not None
+        )
+
+    def layer_problems(self, accelerator: Accelerator) -> list[tuple[LayerProblem, int]]:
+        """Layers in execution order, each on the core as it sees it, and how many each stands for; equal ones have the
+        same name.
+
+        Raises InputError where the design is no accelerator for the network, MappingError where a layer has no core.
+        """
+        core = single_core(accelerator)
+        found = []
+        for place in self._placed(replace(accelerator, cores=(_without_costs(core),))):
+            _, layer, given = self._kinds[place.layer]
+            own = replace(self._own(LayerProblem(layer, core, given), place.reach), memory_reach=None)
+            found.append((own, place.repeats))
+        return found
+
+    @cached_property
+    def _kinds(self) -> dict[str, tuple[int, Layer, constraints.MappingConstraints]]:
+        """Name of a layer -> number of its kind, the first of that kind, what is fixed of its mapping.
+
+        Layers of one kind differ in their names alone.
+        """
+        kinds: dict[tuple[Layer, constraints.MappingConstraints], int] = {}
+        firsts: list[tuple[Layer, constraints.MappingConstraints]] = []
+        result = {}
+        for node in self.network.layers_in_order:
+            assert node.layer is not None
+            given = self.mapping.constraints_for(node.layer)
+            key = replace(node.layer, name=""), given
+            if key not in kinds:
+                kinds[key] = len(firsts)
+                firsts.append((node.layer, given))
+            result[node.layer.name] = (kinds[key], *firsts[kinds[key]])
+        return result
+
+    def _layers(self, core: Core, places: Sequence[LayerPlace]) -> list[LayerCost]:
+        """What each layer costs with all that it stands for, in execution order.
+
+        Raises MappingError naming all layers that nothing fits.
+        """
+        failures: dict[tuple[int, Core | None], tuple[list[str], MappingError]] = {}
+        found: list[LayerCost] = []
+        cores: dict[tuple[object, ...], Core] = {}
+        columns = CoreColumns.of(core)
+        for place in places:
+            kind, layer, given = self._kinds[place.layer]
+            whole = LayerProblem(layer, core, given)
+            cost = None
+            if self._costs.is_known and given.memory_reach is None:
+                cost = self._costs.cost(kind, columns, whole, place.reach, partial(self._own, whole, place.reach))
+            if cost is not None:
+                found.append(cost.times(place.repeats))
+                continue
+            key = (kind, *_data_of(place.reach))
+            try:
+                if key not in cores:
+                    cores[key] = self._own(whole, place.reach).core
+                found.append(self._searched(kind, cores[key]).times(place.repeats))
+            except MappingError as error:
+                failures.setdefault((kind, cores.get(key)), ([], error))[0].append(place.layer)
+        if failures:
+            raise MappingError(*told_by_cause(list(failures.values()), core.name).splitlines())
+        return found
+
+    def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:
+        """A layer on the core as it sees it."""
+        core = core_for(whole.layer, whole.core, whole.constraints)
+        problem = replace(whole, core=core, memory_reach=reach)
+        for stage in self._after:
+            problem = stage.change(problem)
+        return problem
+
+    def _search_layer(self, kind: int, core: Core) -> LayerCost:
+        """What the stages of the search find for a kind of layer. Raises MappingError if nothing fits."""
+        layer, given = next((layer, given) for number, layer, given in self._kinds.values() if number == kind)
+        found = evaluations_of(Rest(self.search, Control()), LayerProblem(layer, core, given))
+        best = next((one.costs for one in found if one.costs is not None and one.costs.fits.any()), None)
+        if best is None:
+            raise NothingFitsError(layer.name, core.name, why_not(found, layer, given))
+        return _layer_cost(best)
+
+
+def _without_costs(core: Core) -> Core:
+    """The core without energies, areas and widths of ports."""
+    array = replace(core.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0)
+    none: dict[str, Any] = {"read_energy_pj": 0.0, "write_energy_pj": 0.0, "area_mm2": 0.0, "cost_source": None}
+    memories = [replace(memory, ports=memory.frame.ports, **none) for memory in core.memories]
+    return replace(core, operational_array=array, memories=tuple(memories))
+
+
+def _data_of(reach: MemoryReach | None) -> tuple[object, ...]:
+    """What a reach says, without the name of the layer."""
+    return () if reach is None else (reach.activation, reach.output, reach.weight, reach.reserved_bits)
+
+
+def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, ...]]:
+    """The stages that change the problem of a layer, and those that search it."""
+    changes: list[Change] = []
+    for stage in stages:
+        if not isinstance(stage, Change):
+            break
+        changes.append(stage)
+    return tuple(changes), stages[len(changes) :]
+
+
+def _layer_cost(costs: CostedBatch) -> LayerCost:
+    """The parts of the cost of the one mapping that fits in a batch of the best."""
+    row = int(np.flatnonzero(costs.fits)[0])
+    batch = costs.batch
+    workspace = workspace_of(batch.problem, batch.loop_order(row), batch.level_boundaries(row))
+    names = [memory.name for memory in batch.problem.core.memories]
+    totals = float(costs.energy_pj[row]), float(costs.latency_cycles[row])
+    return LayerCost.of(names, batch.problem.arrays, workspace, totals)
+
+
+def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> DesignCost:
+    """The costs of layers that run one after another, added up as the summary of a run does it."""
+    names = energy_term_names(core)
+    terms = [total_in_order(layer.energy_terms_pj[i] for layer in layers) for i in range(len(names))]
+    cycles = [total_in_order(layer.latency_terms_cycles[i] for layer in layers) for i in range(len(LATENCY_TERMS))]
+    memories = dict.fromkeys((memory.name for memory in core.memories), 0.0)
+    for layer in layers:
+        for name, energy in layer.memory_energy_pj:
+            memories[name] += energy
+    area = core_area(core, profile).mm2
+    energy = total_in_order(layer.energy_pj for layer in layers)
+    latency = total_in_order(layer.latency_cycles for layer in layers)
+    return DesignCost(
+        OK,
+        "",
+        energy,
+        latency,
+        np.nan if area is None else area,
+        dict(zip(names, terms, strict=True)),
+        memories,
+        dict(zip(LATENCY_TERMS, cycles, strict=True)),
+        time_and_power(clock_period_ns(core), latency, energy),
+        range_parts(core, memories, profile),
+    )

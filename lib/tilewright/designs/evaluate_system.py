@@ -1,0 +1,225 @@
+"""Evaluates designs of several cores for a network: the numbers of a whole run of each.
+
+The stages are those of a run, one after the other, and so are the results. What several designs have in common is done
+once: the network is read, it is cut for each tiling that designs give it, and computation nodes are mapped for each
+core that is another one, or is to run others of them.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import InputError, MappingError
+from tilewright.cost.rates import time_and_power
+from tilewright.designs.columns import USES
+from tilewright.designs.design_cost import (
+    GRAPHS,
+    NO_MAPPING,
+    TABLES,
+    DesignCost,
+    Sharing,
+    reason_of,
+    reason_of_misfit,
+)
+from tilewright.designs.results import INFEASIBLE, INVALID, OK
+from tilewright.designs.space import SystemOptions
+from tilewright.hardware.static_power import system_clock_period_ns
+from tilewright.hardware.system import MultiCoreAccelerator, system_area
+from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.multicore.allocation.evaluate import INTERRUPTED
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.graph import CnGraph
+from tilewright.multicore.nodes.tiling import Tiling
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.energy_ledger import term_parts
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.multicore.scheduling.simulate import Scheduler
+from tilewright.pipeline.stages.base import Control, Rest
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.pipeline.stages.multi.allocation import InterCoreMapping
+from tilewright.pipeline.stages.multi.core_mapping import class_reasons
+from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
+from tilewright.pipeline.stages.multi.items import MODEL, CnProblem, CostedCnProblem, SystemProblem, system_problem
+from tilewright.pipeline.stages.multi.pipeline import multi_pipeline
+from tilewright.pipeline.stages.multi.result import MultiCoreResult
+from tilewright.pipeline.stages.multi.run import multi_core_problem
+from tilewright.pipeline.stages.multi.tiling import GenerateCNWorkloadHybrid
+from tilewright.pipeline.stages.preflight.needs import prefetch_problems
+from tilewright.pipeline.stages.preflight.network import checked_cn_graph
+from tilewright.results.multi.cost_ranges import schedule_cost_parts
+from tilewright.search.options import CnSearchOptions
+from tilewright.workload.graph import Workload
+
+REMEMBERED_GRAPHS, REMEMBERED_TABLES = 32, 512
+"""Ways to cut the network, and cost tables, that are kept for designs to come."""
+NETWORK_MODEL = MODEL
+"""The profile by which networks are read."""
+BUSY, STALLS, WAITING = "computing", "stalls", "waiting"
+"""Parts of the latency, by the core that is busy longest: all its units at work would take so long; what else its nodes
+take; it runs none."""
+
+
+class SystemEvaluator:
+    """The costs of a network on one design after the other.
+
+    `mapping` is what is fixed of its mappings. `sharing` counts what designs have in common; results depend neither on
+    it nor on the designs before.
+    """
+
+    def __init__(
+        self, network: Workload, mapping: MappingSource | None, options: SystemOptions, sharing: Sharing | None = None
+    ) -> None:
+        self.network, self.options = network, options
+        self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
+        self.sharing = sharing or Sharing()
+        search = options.part(CnSearchOptions)
+        settings = {name: value for name, value in options.as_dict().items() if name not in search.as_dict()}
+        cut, cost, allocate = multi_pipeline(None, search, settings, sliced=False).search().stages
+        assert isinstance(cut, GenerateCNWorkloadHybrid)
+        assert isinstance(cost, IntraCoreMapping)
+        assert isinstance(allocate, InterCoreMapping)
+        self._cut, self._cost, self._allocate = cut, cost, allocate
+        self._control = Control(store=self.sharing.store)
+        self._graph = lru_cache(REMEMBERED_GRAPHS)(self._built)
+        self._tables = lru_cache(REMEMBERED_TABLES)(self._mapped)
+
+    def cost(self, hardware: dict[str, Any], accelerator: MultiCoreAccelerator) -> DesignCost:
+        """The costs on one design, which has been read from `hardware`."""
+        return self.found(accelerator)[0]
+
+    def found(self, accelerator: MultiCoreAccelerator) -> tuple[DesignCost, MultiCoreResult | None]:
+        """The costs on one design, and the result that has them; None where there is none."""
+        try:
+            problem, graph = self._cut_for(accelerator)
+        except InputError as error:
+            return DesignCost(INVALID, reason_of(error)), None
+        try:
+            (result,) = self._allocate.run(self._costed(problem, graph), Rest((), self._control))
+            if result.allocation.stopped_by == INTERRUPTED:
+                raise KeyboardInterrupt  # the best that was found until then is no cost of the design
+            return _design_cost(result), result
+        except InputError as error:
+            return DesignCost(INFEASIBLE, reason_of(error)), None
+        except MappingError as error:
+            return DesignCost(INFEASIBLE, reason_of_misfit(error)), None
+
+    def held(self, accelerator: MultiCoreAccelerator, other: MultiCoreResult) -> Schedule | None:
+        """The schedule of an allocation that was found for another design on this one; None where it has none, or the
+        network is cut in another way."""
+        try:
+            problem, graph = self._cut_for(accelerator)
+            if graph is not other.problem.inputs.graph:
+                return None
+            made = multi_core_problem(self._costed(problem, graph), other.problem.settings)
+            scheduler = Scheduler(made.assembled.problem, replace(made.options, record=False))
+            return scheduler(other.artifact.schedule.allocation)
+        except (InputError, MappingError):
+            return None
+
+    def _cut_for(self, accelerator: MultiCoreAccelerator) -> tuple[SystemProblem, CnGraph]:
+        """The network on a design, and its computation nodes. Raises InputError."""
+        problem = self._problem(accelerator)
+        self.sharing.asked[GRAPHS] += 1
+        graph, _ = checked_cn_graph(problem, self._cut, build=lambda _, tiling: self._graph(tiling))
+        return problem, graph
+
+    def _costed(self, problem: SystemProblem, graph: CnGraph) -> CostedCnProblem:
+        """Problem with the cost tables of all cores."""
+        names = problem.accelerator.distinct_cores
+        return CostedCnProblem(problem, graph, {name: self._rows(problem, graph, name) for name in names})
+
+    def _problem(self, accelerator: MultiCoreAccelerator) -> SystemProblem:
+        """The network on a design. Raises InputError."""
+        given = Descriptions(mapping=self.mapping, accelerator=accelerator, network=self.network)
+        problem = system_problem(given)
+        wrong = prefetch_problems(problem.workload, self._allocate.operands_to_prefetch)
+        if wrong:
+            raise InputError(wrong)
+        return problem
+
+    def _built(self, tiling: Tiling) -> CnGraph:
+        self.sharing.made[GRAPHS] += 1
+        return build_cn_graph(self.network, tiling)
+
+    def _rows(self, problem: SystemProblem, graph: CnGraph, name: str) -> tuple[CoreCostRow, ...]:
+        """The cost table of a core file."""
+        self.sharing.asked[TABLES] += 1
+        return self._tables(_Table(problem, graph, name))
+
+    def _mapped(self, table: "_Table") -> tuple[CoreCostRow, ...]:
+        self.sharing.made[TABLES] += 1
+        problem = CnProblem(table.problem, table.graph, (table.name,))
+        (found,) = self._cost.run(problem, Rest((), self._control))
+        rows: tuple[CoreCostRow, ...] = found.costs[table.name]
+        return rows
+
+
+class _Table:
+    """The cost table of a core in a design, equal to that of another design if it has the same rows: for the same
+    computation nodes, of which the core may run the same, by the same off-chip memory."""
+
+    def __init__(self, problem: SystemProblem, graph: CnGraph, name: str) -> None:
+        self.problem, self.graph, self.name = problem, graph, name
+        accelerator = problem.accelerator
+        off_chip = accelerator.offchip_core_id
+        self._key: Hashable = (
+            graph,
+            accelerator.distinct_cores[name],
+            None if off_chip is None else accelerator.core_of[off_chip],
+            class_reasons(graph, problem.workload, problem.mapping, accelerator, name),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Table) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _design_cost(result: MultiCoreResult) -> DesignCost:
+    """The costs of the schedule that was found."""
+    made = result.artifact
+    schedule = made.schedule
+    accelerator = result.problem.inputs.descriptions.accelerator
+    area, clock_ns = system_area(accelerator).mm2, system_clock_period_ns(accelerator)
+    return DesignCost(
+        OK,
+        "",
+        schedule.energy_pj,
+        schedule.latency_cycles,
+        np.nan if area is None else area,
+        {f"{term}_{part}" if part else term: pj for term, part, pj in term_parts(schedule.energy_terms_pj)},
+        {},
+        _latency_parts(made, result.problem.inputs.costs),
+        further=_use_columns(made) | time_and_power(clock_ns, schedule.latency_cycles, schedule.energy_pj),
+        cost_parts=schedule_cost_parts(made, result.problem.inputs.costs, accelerator),
+    )
+
+
+def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow, ...]]) -> dict[str, float]:
+    """The latency in parts, by what the core does that is busy longest, the first of equal ones."""
+    schedule = made.schedule
+    cycles = schedule.end_cycles - schedule.start_cycles
+    busy = np.bincount(schedule.allocation, cycles, made.system.core_count)
+    core = int(busy.argmax())
+    ideal = np.array([row.ideal_cycles for row in costs[made.names.core_files[core]]], np.int64)
+    own = schedule.allocation == core
+    computing = min(int(ideal[made.graph.cost_row[own]].sum()), int(busy[core]))
+    return {BUSY: computing, STALLS: int(busy[core]) - computing, WAITING: schedule.latency_cycles - int(busy[core])}
+
+
+def _use_columns(made: ScheduleArtifact) -> dict[str, float]:
+    """How much of memories and links is used: the columns of USES."""
+    system = made.system
+    on_chip = np.unique(np.delete(system.core_memory, system.off_chip_core, axis=0))
+    on_chip = on_chip[(on_chip >= 0) & (on_chip != system.off_chip_memory)]
+    peak, capacity = made.schedule.peak_bits[on_chip], system.memory_capacity_bits[on_chip]
+    carried = made.schedule.link_bits.sum(axis=0) / (
+        system.link_bits_per_cycle * max(made.schedule.latency_cycles, 1.0)
+    )
+    shares = (float((peak / capacity).max(initial=0.0)), float(carried.max(initial=0.0)))
+    return dict(zip(USES, (float(peak.sum()), *shares), strict=True))

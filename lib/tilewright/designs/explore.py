@@ -1,0 +1,248 @@
+"""Explores a space: makes the shards that are missing or out of date, in one or several processes, and draws the
+answer."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas
+
+from tilewright.base.artifacts.files import make_folder
+from tilewright.base.processes import in_processes
+from tilewright.designs.design_cost import Sharing
+from tilewright.designs.exploration import Exploration
+from tilewright.designs.parts import SHARD_SCHEMA, ShardDigests, SpacePart, shards_of
+from tilewright.designs.results import MEASURES, OK
+from tilewright.designs.shard import Row, ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
+from tilewright.designs.space import Space, SystemOptions
+from tilewright.designs.space_reader import read_space
+from tilewright.designs.stamped_tables import digest_in
+from tilewright.search.options import CoreSearchOptions, SearchOptions, loops_of_loma
+from tilewright.search.progress import Advance
+from tilewright.search.store import Store
+
+
+def assumptions(space: Space) -> tuple[str, ...]:
+    """What a comparison of the designs of a space takes for granted."""
+    options = space.options
+    model = f"Model profile {options.model}: energies and areas are those of the hardware file and of its laws."
+    mapping = "" if space.mapping is None else " with what the mapping file fixes"
+    search = (
+        f"mapping of least {options.objective} that {_how(options)}{mapping};"
+        f" {f'at most {count}' if (count := _spatial_count(options)) else 'all'} spatial mappings are tried where they"
+        " are open."
+    )
+    if isinstance(options, SystemOptions):
+        return model, f"For each computation node on each core the {search}", *_of_systems(options)
+    return (
+        model,
+        f"For each layer the {search}",
+        _kept(options),
+        "Layers run one after another; a network is the sum of its layers.",
+    )
+
+
+def _how(options: CoreSearchOptions) -> str:
+    engine = options.temporal_mapping_search_engine
+    how = {
+        "loma": f"all orders of {loops_of_loma(options.lpf_limit)}",
+        "salsa": f"simulated annealing, {options.salsa_restarts} x {options.salsa_iteration_number} steps",
+        "exact": f"the exact search, {options.allocation} allocation",
+    }[engine]
+    return f"{engine} finds ({how})"
+
+
+def _spatial_count(options: CoreSearchOptions) -> int:
+    return options.spatial_count(options.temporal_mapping_search_engine == "exact")
+
+
+def _kept(options: SearchOptions) -> str:
+    if options.exploit_data_locality:
+        return "Between layers data stay in the lowest memory that has room for them."
+    return "Every layer takes its data from the topmost memory and leaves them there."
+
+
+def _of_systems(options: SystemOptions) -> tuple[str, str]:
+    cut = (
+        "as the mapping file says" if options.cn_define_mode is None else f"by cn_define_mode {options.cn_define_mode}"
+    )
+    return (
+        f"Layers are cut into computation nodes {cut}, stacks: {options.mode}.",
+        f"The allocation to cores of least {options.objective} among {options.planned_evaluations:,} that a genetic"
+        f" algorithm tries, or among all where they are few, by the {options.schedule_model} schedule.",
+    )
+
+
+SpaceSource = str | Path | dict[str, Any]
+"""A file of a space, or its content."""
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Maker = Callable[[Space], Callable[[Task], Result]]
+"""A function of a module that makes what does the work; each process calls it once."""
+
+
+@contextlib.contextmanager
+def working(
+    source: SpaceSource, space: Space, maker: Maker[Task, Result], most: int, jobs: int
+) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
+    """A function that does work, in this process or in `jobs` others; `most` tasks at a time are to be expected."""
+    is_here = min(jobs, most) <= 1
+    make = partial(maker, space) if is_here else partial(_made_of, source, maker)
+    with in_processes(make, most, jobs) as work:
+        yield work
+
+
+def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task], Result]:
+    """What does the work, made in a process that has nothing but the source."""
+    return maker(read_space(source))
+
+
+SHARDS = "shards"
+"""Folder of the shards, in that of an exploration."""
+BLOCK_DESIGNS = 20
+"""Designs that a process evaluates between two reports."""
+Found = list[tuple[list[Row], str]]
+Counted = tuple[Found, Sharing]
+"""Designs, and what they had in common with others."""
+
+
+@dataclass(frozen=True)
+class ShardStates:
+    """The shards of a space in a folder."""
+
+    fresh: tuple[SpacePart, ...]
+    missing: tuple[SpacePart, ...]
+    """Shards that are not there, or made of something else than the space says now."""
+    digests: dict[int, str]
+    """Shard number -> digest of what it is made of now."""
+
+
+def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | None = None) -> ShardStates:
+    """Which shards there are, of all or of `only` one."""
+    shards = [shard for shard in shards_of(space) if only in (None, shard.number)]
+    wanted = {shard.number: digests.of(shard) for shard in shards}
+    is_fresh = {
+        shard.number: digest_in(folder / SHARDS / shard.file_name, SHARD_SCHEMA) == wanted[shard.number]
+        for shard in shards
+    }
+    return ShardStates(
+        tuple(shard for shard in shards if is_fresh[shard.number]),
+        tuple(shard for shard in shards if not is_fresh[shard.number]),
+        wanted,
+    )
+
+
+def make_shards(
+    source: SpaceSource,
+    space: Space,
+    shards: Sequence[SpacePart],
+    jobs: int,
+    advance: Advance,
+    sharing: Sharing | None = None,
+) -> Iterator[tuple[SpacePart, ShardContent]]:
+    """Evaluate shards, in their order; `advance` is told designs as they are done, `sharing` counts what they share.
+
+    Results depend neither on `jobs` nor on `sharing`.
+    """
+    sharing = sharing or Sharing()
+    blocks = [
+        range(first, min(first + BLOCK_DESIGNS, shard.end))
+        for shard in shards
+        for first in range(shard.first, shard.end, BLOCK_DESIGNS)
+    ]
+    with working(source, space, partial(_counted_designs, store=sharing.store), len(blocks), jobs) as work:
+        found = work(blocks)
+        for shard in shards:
+            designs: Found = []
+            while len(designs) < shard.end - shard.first:
+                block, counts = next(found)
+                sharing.add(counts, Sharing())
+                advance(len(block))
+                designs += block
+            yield shard, content_of(space, designs)
+
+
+def complete(
+    source: SpaceSource,
+    space: Space,
+    folder: Path,
+    jobs: int,
+    advance: Advance,
+    only: int | None = None,
+    sharing: Sharing | None = None,
+) -> None:
+    """Make the shards of a folder that are missing or out of date, or `only` one; each is kept as soon as it is done.
+
+    Files of shards that the space does not have any more go.
+    """
+    digests = ShardDigests(space)
+    states = shard_states(space, digests, folder, only)
+    make_folder(folder / SHARDS)
+    if only is None:
+        names = {shard.file_name for shard in shards_of(space)}
+        for path in (folder / SHARDS).glob("*.parquet"):
+            if path.name not in names:
+                path.unlink()
+    advance(sum(shard.end - shard.first for shard in states.fresh))
+    for shard, content in make_shards(source, space, states.missing, jobs, advance, sharing):
+        write_shard(folder / SHARDS / shard.file_name, content, states.digests[shard.number], digests.made_of)
+
+
+def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, ...]]:
+    """The exploration of all shards that are there and up to date, and those that are not."""
+    states = shard_states(space, ShardDigests(space), folder)
+    content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))
+    missing = sum(shard.end - shard.first for shard in states.missing)
+    return replace(exploration_of(space, content), missing=missing), states.missing
+
+
+def explored(
+    source: SpaceSource, space: Space, jobs: int, advance: Advance, sharing: Sharing | None = None
+) -> Exploration:
+    """The exploration of a space without any files."""
+    contents = [content for _, content in make_shards(source, space, shards_of(space), jobs, advance, sharing)]
+    return exploration_of(space, joined(space, contents))
+
+
+def exploration_of(space: Space, content: ShardContent) -> Exploration:
+    """The results of a space with the constraints on them."""
+    axes = tuple(axis.name for axis in space.axes)
+    return Exploration(
+        space.name,
+        axes,
+        tuple(name for name in space.value_names if name not in axes),
+        space.objectives,
+        tuple(network.name for network in space.networks),
+        assumptions(space),
+        content.table.assign(unmet=list(_unmet(space, content.table))),
+        dict(sorted(content.excluded.items())),
+    )
+
+
+def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
+    """Constraint on results that each row does not meet; '' where it has no results."""
+    if not space.constraints_after:
+        yield from ("" for _ in range(len(table)))
+        return
+    for row in table.to_dict("records"):
+        if row["status"] != OK:
+            yield ""
+            continue
+        results = {key: row[key] for key in MEASURES if row[key] == row[key]}
+        yield space.unmet(space.values(int(row["index"])), results)
+
+
+def _counted_designs(space: Space, store: Store | None) -> Callable[[range], Counted]:
+    """What evaluates blocks of designs in one process."""
+    maker = ShardMaker(space, Sharing(store))
+
+    def work(block: range) -> Counted:
+        before = maker.sharing.counts()
+        found, counts = list(maker.rows(block)), Sharing()
+        counts.add(maker.sharing, before)
+        return found, counts
+
+    return work

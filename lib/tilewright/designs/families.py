@@ -1,0 +1,159 @@
+"""Families: designs that differ in figures alone, for which every mapping moves the same data (docs/fronts.md).
+
+Families that differ in sizes of memories alone follow one another.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilewright.base.errors import KeyPath
+from tilewright.designs.space import Axis, Space
+
+MOST_MEMBERS = 1024
+"""Designs of a family; more are several families."""
+_MEMORY_FIGURES = {"r_cost": "read_energy_pj", "w_cost": "write_energy_pj", "area": "area_mm2"}
+_ARRAY_FIGURES = {"unit_energy": "unit_energy_pj", "unit_area": "unit_area_mm2"}
+_WIDTH = "bandwidth_max"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a core that a path of its hardware file sets."""
+
+    field: str
+    memory: str | None = None
+    """None for the array."""
+    port: str | None = None
+    """None for the memory itself."""
+
+
+def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
+    """The figure that a path sets; None where it sets something else."""
+    match path:
+        case ("operational_array", str(key)) if key in _ARRAY_FIGURES:
+            return Figure(_ARRAY_FIGURES[key])
+        case ("memories", str(memory), str(key)) if key in _MEMORY_FIGURES:
+            return Figure(_MEMORY_FIGURES[key], memory)
+        case ("memories", str(memory), "ports", int(place), key) if key == _WIDTH:
+            name = base["memories"][memory]["ports"][place].get("name")
+            return Figure("bandwidth_max_bits", memory, name) if isinstance(name, str) else None
+    return None
+
+
+@dataclass(frozen=True)
+class Family:
+    """Some designs that differ in figures alone."""
+
+    number: int
+    members: tuple[int, ...]
+    """Indexes of the designs, ascending; those that a constraint excludes too."""
+
+
+class Families:
+    """The families of a space, in the order of their first designs' other values; each design is in one."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    def __len__(self) -> int:
+        if self.space.rows is not None:
+            return len(self._of_rows)
+        return math.prod(self._sizes(self._structural)) * len(self._offsets)
+
+    def __getitem__(self, number: int) -> Family:
+        """A family by its number. Raises IndexError."""
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        if self.space.rows is not None:
+            return Family(number, self._of_rows[number])
+        place, part = divmod(number, len(self._offsets))
+        first = 0
+        for axis in reversed(self._structural):
+            place, position = divmod(place, len(self.space.axes[axis].values))
+            first += position * self._strides[axis]
+        return Family(number, tuple(first + offset for offset in self._offsets[part]))
+
+    def __iter__(self) -> Iterator[Family]:
+        return (self[number] for number in range(len(self)))
+
+    @cached_property
+    def of_one_shape(self) -> int:
+        """How many families that follow one another differ in sizes of memories alone; 1 for a design sheet."""
+        if self.space.rows is not None:
+            return 1
+        return math.prod(self._sizes(tuple(place for place in self._structural if place not in self._shapes)))
+
+    @cached_property
+    def _structural(self) -> tuple[int, ...]:
+        """Axes that set more than figures, themselves or through laws; those that set sizes alone come last."""
+        found = set()
+        for place, axis in enumerate(self.space.axes):
+            if any(figure_of(self.space.base, path) is None for path in _paths(axis)):
+                found.add(place)
+            if len({tuple(path for path, _ in settings) for settings in axis.settings}) > 1:
+                found.add(place)  # what a choice does not name is as in the base
+        for law in self.space.laws:
+            if law.path is not None and figure_of(self.space.base, law.path) is None:
+                found.update(law.formula.axes)
+        return tuple(sorted(found, key=lambda place: (place not in self._shapes, place)))
+
+    @cached_property
+    def _shapes(self) -> frozenset[int]:
+        """Axes that set more than figures and sizes of memories."""
+        set_by: list[tuple[set[KeyPath], tuple[int, ...]]] = []
+        set_by += [(_paths(axis), (place,)) for place, axis in enumerate(self.space.axes)]
+        set_by += [({law.path}, law.formula.axes) for law in self.space.laws if law.path is not None]
+        return frozenset(
+            place
+            for paths, places in set_by
+            for place in places
+            if any(figure_of(self.space.base, path) is None and not _is_size(path) for path in paths)
+        )
+
+    @cached_property
+    def _strides(self) -> tuple[int, ...]:
+        sizes = [len(axis.values) for axis in self.space.axes]
+        return tuple(math.prod(sizes[place + 1 :]) for place in range(len(sizes)))
+
+    @cached_property
+    def _offsets(self) -> tuple[tuple[int, ...], ...]:
+        """What figures add to the index of the first design of a family, in parts of MOST_MEMBERS."""
+        others = [place for place in range(len(self.space.axes)) if place not in self._structural]
+        steps = [
+            range(0, self._strides[place] * size, self._strides[place]) for place, size in self._with_sizes(others)
+        ]
+        return tuple(_parts(sorted(map(sum, itertools.product(*steps)))))
+
+    def _with_sizes(self, places: list[int]) -> list[tuple[int, int]]:
+        return [(place, len(self.space.axes[place].values)) for place in places]
+
+    def _sizes(self, places: tuple[int, ...]) -> list[int]:
+        return [len(self.space.axes[place].values) for place in places]
+
+    @cached_property
+    def _of_rows(self) -> tuple[tuple[int, ...], ...]:
+        """Families of a design sheet."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for index in range(len(self.space)):
+            positions = self.space.positions(index)
+            found.setdefault(tuple(positions[axis] for axis in self._structural), []).append(index)
+        return tuple(part for members in found.values() for part in _parts(members))
+
+
+def _paths(axis: Axis) -> set[KeyPath]:
+    """What an axis sets in the base."""
+    return {path for settings in axis.settings for path, _ in settings}
+
+
+def _is_size(path: KeyPath) -> bool:
+    """Whether a path sets the size of a memory."""
+    return len(path) == 3 and path[0] == "memories" and path[2] == "size"
+
+
+def _parts(members: list[int]) -> Iterator[tuple[int, ...]]:
+    for first in range(0, len(members), MOST_MEMBERS):
+        yield tuple(members[first : first + MOST_MEMBERS])

@@ -1,0 +1,107 @@
+"""Costs of each design of a space as a table, a family after the other (docs/fronts.md)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas
+
+from tilewright.designs.evaluate import NetworkEvaluator
+from tilewright.designs.families import Families
+from tilewright.designs.pricing import FamilyMembers, FamilyPricer, FigureReader, Prices, members_of
+from tilewright.designs.results import INVALID
+from tilewright.designs.shard import ShardMaker
+from tilewright.designs.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyCosts:
+    """What some designs cost."""
+
+    table: pandas.DataFrame
+    """A row for each design that no constraint excludes, by index: `index`, `area_mm2`, and for each network, by its
+    place, `status_<n>`, `reason_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`."""
+    excluded: Mapping[str, int]
+    """Constraint -> designs that it excludes."""
+
+
+def columns_of(networks: int) -> list[str]:
+    """The columns of a table of costs."""
+    own = [
+        column
+        for number in range(networks)
+        for column in (f"status_{number}", f"reason_{number}", energy_column(number), latency_column(number))
+    ]
+    return ["index", "area_mm2", *own]
+
+
+def energy_column(network: int) -> str:
+    """Energy column of a network by its place in the space."""
+    return f"energy_{network}_pj"
+
+
+def latency_column(network: int) -> str:
+    """Latency column of a network by its place in the space."""
+    return f"latency_{network}_cycles"
+
+
+class FamilyCoster:
+    """Makes the rows of families. Networks are read when the first family is looked at."""
+
+    def __init__(self, space: Space) -> None:
+        self.space, self.families = space, Families(space)
+        self._reader = FigureReader(space.base)
+        self._pricer: FamilyPricer | None = None
+
+    def costs(self, numbers: Sequence[int]) -> FamilyCosts:
+        """What the designs of families cost; families that follow one another have most in common."""
+        found = [members_of(self.space, self.families[number], self._reader) for number in numbers]
+        filled = [members for members in found if len(members.indexes)]
+        for members in filled:
+            assert members.variants is not None, "names of memories and ports tell them apart"
+        prices = iter(self.pricer.prices(filled) if filled else [])
+        return joined([self._table(one, next(prices) if len(one.indexes) else {}) for one in found], self.space)
+
+    @property
+    def pricer(self) -> FamilyPricer:
+        """Prices families. Raises InputError with everything that is wrong with networks or mapping."""
+        if self._pricer is None:
+            evaluators = ShardMaker(self.space).evaluators
+            on_one_core = {name: one for name, one in evaluators.items() if isinstance(one, NetworkEvaluator)}
+            assert len(on_one_core) == len(evaluators), "spaces of one core"
+            self._pricer = FamilyPricer(self.space, on_one_core)
+        return self._pricer
+
+    def _table(self, members: FamilyMembers, prices: Mapping[str, Prices]) -> FamilyCosts:
+        count, bad = len(members.indexes), len(members.invalid)
+        columns: dict[str, Any] = {
+            "index": np.concatenate([members.indexes, np.array(list(members.invalid), np.int64)]),
+            "area_mm2": np.concatenate([members.area_mm2, np.full(bad, np.nan)]),
+        }
+        reasons, nothing = list(members.invalid.values()), np.full(bad, np.nan)
+        for number, network in enumerate(self.space.networks):
+            one = prices.get(network.name, Prices.unknown(0))
+            columns[f"status_{number}"] = [one.status] * count + [INVALID] * bad
+            columns[f"reason_{number}"] = [one.reason] * count + reasons
+            columns[energy_column(number)] = np.concatenate([one.energy_pj, nothing])
+            columns[latency_column(number)] = np.concatenate([one.latency_cycles, nothing])
+        return FamilyCosts(pandas.DataFrame(columns, columns=columns_of(len(self.space.networks))), members.excluded)
+
+
+def joined(parts: Sequence[FamilyCosts], space: Space) -> FamilyCosts:
+    """Several together, by index."""
+    excluded: dict[str, int] = {}
+    for part in parts:
+        for constraint, count in part.excluded.items():
+            excluded[constraint] = excluded.get(constraint, 0) + count
+    filled = [part.table for part in parts if len(part.table)]
+    if not filled:
+        return FamilyCosts(pandas.DataFrame(columns=columns_of(len(space.networks))), excluded)
+    table = pandas.concat(filled, ignore_index=True)
+    return FamilyCosts(table.sort_values("index", ignore_index=True), dict(sorted(excluded.items())))
+
+
+def make_costs(space: Space) -> Callable[[Sequence[int]], FamilyCosts]:
+    """What costs families by their numbers, in a process of its own."""
+    return FamilyCoster(space).costs

@@ -1,0 +1,254 @@
+"""Figures of a space of designs: the front of each network, and what follows from the values of each axis."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from tilewright.designs.answer import Answer, values_text
+from tilewright.designs.columns import ON_FRONT
+from tilewright.designs.effects import Effect, effects, known_measures
+from tilewright.designs.front import Front, drawn_rows, order_of_sample, spread
+from tilewright.designs.results import MEASURES, measure_text, value_text
+from tilewright.designs.tables import front_line
+from tilewright.results.canvas import GREY
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import Unit, unit_for
+from tilewright.results.figures import CYCLE_UNITS
+from tilewright.results.pareto_figure import (
+    FRONT_COLOUR,
+    OTHER_COLOUR,
+    SUBTITLE_CHARACTERS,
+    lower_left,
+    number_points,
+    scale_axes,
+)
+from tilewright.results.words import short_layer_name, short_names
+
+MOST_POINTS = 5000
+"""Most points of one figure: it is drawn point by point."""
+MANY_POINTS = 300
+"""Number of points from which on they are small."""
+MOST_LISTED = 20
+LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
+NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
+"""Width of the list beside the plot: number, design, values, and each measure."""
+MEASURE_INCHES, LINE_INCHES, SUBTITLE_INCHES = 1.0, 0.17, 0.15
+TITLE_INCHES = 9.5
+"""Width that the lines of the title need."""
+VALUE_CHARACTERS, NAME_CHARACTERS, AXIS_CHARACTERS = 100, 32, 34
+MARKER_POINTS_SQUARED = (16.0, 150.0)
+"""Sizes of markers of the smallest and the largest area."""
+PANEL_INCHES, PANEL_GAP_INCHES, PANEL_BOTTOM_INCHES = (2.1, 1.5), 0.8, 0.75
+PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
+
+
+def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
+    """Write `front-<network>` and `effect-<network>`, as .svg and .png, of each network and of all together, where
+    designs can be compared; returns the paths. Figures of before that would not be made now go."""
+    order = order_of_sample(answer.exploration.table)
+    found: list[Path] = []
+    for front in answer.fronts:
+        name = front.network.replace("/", "_").replace(" ", "_")
+        if len(front.members):
+            found += save_figure(
+                front_figure(answer, front, drawn_rows(front, MOST_POINTS, order)), folder / f"front-{name}"
+            )
+        if own := effects(front, answer.exploration.axis_names):
+            found += save_figure(effect_figure(answer, front, own), folder / f"effect-{name}")
+    before = [*folder.glob("front-*.[ps][nv]g"), *folder.glob("effect-*.[ps][nv]g")]  # .svg and .png
+    for path in set(before) - set(found):
+        path.unlink()
+    return tuple(found)
+
+
+def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figure:
+    """The designs over two of the objectives, those on the front numbered as in the list beside."""
+    y, x = _two_measures(front)
+    listed = spread(front.members, MOST_LISTED)
+    measures = [*dict.fromkeys((*front.objectives, y, x))]
+    lines = _front_lines(front, len(drawn), len(listed)) + _assumption_lines(answer)
+    cells = [*_cells(answer, listed, measures)]
+    edges = _edges(cells)
+    width = max(edges[-1] + 0.2, TITLE_INCHES)
+    plot_height = max(PLOT_INCHES[1], LINE_INCHES * (len(listed) + 1))
+    top = 0.5 + SUBTITLE_INCHES * len(lines)
+    with figure_style():
+        figure = _figure(width, top + plot_height + BOTTOM_INCHES, f"{answer.exploration.name}: {front.network}", lines)
+        _, height = figure.get_size_inches()
+        plot_bottom = height - top - PLOT_INCHES[1]
+        box = (LEFT_INCHES / width, plot_bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)
+        axes = figure.add_axes(box)
+        _draw_points(axes, front, drawn, x, y)
+        points = [listed[key].to_numpy() / _unit(drawn, key)[0] for key in (x, y)]
+        number_points(axes, points[0], points[1], _sizes(front, listed, drawn).tolist())
+        for number, row in enumerate(cells):
+            _draw_row(figure, edges, height - top - LINE_INCHES * number, row, "normal" if number else "bold")
+    return figure
+
+
+def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figure:
+    """Figure of the effects: for each axis and each objective the best and the median of the designs with a value."""
+    measures = front.objectives or known_measures(front)
+    blocks = [found[start : start + PANELS_A_ROW] for start in range(0, len(found), PANELS_A_ROW)]
+    lines = ["best (solid) and median (dashed) of all compared designs with a value", *_assumption_lines(answer)]
+    columns = max(3, max(len(block) for block in blocks))
+    step = PANEL_INCHES[0] + PANEL_GAP_INCHES, PANEL_INCHES[1] + PANEL_BOTTOM_INCHES
+    top = 0.5 + SUBTITLE_INCHES * len(lines)
+    width, height = 0.2 + columns * step[0], top + len(blocks) * len(measures) * step[1]
+    with figure_style():
+        figure = _figure(width, height, f"{answer.exploration.name}: effect of each axis, {front.network}", lines)
+        bottom = height - top - PANEL_INCHES[1]
+        for block in blocks:
+            for key in measures:
+                for column, effect in enumerate(block):
+                    left = PANEL_GAP_INCHES + column * step[0]
+                    box = (left / width, bottom / height, PANEL_INCHES[0] / width, PANEL_INCHES[1] / height)
+                    _draw_effect(figure.add_axes(box), effect, key)
+                bottom -= step[1]
+    return figure
+
+
+def _figure(width: float, height: float, title: str, lines: Sequence[str]) -> Figure:
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    inches = figure.dpi_scale_trans
+    figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
+    for number, line in enumerate(lines):
+        y = height - 0.4 - SUBTITLE_INCHES * number
+        figure.text(0.2, y, line, fontsize=7.5, color=GREY, va="center", transform=inches)
+    return figure
+
+
+def _two_measures(front: Front) -> tuple[str, str]:
+    """What is drawn upwards and to the right: the first two objectives, other measures where there is one alone."""
+    others = [key for key in known_measures(front) if key not in front.objectives]
+    first, second, *_ = *front.objectives, *others
+    return first, second
+
+
+def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
+    lines = [f"{front_line(front)}; filled: on the front; line: the front in these two alone"]
+    if "area_mm2" in front.objectives[2:]:
+        lines[0] += "; size: area"
+    if len(front.compared) < len(front.rows):
+        lines[0] += "; cross: constraint not met"
+    if drawn < len(front.rows):
+        lines.append(f"drawn: {drawn:,} of {len(front.rows):,} designs, the front and a random sample of the others")
+    if listed < len(front.members):
+        lines.append(f"numbered: {listed} of the {len(front.members):,} designs on the front, evenly over it")
+    return [*lines, *filter(None, [front.note])]
+
+
+def _assumption_lines(answer: Answer) -> list[str]:
+    assumed = " ".join(f"{sentence.rstrip('.')}." for sentence in answer.assumptions)
+    return textwrap.wrap(f"assumed: {assumed}", SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …") if assumed else []
+
+
+def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, y_key: str) -> None:
+    x, y = (drawn[key].to_numpy() / _unit(drawn, key)[0] for key in (x_key, y_key))
+    scale_axes(axes, x, y)
+    is_front, is_met = drawn[ON_FRONT].to_numpy(), (drawn["unmet"] == "").to_numpy()
+    many = len(drawn) > MANY_POINTS
+    sizes = _sizes(front, drawn, drawn)
+    plain = {"facecolor": OTHER_COLOUR if many else "none", "edgecolor": "none" if many else OTHER_COLOUR}
+    styles: tuple[tuple[np.ndarray, dict[str, Any]], ...] = (
+        (~is_met, {"marker": "x", "color": OTHER_COLOUR, "alpha": 0.4, "linewidth": 0.6}),
+        (is_met & ~is_front, {**plain, "alpha": 0.35 if many else 0.75, "linewidth": 0.6}),
+        (is_front, {"facecolor": FRONT_COLOUR, "edgecolor": "white", "alpha": 0.8, "linewidth": 0.4}),
+    )
+    for are_of, style in styles:
+        # Small markers over large ones.
+        rows = np.flatnonzero(are_of)[np.argsort(-sizes[are_of], kind="stable")]
+        axes.scatter(x[rows], y[rows], s=sizes[rows], rasterized=many, zorder=2, **style)
+    stairs = list(lower_left(sorted(zip(x[is_front].tolist(), y[is_front].tolist(), strict=True))))
+    axes.step(*zip(*stairs, strict=True), where="post", color=FRONT_COLOUR, linewidth=1, zorder=1)
+    axes.set_xlabel(f"{MEASURES[x_key].words} [{_unit(drawn, x_key)[1]}]")
+    axes.set_ylabel(f"{MEASURES[y_key].words} [{_unit(drawn, y_key)[1]}]")
+    axes.grid(linewidth=0.4, color="#cccccc", which="both")
+
+
+def _unit(drawn: pandas.DataFrame, key: str) -> Unit:
+    """The unit of an axis, and how many of the unit of the column it is."""
+    if key == "latency_cycles":
+        return unit_for(drawn[key].min(), CYCLE_UNITS)
+    return MEASURES[key].scale, MEASURES[key].unit
+
+
+def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
+    """Sizes of the markers of some rows; the largest area drawn has the largest one."""
+    smallest, largest = MARKER_POINTS_SQUARED
+    if len(drawn) > MANY_POINTS:
+        largest = largest / 3
+    if "area_mm2" not in front.objectives[2:]:
+        return np.full(len(rows), smallest)
+    areas: np.ndarray = rows["area_mm2"].fillna(0.0).to_numpy()
+    return smallest + (largest - smallest) * areas / (float(drawn["area_mm2"].max()) or 1.0)
+
+
+def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The rows of the list beside the plot, their headings first."""
+    yield "", "design", "values", *(MEASURES[key].title for key in measures)
+    rows = listed.to_dict("records")
+    names = short_names([row["design"] for row in rows], limit=NAME_CHARACTERS)
+    for number, (row, name) in enumerate(zip(rows, names, strict=True), 1):
+        yield (
+            str(number),
+            name,
+            textwrap.shorten(values_text(row, answer.exploration.axis_names), VALUE_CHARACTERS, placeholder=" …"),
+            *(measure_text(key, row[key]) for key in measures),
+        )
+
+
+def _edges(cells: Sequence[tuple[str, ...]]) -> np.ndarray:
+    """Where the columns of the list begin, and the last one ends."""
+    left = LEFT_INCHES + PLOT_INCHES[0] + GAP_INCHES
+    texts = [max(len(row[column]) for row in cells) * CHARACTER_INCHES + 0.15 for column in (1, 2)]
+    return np.cumsum([left, NUMBER_INCHES, *texts, *[MEASURE_INCHES] * (len(cells[0]) - 3)])
+
+
+def _draw_row(figure: Figure, edges: np.ndarray, y: float, cells: Sequence[str], weight: str) -> None:
+    for column, cell in enumerate(cells):
+        # Texts start at the left of their column, numbers end at its right.
+        x, side = (edges[column], "left") if column < 3 else (edges[column + 1], "right")
+        figure.text(x, y, cell, fontsize=7.5, ha=side, va="center", weight=weight, transform=figure.dpi_scale_trans)
+
+
+def _draw_effect(axes: Axes, effect: Effect, key: str) -> None:
+    table = effect.table
+    scale, unit = MEASURES[key].scale, MEASURES[key].unit
+    if key == "latency_cycles":
+        scale, unit = unit_for(table[f"median_{key}"].max(), CYCLE_UNITS)
+    is_even = len(table) <= MOST_LEVELS or not pandas.api.types.is_numeric_dtype(table["value"])
+    x = np.arange(len(table)) if is_even else table["value"].to_numpy()
+    styles: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("median", {"color": "#666666", "linestyle": "--", "marker": "o", "markersize": 3}),
+        ("best", {"color": FRONT_COLOUR, "marker": "o", "markersize": 3.5}),
+    )
+    for kind, style in styles:
+        axes.plot(x, table[f"{kind}_{key}"].to_numpy() / scale, linewidth=1.2, **style)
+    axes.set_ylim(0, table[f"median_{key}"].max() / scale * 1.1 or 1)
+    axes.set_ylabel(f"{MEASURES[key].words} [{unit}]")
+    axes.set_xlabel(short_layer_name(effect.axis, limit=AXIS_CHARACTERS))
+    axes.grid(axis="y", linewidth=0.4, color="#cccccc")
+    if is_even:
+        _name_levels(axes, short_names([*_level_names(table)], limit=LEVEL_CHARACTERS))
+
+
+def _level_names(table: pandas.DataFrame) -> Iterator[str]:
+    for value in table["value"].tolist():
+        yield value_text(value)
+
+
+def _name_levels(axes: Axes, names: Sequence[str]) -> None:
+    """Names under the axis, some left out where there are many, slanted where they are long."""
+    step = -(-len(names) // MOST_LEVELS)
+    is_long = sum(len(name) + 2 for name in names[::step]) * 0.065 > PANEL_INCHES[0]
+    style: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
+    axes.set_xticks(range(0, len(names), step), labels=names[::step], fontsize=7, **style)

@@ -1,0 +1,168 @@
+"""Pareto fronts of a space, for each network and for all together, and the designs that a figure of them shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas
+
+from tilewright.base.dominance import first_dominators, on_front
+from tilewright.designs.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, USES
+from tilewright.designs.exploration import Exploration
+from tilewright.designs.front_odds import summed_columns, with_odds
+from tilewright.designs.results import ALL_NETWORKS, MEASURES, OK, energy_parts, latency_parts
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """The designs that have results for a network, or for all of them, and which of them none dominates."""
+
+    network: str
+    """ALL_NETWORKS for the sums over all; an area counts once."""
+    objectives: tuple[str, ...]
+    """What the designs are compared by."""
+    without_area: int
+    """Designs that would be compared but have no area, for which reason none is compared by area."""
+    compared_count: int
+    """Designs that were compared: as many as `compared` has, or more where there are rows of those on a front alone."""
+    rows: pandas.DataFrame
+    """Rows by index of the design: columns as the table of results, and `pareto` (whether none dominates it),
+    `dominated_by` (the first design on the front that does; '' also where it is not compared as it does not meet a
+    constraint), `largest_energy_term` and `largest_latency_part`; where costs have ranges, the columns ODDS."""
+
+    @cached_property
+    def compared(self) -> pandas.DataFrame:
+        """The designs that meet all constraints."""
+        return self.rows[self.rows["unmet"] == ""]
+
+    @cached_property
+    def members(self) -> pandas.DataFrame:
+        """The designs on the front, the best in the first objective first, equal ones by index."""
+        return self.rows[self.rows[ON_FRONT]].sort_values([*self.objectives, "index"], kind="stable")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are rows of all designs that were compared."""
+        return self.compared_count == len(self.compared)
+
+    @property
+    def note(self) -> str:
+        """Says where the comparison leaves out the area."""
+        designs = f"{self.without_area:,} design{'s' * (self.without_area > 1)}"
+        by = " and ".join(MEASURES[key].words for key in self.objectives) or "nothing"
+        return f"area not given, or without a unit, for {designs}: compared by {by} only" if self.without_area else ""
+
+
+def fronts(exploration: Exploration) -> tuple[Front, ...]:
+    """A front for each network in their order, then for all together where there are several.
+
+    The table is uniform: it comes from `results.uniform`.
+    """
+    table = exploration.table[exploration.table["status"] == OK]
+    found = [front_of(exploration, name, table[table["network"] == name]) for name in exploration.networks]
+    if len(exploration.networks) > 1:
+        found.append(front_of(exploration, ALL_NETWORKS, totals(exploration, table)))
+    return tuple(found)
+
+
+def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> Front:
+    """The front among rows of results, one a design."""
+    is_compared = (rows["unmet"] == "").to_numpy()
+    compared = rows[is_compared]
+    unknown = int(compared["area_mm2"].isna().sum()) if "area_mm2" in exploration.objectives else 0
+    objectives = tuple(key for key in exploration.objectives if key != "area_mm2" or not unknown)
+    values = compared[list(objectives)].to_numpy(dtype=np.float64)
+    front = on_front(values)
+    first = first_dominators(values, front)
+    is_on_front = np.zeros(len(rows), dtype=np.bool_)
+    is_on_front[is_compared] = front
+    dominated_by = np.full(len(rows), "", dtype=object)
+    names = compared["design"].to_numpy(dtype=object)
+    dominated_by[is_compared] = np.where(first >= 0, names[first], "") if len(names) else ""
+    return Front(
+        network,
+        objectives,
+        unknown,
+        exploration.compared_count(network) if exploration.others is not None else int(is_compared.sum()),
+        with_odds(rows, objectives, is_whole=not exploration.settled).assign(
+            **{
+                ON_FRONT: is_on_front,
+                DOMINATED_BY: dominated_by,
+                LARGEST_ENERGY: _largest(rows, energy_parts(rows.columns)),
+                LARGEST_LATENCY: _largest(rows, latency_parts(rows.columns)),
+            }
+        ),
+    )
+
+
+def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFrame:
+    """Rows of designs that have results for every network, with energies, latencies and EDPs added up over networks.
+
+    Of what is used of memories and links there is the most; `unmet` has what is not met for any network.
+    """
+    count = len(exploration.networks)
+    is_complete = table.groupby("index")["network"].transform("size") == count
+    complete = table[is_complete]
+    rows = complete.iloc[::count].reset_index(drop=True)
+    summed = ["energy_pj", "latency_cycles", "edp_pj_cycles"]
+    summed += summed_columns(complete.columns)
+    summed += [*_columns(complete, "energy_", "_pj"), *_columns(complete, "latency_", "_cycles")]
+    sums = {key: _sums(complete[key].to_numpy(dtype=np.float64), count) for key in dict.fromkeys(summed)}
+    unmet = complete["unmet"].to_numpy(dtype=object).reshape(-1, count)
+    uses = {
+        key: complete[key].to_numpy(dtype=np.float64).reshape(-1, count).max(axis=1) for key in USES if key in table
+    }
+    joined = unmet[:, 0].copy()
+    for number in np.flatnonzero((unmet != "").any(axis=1)).tolist():
+        joined[number] = "; ".join(dict.fromkeys(text for text in unmet[number].tolist() if text))
+    return rows.assign(network=ALL_NETWORKS, unmet=joined, **sums, **uses)
+
+
+def _sums(values: np.ndarray, count: int) -> np.ndarray:
+    """The sums of each `count` values, one after the other as in the summary of a network."""
+    rows = values.reshape(-1, count)
+    total = rows[:, 0].copy()
+    for column in range(1, count):
+        total += rows[:, column]
+    return total
+
+
+def _columns(table: pandas.DataFrame, start: str, end: str) -> list[str]:
+    return [key for key in table.columns if key.startswith(start) and key.endswith(end)]
+
+
+def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
+    """The words of the largest part of each row, '' where there is none."""
+    if not parts or rows.empty:
+        return np.full(len(rows), "", dtype=object)
+    values = np.nan_to_num(rows[list(parts)].to_numpy(dtype=np.float64), nan=0.0)
+    words = np.array([*parts.values()], dtype=object)[values.argmax(axis=1)]
+    return np.where(values.max(axis=1) > 0, words, "")
+
+
+def spread(members: pandas.DataFrame, most: int) -> pandas.DataFrame:
+    """Rows, at most so many, evenly over the front, its ends among them."""
+    places: Sequence[int] = np.linspace(0, len(members) - 1, min(most, len(members))).round().astype(int).tolist()
+    return members.iloc[list(places)]
+
+
+SAMPLE_SEED = 0
+
+
+def order_of_sample(table: pandas.DataFrame) -> pandas.Series:
+    """Place of each index of a design in the order in which designs are taken into a sample."""
+    indices = np.unique(table["index"].to_numpy())
+    return pandas.Series(np.random.default_rng(SAMPLE_SEED).permutation(len(indices)), index=indices)
+
+
+def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFrame:
+    """The front and, up to `most` rows, a sample of the other designs, by index; `order` says whom it takes first."""
+    rows = front.rows
+    if len(rows) <= most:
+        return rows
+    members = spread(front.members, most)
+    others = rows[~rows[ON_FRONT]]
+    places = order.loc[others["index"]].to_numpy()
+    taken = others.iloc[np.argsort(places, kind="stable")[: most - len(members)]]
+    return pandas.concat([members, taken]).sort_values("index", kind="stable")

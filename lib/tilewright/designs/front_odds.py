@@ -1,0 +1,102 @@
+"""Odds of a front where costs of memories have ranges: intervals, and the probability that a design stays on it.
+
+A design has of each law, the costs of which have a range, an energy and an area (columns of its row); designs that use
+the same law have the same factor of it. Mappings are those that were found at the figures themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas
+
+from tilewright.designs.columns import ODDS
+from tilewright.results.uncertainty import Quantity, Ranges, front_shares, least_share
+from tilewright.search.cost_ranges import CostPart
+
+LEAST_ENERGY, MOST_ENERGY, _, _, FRONT_PROBABILITY = ODDS
+_START = "range of "
+_ENERGY, _EDP, _AREA, _LOW, _HIGH = " [pj]", " [pj cycles]", " [mm2]", " [low]", " [high]"
+
+_END_OF = {"energy_pj": _ENERGY, "edp_pj_cycles": _EDP, "area_mm2": _AREA}
+"""Measures with a range -> columns of their parts."""
+
+
+def part_columns(parts: Sequence[CostPart], latency_cycles: float) -> dict[str, float]:
+    """The columns of the row of a design: of each law its energy, EDP and area, and the ends of its factor."""
+    found: dict[str, float] = {}
+    for part in parts:
+        name = _START + part.law
+        found[name + _ENERGY] = found.get(name + _ENERGY, 0.0) + part.energy_pj
+        found[name + _EDP] = found[name + _ENERGY] * latency_cycles
+        found[name + _AREA] = found.get(name + _AREA, 0.0) + part.area_mm2
+        found |= {name + _LOW: part.low, name + _HIGH: part.high}
+    return found
+
+
+def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
+    """What of the row of a design has a range, by law; () where nothing has."""
+    return tuple(
+        CostPart("", law, *(float(row[_START + law + end]) for end in (_ENERGY, _AREA, _LOW, _HIGH)))
+        for law in _laws(row)
+        if row[_START + law + _LOW] == row[_START + law + _LOW]
+    )
+
+
+def summed_columns(columns: Sequence[str]) -> list[str]:
+    """Columns that are added up over networks."""
+    return [_START + law + end for law in _laws(columns) for end in (_ENERGY, _EDP)]
+
+
+def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool) -> pandas.DataFrame:
+    """The designs with the columns ODDS: energies and areas between their ends, and for those that meet all constraints
+    the share of samples in which they are on the front. As they were where no costs have ranges.
+
+    `is_whole`: these are all designs; else nobody knows how sure a front is.
+    """
+    laws, ranges = _ranges(rows)
+    if not laws:
+        return rows
+    energy, area = _quantity(rows, laws, "energy_pj"), _quantity(rows, laws, "area_mm2")
+    found = dict(zip(ODDS, (*energy.ends(ranges), *area.ends(ranges)), strict=False))
+    if is_whole:
+        is_compared = (rows["unmet"] == "").to_numpy()
+        probability = np.full(len(rows), np.nan)
+        if is_compared.any() and objectives:
+            own = [_quantity(rows, laws, key).of(is_compared) for key in objectives]
+            probability[is_compared] = front_shares(own, ranges)
+        found[FRONT_PROBABILITY] = probability
+    return rows.assign(**found)
+
+
+def least_probability(rows: pandas.DataFrame, measure: str, index: Any) -> float:
+    """The share of samples in which no design has less of a measure than the one at an index of the table."""
+    laws, ranges = _ranges(rows)
+    return least_share(_quantity(rows, laws, measure), ranges, int(rows.index.get_loc(index)))
+
+
+def _laws(columns: Any) -> list[str]:
+    """Laws with columns, in order."""
+    names = [str(name) for name in columns]
+    found = {name.removeprefix(_START).removesuffix(_LOW) for name in names if _is_low(name)}
+    return sorted(found)
+
+
+def _is_low(name: str) -> bool:
+    return name.startswith(_START) and name.endswith(_LOW)
+
+
+def _ranges(rows: pandas.DataFrame) -> tuple[list[str], Ranges]:
+    """The laws of the designs, and the ends of their factors, which are the same for all."""
+    laws = [law for law in _laws(rows.columns) if rows[_START + law + _LOW].notna().any()]
+    ends = [np.array([rows[_START + law + end].dropna().iloc[0] for law in laws], np.float64) for end in (_LOW, _HIGH)]
+    return laws, Ranges(*ends)
+
+
+def _quantity(rows: pandas.DataFrame, laws: Sequence[str], measure: str) -> Quantity:
+    """A measure of designs and what of it each law has."""
+    values = rows[measure].to_numpy(dtype=np.float64)
+    if measure not in _END_OF:
+        return Quantity(values, np.zeros((len(rows), len(laws))))
+    shares = rows[[_START + law + _END_OF[measure] for law in laws]].to_numpy(dtype=np.float64)
+    return Quantity(values, np.nan_to_num(shares, nan=0.0))

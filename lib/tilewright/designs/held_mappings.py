@@ -1,0 +1,121 @@
+"""Mappings that were found for changed hardware, held on the hardware as it is: what a change brings by itself.
+
+A new search on changed hardware may be better because of the change, or because it came across a better mapping that
+the hardware as it is could have had, too. With the mappings held the two are told apart: unrolling, order, and the
+memory in which each loop of an operand ends, since loops are dealt out in another way where a memory has another size.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from tilewright.base.errors import InputError, MappingError
+from tilewright.base.objectives import OBJECTIVES, ranking
+from tilewright.cost.record import LayerRecord, times
+from tilewright.hardware.core import Core, single_core
+from tilewright.hardware.source import parse_accelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.pipeline.stages.run import map_workload
+from tilewright.results.recorded_mappings import RecordedMapping, recorded_mappings
+from tilewright.results.records import PlacedLayer, layers_in_order
+from tilewright.search.options import SearchOptions
+from tilewright.search.summary import total_in_order
+from tilewright.workload.graph import Workload
+
+
+class Outcome(NamedTuple):
+    """What a network costs on a core; None where it has no cost there, and why."""
+
+    energy_pj: float | None = None
+    latency_cycles: float | None = None
+    reason: str = ""
+
+    def value(self, objective: str) -> float | None:
+        """The objective; None where there is no cost."""
+        if self.energy_pj is None or self.latency_cycles is None:
+            return None
+        return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
+
+    @classmethod
+    def of(cls, records: Sequence[LayerRecord]) -> "Outcome":
+        """The costs of layers that run one after another."""
+        energy = total_in_order(record.energy_pj for record in records)
+        return cls(energy, total_in_order(record.latency_cycles for record in records))
+
+    def is_no_more_than(self, other: "Outcome") -> bool:
+        """Whether neither energy nor latency is more than those of another."""
+        pairs = zip(self[:2], other[:2], strict=True)
+        return all(one is not None and most is not None and one <= most for one, most in pairs)
+
+
+@dataclass(frozen=True)
+class HeldMappings:
+    """Mappings of the layers of a network, on the hardware as it is."""
+
+    of_layer: dict[str, LayerRecord]
+    """Mappings that fit it, each of all the layers that it stands for."""
+    outcome: Outcome
+    """Outcome of all layers; without a cost where one does not fit."""
+
+
+def held_mappings(
+    network: Workload, mapping: Mapping, options: SearchOptions, hardware: dict[str, Any], core: Core
+) -> HeldMappings:
+    """The mappings that a search finds for changed hardware, held on `core`, the hardware as it is."""
+    try:
+        changed = single_core(parse_accelerator(hardware))
+        mapped = map_workload(network, changed, mapping, options)
+        placed = layers_in_order(mapped.records, mapped.summary)
+        one_each = {layer.record_index: layer.of_one for layer in placed}
+        recorded = recorded_mappings(list(one_each.values()), changed, network)
+    except (InputError, MappingError) as error:
+        return HeldMappings({}, Outcome(reason=_line(error)))
+    on_core: dict[int, LayerRecord] = {}
+    reason = ""
+    for index, one in zip(one_each, recorded, strict=True):
+        try:
+            record = with_levels(one, changed).on(core)
+        except MappingError as error:
+            reason = reason or f"{one.layer.name}: {_line(error)}"
+            continue
+        if (record.spatial_mapping, record.loop_order) == (one.record.spatial_mapping, one.record.loop_order):
+            on_core[index] = record
+        else:
+            reason = reason or f"{one.layer.name}: the hardware as it is cuts its unrolling"
+    held = {
+        layer.name: times(on_core[layer.record_index], layer.repeats)
+        for layer in placed
+        if layer.record_index in on_core
+    }
+    return HeldMappings(held, Outcome(reason=reason) if reason else Outcome.of([held[layer.name] for layer in placed]))
+
+
+def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
+    """The mapping with the loops of each memory fixed as they are on `core`, the one that it was found on; as it is
+    where it does not cost the same then."""
+    loops = one.record.temporal_mapping
+    counts = {operand: [sum(size != 1 for _, size in level) for level in levels] for operand, levels in loops.items()}
+    bounds = tuple((operand, tuple(accumulate(own))) for operand, own in counts.items())
+    fixed = replace(one, given=replace(one.given, level_boundaries=bounds))
+    try:
+        again = fixed.on(core)
+    except MappingError:
+        return one
+    record = one.record
+    is_same = (again.energy_pj, again.latency_cycles) == (record.energy_pj, record.latency_cycles)
+    return fixed if is_same else one
+
+
+def best_known(placed: Sequence[PlacedLayer], found: Sequence[HeldMappings], objective: str) -> Outcome:
+    """What the network costs on the hardware as it is with the best mapping that is known there for each layer: that of
+    the run, or one that was found for other hardware."""
+    best = []
+    for layer in placed:
+        own = [layer.record, *(one.of_layer[layer.name] for one in found if layer.name in one.of_layer)]
+        best.append(min(own, key=lambda record: ranking(objective, record.energy_pj, record.latency_cycles)))
+    return Outcome.of(best)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,207 @@
+"""Expressions of laws and constraints: arithmetic over the names of a space, parsed once and computed for each design.
+
+What can be said is small on purpose: numbers, text, names, + - * / // % **, comparisons, and, or, not, `a if b else c`,
+and the functions in FUNCTIONS. simpleeval computes it, without `eval`.
+"""
+
+import ast
+import keyword
+import math
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simpleeval import SimpleEval
+
+from tilewright.base.errors import nearest_name
+
+Value = int | float | str
+"""Value of an axis, of a law; true and false are whole numbers too."""
+
+LARGEST_WHOLE = 2**63 - 1
+"""Largest whole number up to which tables are exact."""
+
+
+def value_word(value: Value) -> str:
+    """A value as a file would have it, in full: true, 16 (also of 16.0), 0.1."""
+    if isinstance(value, str):
+        return value
+    if value is True or value is False:
+        return str(value).lower()
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "log2": math.log2,
+    "max": max,
+    "min": min,
+    "sqrt": math.sqrt,
+}
+LONGEST_EXPRESSION = 1000
+_DEEPEST = 50
+_MOST_POWER_BITS = 1024
+"""Whole numbers of more bits are beyond every other number here."""
+_OF_MANY = ("max", "min")
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Attribute: "a dot after a name",
+    ast.Subscript: "an index",
+    ast.BitXor: "^ (a power is **)",
+    ast.BitAnd: "& (write `and`)",
+    ast.BitOr: "| (write `or`)",
+    ast.Lambda: "lambda",
+    ast.List: "a list",
+    ast.Tuple: "a list",
+    ast.Dict: "a table",
+}
+ALLOWED = f"numbers, text, names, + - * / // % **, comparisons, and, or, not, if else, {', '.join(FUNCTIONS)}"
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be read, or not be computed for a design."""
+
+    def __init__(self, message: str, allowed: str = "", nearest: str = "") -> None:
+        super().__init__(message)
+        self.allowed, self.nearest = allowed, nearest
+
+
+def _of_numbers(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator that refuses text, which Python would repeat or format."""
+
+    def checked(left: Any, right: Any) -> Any:
+        if isinstance(left, str) or isinstance(right, str):
+            raise ExpressionError("arithmetic with text")
+        return compute(left, right)
+
+    return checked
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > _MOST_POWER_BITS:
+        return float(base) ** exponent
+    return base**exponent
+
+
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: _of_numbers(operator.add),
+    ast.Sub: _of_numbers(operator.sub),
+    ast.Mult: _of_numbers(operator.mul),
+    ast.Div: _of_numbers(operator.truediv),
+    ast.FloorDiv: _of_numbers(operator.floordiv),
+    ast.Mod: _of_numbers(operator.mod),
+    ast.Pow: _of_numbers(_power),
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_NODES: tuple[type[ast.AST], ...] = (
+    *(ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call),
+    *(ast.And, ast.Or, ast.Load),
+    *_OPERATORS,
+)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression that was read."""
+
+    text: str
+    """Text as it is written; of a number or of true and false, its text."""
+    names: tuple[str, ...]
+    """Names in it, each once, without functions."""
+    tree: ast.expr
+    is_condition: bool
+    """Whether it is made of comparisons: a constraint is, or is the name of something that is."""
+
+    def value(self, names: Mapping[str, Value]) -> Value:
+        """Value where names have values. Raises ExpressionError where it has none, or none that is finite."""
+        _EVALUATOR.names = names
+        try:
+            value = _EVALUATOR.eval(self.text, self.tree)
+            if isinstance(value, str) or (not isinstance(value, complex) and math.isfinite(value)):
+                return value
+        except ExpressionError:
+            raise
+        except ZeroDivisionError:
+            raise ExpressionError("division by zero") from None
+        except OverflowError:
+            pass
+        except TypeError:
+            raise ExpressionError("text where a number is needed") from None
+        except ValueError:
+            raise ExpressionError("log2 of a number that is not above 0, or sqrt of a negative one") from None
+        raise ExpressionError("not a finite number")
+
+
+def read_expression(written: Value) -> Expression:
+    """The expression that a text (or a number, or true and false) says. Raises ExpressionError."""
+    text = written.strip() if isinstance(written, str) else str(written)
+    if len(text) > LONGEST_EXPRESSION:
+        raise ExpressionError("too long", f"{LONGEST_EXPRESSION} characters")
+    if not isinstance(written, str):
+        return Expression(text, (), ast.Constant(written), isinstance(written, bool))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # 1if a else b
+            tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        place = f" at '{text[error.offset - 1 :][:20]}'" if isinstance(error, SyntaxError) and error.offset else ""
+        raise ExpressionError(f"is no expression{place}", ALLOWED) from None
+    _check(tree, 0)
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    names = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions)
+    return Expression(text, tuple(names), tree, _is_condition(tree))
+
+
+def name_problem(name: str) -> str:
+    """Why a name cannot be used in expressions; '' if it can."""
+    if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
+        return "not a name for expressions: letters, digits and _, a letter first"
+    if keyword.iskeyword(name):
+        return "a word of expressions, which cannot be a name"
+    return "a function, which cannot be a name" if name in FUNCTIONS else ""
+
+
+def _check(node: ast.AST, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise ExpressionError("nested too deeply", f"{_DEEPEST} levels")
+    if not isinstance(node, _NODES):
+        word = _WORDS.get(type(node), type(node).__name__)
+        raise ExpressionError(f"{word} is not possible in an expression", ALLOWED)
+    if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str):
+        raise ExpressionError(f"{node.value!r} is not possible in an expression", ALLOWED)
+    if isinstance(node, ast.Call):
+        _check_call(node)
+    children = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+    for child in children:
+        _check(child, depth + 1)
+
+
+def _check_call(call: ast.Call) -> None:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name not in FUNCTIONS:
+        told = f"no function '{name}'" if name else "only functions can be called"
+        raise ExpressionError(told, ", ".join(FUNCTIONS), nearest_name(name, list(FUNCTIONS)))
+    if call.keywords or (len(call.args) < 2 if name in _OF_MANY else len(call.args) != 1):
+        raise ExpressionError(f"{name} is of {'two numbers or more' if name in _OF_MANY else 'one number'}")
+
+
+def _is_condition(tree: ast.expr) -> bool:
+    if isinstance(tree, ast.BoolOp):
+        return all(map(_is_condition, tree.values))
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        return _is_condition(tree.operand)
+    return isinstance(tree, ast.Compare | ast.Name) or (isinstance(tree, ast.Constant) and tree.value in (True, False))
+
+
+_EVALUATOR = SimpleEval(operators=_OPERATORS, functions=dict(FUNCTIONS), names={})

@@ -1,0 +1,280 @@
+"""Costs of the best mapping of a layer on one core after the other, where cores differ in little.
+
+What follows from the arrangement of memories and array alone is kept: spatial mappings, orders of loops, problems
+without figures. So is what a layer costs on a core as it sees it: without the memories that its data do not reach, and
+without areas.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import ModelProfile
+from tilewright.cost.breakdown import latency_terms, verify
+from tilewright.cost.energy_terms import further_energy_terms
+from tilewright.cost.problem import MOST_CYCLES, Problem, fill, most_cycles, port_services, problem_frame, term_arrays
+from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
+from tilewright.cost.workspace import Workspace
+from tilewright.hardware.core import Core, Memory, OperationalArray
+from tilewright.hardware.hierarchy import hierarchy_of
+from tilewright.hardware.memory_columns import memory_columns
+from tilewright.mapping.memory_reach import MemoryReach, operands_left, ports_left
+from tilewright.pipeline.stages.base import Rest, Stage
+from tilewright.pipeline.stages.items import LayerProblem, TemporalProblem
+from tilewright.pipeline.stages.reductions import OfObjective
+from tilewright.pipeline.stages.spatial import SpatialMappingGenerator
+from tilewright.pipeline.stages.spatial_conversion import SpatialMappingConversion
+from tilewright.pipeline.stages.temporal import CostModel, Loma
+from tilewright.search.batch import OrderBatch
+from tilewright.search.best_order import MOST_ORDERS, OrderSet, can_be_tabulated
+
+_MOST_FRAMES = 2048
+_MOST_COSTS = 8192
+Key = tuple[object, ...]
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCost:
+    """What the best mapping of a layer costs."""
+
+    energy_pj: float
+    latency_cycles: float
+    energy_terms_pj: tuple[float, ...]
+    memory_energy_pj: tuple[tuple[str, float], ...]
+    latency_terms_cycles: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        memories: Sequence[str],
+        problem: Problem | np.void,
+        workspace: Workspace | np.void,
+        costs: tuple[float, float],
+    ) -> "LayerCost":
+        """The parts of the energy and latency of the mapping that was evaluated in `workspace`; memories by name."""
+        by_memory: dict[str, float] = {}
+        energy = workspace["energy"].sum(axis=2).tolist()
+        levels_of, counts = problem["level_memory"].tolist(), problem["level_count"].tolist()
+        for row, levels, count in zip(energy, levels_of, counts, strict=True):
+            for pj, k in zip(row[:count], levels[:count], strict=True):
+                by_memory[memories[k]] = by_memory.get(memories[k], 0.0) + pj
+        terms = tuple(workspace["terms"][: problem["term_count"]].tolist())
+        return cls(*costs, terms, tuple(by_memory.items()), latency_terms(problem, workspace))
+
+    def times(self, count: int) -> "LayerCost":
+        """Cost of so many equal layers that run one after another."""
+        if count == 1:
+            return self
+        return LayerCost(
+            self.energy_pj * count,
+            self.latency_cycles * count,
+            tuple([one * count for one in self.energy_terms_pj]),
+            tuple([(name, one * count) for name, one in self.memory_energy_pj]),
+            tuple([one * count for one in self.latency_terms_cycles]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CoreColumns:
+    """A core in columns, for all layers of a network."""
+
+    core: Core
+    array: Key
+    """What of the array plays a part, but the energy of its units."""
+    arranged: tuple[Key, ...]
+    """Operands in each memory, and what serves what."""
+    figures: tuple[Key, ...]
+    """Name and figures of each memory without size and area."""
+    columns: dict[str, np.ndarray]
+    """Columns of the memories, as in problems."""
+
+    @classmethod
+    def of(cls, core: Core) -> "CoreColumns":
+        """The columns of a core."""
+        array = core.operational_array
+        return cls(
+            core,
+            (array.dimensions, array.systolic_dimensions, array.kind, array.parameters),
+            tuple([_arrangement(memory) for memory in core.memories]),
+            tuple([_figures(memory) for memory in core.memories]),
+            memory_columns(core.memories),
+        )
+
+
+def _arrangement(memory: Memory) -> Key:
+    ports = tuple([(port.port_type, port.allocation) for port in memory.ports])
+    return memory.operands, memory.served_dimensions, memory.force_double_buffering, ports
+
+
+def _figures(memory: Memory) -> Key:
+    widths = tuple([(port.bandwidth_min_bits, port.bandwidth_max_bits) for port in memory.ports])
+    return memory.name, memory.read_energy_pj, memory.write_energy_pj, widths
+
+
+@dataclass(frozen=True, eq=False)
+class _SeenCore:
+    """Which part of a core a layer sees."""
+
+    places: tuple[int, ...]
+    """The memories that are left."""
+    operands: tuple[tuple[str, ...], ...]
+    """What it keeps in each of them."""
+    inner: tuple[int, ...]
+    """Memories that limit spatial mappings."""
+    ports: tuple[tuple[int, ...], ...]
+    """Ports of each that are left."""
+
+    @classmethod
+    def of(cls, core: Core, left: tuple[tuple[str, ...], ...]) -> "_SeenCore":
+        places = tuple([k for k, operands in enumerate(left) if operands])
+        operands = tuple([left[k] for k in places])
+        ports = tuple([tuple(ports_left(core.memories[k], left[k])) for k in places])
+        return cls(places, operands, tuple([places[k] for k in hierarchy_of(operands).inner_memories]), ports)
+
+
+@dataclass(frozen=True, eq=False)
+class _LayerFrame:
+    """A layer on cores that differ in figures which play no part in its spatial mappings."""
+
+    orders: OrderSet
+    places: FigurePlaces
+    ports: tuple[tuple[int, int], ...]
+    """(memory of the whole core, port) of the ports that serve something."""
+    problems: tuple[TemporalProblem, ...]
+    profile: ModelProfile
+    array: list[OperationalArray] = field(default_factory=list)
+    """Array whose energies stand in the problems."""
+
+    def cost(self, seen: _SeenCore, design: CoreColumns, bits: Sequence[int]) -> LayerCost | None:
+        """What the best mapping costs; None if nothing fits. `bits` are the sizes of the memories."""
+        memories = design.core.memories
+        places = list(seen.places)
+        columns = {name: column[places] for name, column in design.columns.items()}
+        columns["memory_bits"] = np.array([bits[k] for k in places], np.int64)
+        ports = [memories[k].ports[p] for k, p in self.ports]
+        self.places.write(self.orders.arrays, CoreFigures.of(columns, ports))
+        self._write_terms(design.core.operational_array)
+        found = self.orders.best()
+        if found is None:
+            return None
+        verify(found.problem, found.workspace)
+        names = [memories[k].name for k in places]
+        return LayerCost.of(names, found.problem, found.workspace, (found.energy_pj, found.latency_cycles))
+
+    def _write_terms(self, array: OperationalArray) -> None:
+        """The energies of the array, unless they stand there."""
+        if self.array and self.array[0] == array:
+            return
+        for problem, arrays in zip(self.problems, self.orders.arrays.view(np.recarray), strict=True):
+            core = replace(problem.core, operational_array=array)
+            fill(arrays, term_arrays(problem.layer, core, problem.spatial, self.profile, problem.links))
+        self.array[:] = [array]
+
+
+class LayerCosts:
+    """The costs of kinds of layers on one core after the other. Results do not depend on the cores before.
+
+    For searches of all orders of few loops; `cost` says of others that it does not know.
+    """
+
+    def __init__(self, search: tuple[Stage, ...]) -> None:
+        self._makers, self._mapper, self._objective = _known_search(search)
+        self._seen: dict[Key, _SeenCore] = {}
+        self._frames: dict[Key, _LayerFrame | None] = {}
+        self._costs: dict[Key, LayerCost | None] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the search is one of all orders."""
+        return self._mapper is not None
+
+    def cost(
+        self,
+        kind: int,
+        design: CoreColumns,
+        whole: LayerProblem,
+        reach: MemoryReach | None,
+        problem: Callable[[], LayerProblem],
+    ) -> LayerCost | None:
+        """What the best mapping of a kind of layer costs; None where nothing fits, or it is not known here.
+
+        `whole` is the layer on the whole core, `problem` makes the one on its own core, up to `reach`.
+        """
+        if further_energy_terms(design.core):  # tables of orders are without what the latency adds to the energy
+            return None
+        ends = () if reach is None else (reach.activation, reach.output, reach.weight)
+        arranged = (kind, design.arranged, ends)
+        seen = _kept(self._seen, arranged, _MOST_FRAMES, lambda: _seen_core(whole, reach))
+        taken = {} if reach is None else dict(reach.reserved_bits)
+        bits = [size - taken.get(k, 0) for k, size in enumerate(design.columns["memory_bits"].tolist())]
+        left = tuple([(design.figures[k], bits[k]) for k in seen.places])
+        key = (arranged, design.array, design.core.operational_array.unit_energy_pj, left)
+
+        def searched() -> LayerCost | None:
+            inner = tuple([(design.figures[k], bits[k]) for k in seen.inner])
+            frame_key = (arranged, design.array, inner)
+            frame = _kept(self._frames, frame_key, _MOST_FRAMES, lambda: self._frame(seen, problem()))
+            return None if frame is None else frame.cost(seen, design, bits)
+
+        return _kept(self._costs, key, _MOST_COSTS, searched)
+
+    def _frame(self, seen: _SeenCore, problem: LayerProblem) -> _LayerFrame | None:
+        """What cores that look alike to a layer share; None where its orders are too many, or of another sort."""
+        assert self._mapper is not None
+        try:
+            problems = list(Rest(self._makers)(problem))
+            if not all(isinstance(item, TemporalProblem) and self._is_small(item) for item in problems):
+                return None
+            batches = tuple([batch for item in problems for batch in Rest((self._mapper,))(item)])
+        except MappingError:
+            return None
+        if not batches or not all(isinstance(one, OrderBatch) and can_be_tabulated(one) for one in batches):
+            return None
+        first, conversion = problems[0], self._makers[-1]
+        assert isinstance(conversion, SpatialMappingConversion)
+        _, places = problem_frame(first.layer, first.core.frame, first.links, first.spatial, conversion.profile)
+        ports = tuple([(seen.places[k], seen.ports[k][p]) for k, p, _ in port_services(first.core)])
+        return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems), conversion.profile)
+
+    def _is_small(self, item: TemporalProblem) -> bool:
+        """Whether there are few orders, and no counts beyond what can be counted, whatever the widths."""
+        assert self._mapper is not None
+        few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries
+        return few and most_cycles(item.arrays, item.spatial, 1) <= MOST_CYCLES
+
+
+def _seen_core(whole: LayerProblem, reach: MemoryReach | None) -> _SeenCore:
+    core, links = whole.core, whole.constraints.memory_operand_links
+    if reach is None:
+        return _SeenCore.of(core, tuple([memory.operands for memory in core.memories]))
+    return _SeenCore.of(core, operands_left(core, whole.layer, links, reach))
+
+
+def _kept(store: dict[Key, Kept], key: Key, most: int, make: Callable[[], Kept]) -> Kept:
+    """What is stored under a key, made if it is not; the oldest goes where there would be too many."""
+    if key in store:
+        return store[key]
+    made = make()
+    if len(store) >= most:
+        for old in list(islice(store, most // 8)):
+            del store[old]
+    store[key] = made
+    return made
+
+
+def _known_search(stages: tuple[Stage, ...]) -> tuple[tuple[Stage, ...], Loma | None, str]:
+    """The stages that make spatial mappings, the one that hands on all orders, and what is minimised."""
+    kinds: list[Any] = [type(stage) for stage in stages]
+    goals = [kind for kind in kinds if issubclass(kind, OfObjective) and kind.__module__ == OfObjective.__module__]
+    others = [stage for stage in stages if type(stage) not in goals]
+    known = [SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
+    if [type(stage) for stage in others] != known or len(set(goals)) != 1:
+        return (), None, ""
+    mapper = others[2]
+    assert isinstance(mapper, Loma)
+    return tuple(others[:2]), mapper, goals[0].minimises

@@ -1,0 +1,146 @@
+"""Parts of a space, each with a file and provenance of its own, listed without loading what makes them."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilewright.base.artifacts.digests import DIGEST_BYTES, canonical_text, digest_of_bytes, input_digest
+from tilewright.base.artifacts.envelope import provenance
+from tilewright.base.errors import InputError, Problem
+from tilewright.designs.families import Families
+from tilewright.designs.space import Space, stated_options
+
+
+@dataclass(frozen=True)
+class SpacePart:
+    """Some of what a space consists of (designs, or families of them) that follow one another."""
+
+    number: int
+    first: int
+    end: int
+
+    @property
+    def file_name(self) -> str:
+        """File in the folder of such parts."""
+        return f"{self.number:05}.parquet"
+
+
+def parts_of_size(size: int, count: int) -> tuple[SpacePart, ...]:
+    """`count` of them in parts of `size`, in their order; the last part has what is left."""
+    return tuple(
+        SpacePart(number, first, min(first + size, count)) for number, first in enumerate(range(0, count, size))
+    )
+
+
+def made_of(space: Space, step: str) -> dict[str, Any]:
+    """Provenance of every part that a step makes: code, networks, mapping, options."""
+    inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
+    if space.mapping is not None:
+        inputs["mapping"] = input_digest(space.mapping)
+    return provenance(step, inputs, stated_options(space.options))
+
+
+COSTS_SCHEMA = "tilewright/family-costs"
+MOST_PARTS = 200
+LEAST_FAMILIES = 20
+"""Least number of families of a part: some seconds for a network of fifty layers."""
+MOST_TOGETHER = 120
+"""Families that one process costs together at most."""
+STEP = "family_costs"
+ENGINE = "loma"
+"""The search for which one costing of all orders says what every design of a family costs."""
+
+
+def parts_of(space: Space) -> tuple[SpacePart, ...]:
+    """The parts of a space, in the order of its families."""
+    families = Families(space)
+    size = max(LEAST_FAMILIES, -(-len(families) // MOST_PARTS))
+    shape = families.of_one_shape
+    if shape <= MOST_TOGETHER:
+        size = -(-size // shape) * shape  # what differs in sizes alone is costed together
+    return parts_of_size(size, len(families))
+
+
+def check_space(space: Space) -> None:
+    """Raises InputError where the designs of a space cannot be costed by families."""
+    if space.is_of_systems:
+        message = "designs of several cores are not costed by families, which complete fronts need"
+        raise InputError([Problem(message, space.file, path="accelerator")])
+    engine = space.options.temporal_mapping_search_engine
+    if engine != ENGINE:
+        path = "options.temporal_mapping_search_engine"
+        message = "complete fronts need the costs of all orders, which one search looks at"
+        raise InputError([Problem(message, space.file, path=path, value=engine, allowed=ENGINE)])
+
+
+class PartDigests:
+    """Digests of parts: of the whole space, which is read once, and of the families of the part.
+
+    `told` is the provenance that a file has, in place of what parts would be made of now.
+    """
+
+    def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
+        self.space, self._told = space, told
+
+    @cached_property
+    def made_of(self) -> dict[str, Any]:
+        """Provenance of every part."""
+        return made_of(self.space, STEP) if self._told is None else self._told
+
+    @cached_property
+    def said(self) -> str:
+        """The digest of everything that the space says of its designs."""
+        space = self.space
+        axes = [[axis.name, axis.values, axis.settings] for axis in space.axes]
+        laws = [[law.key, law.formula.expression.text] for law in space.laws]
+        constraints = [constraint.expression.text for constraint in space.constraints_before]
+        names = [network.name for network in space.networks]
+        content = [COSTS_SCHEMA, self.made_of, space.name, space.base, axes, laws, constraints, names]
+        text = json.dumps([*content, space.rows, space.row_names], default=str)
+        return digest_of_bytes(text.encode())
+
+    def of(self, part: SpacePart) -> str:
+        """The digest of all that goes into a part."""
+        text = canonical_text([self.said, part.first, part.end])
+        return digest_of_bytes(text.encode())
+
+
+SHARD_SCHEMA = "tilewright/space-shard"
+SHARD_DESIGNS = 500
+"""Designs of a shard where a space does not say: a minute or so for a network of fifty layers."""
+STEP_OF = {False: "explore", True: "explore_systems"}
+"""Whether designs are of several cores -> whose code evaluates them."""
+
+
+def shards_of(space: Space) -> tuple[SpacePart, ...]:
+    """The shards of a space: parts of its designs, in its order."""
+    return parts_of_size(space.shard_designs or SHARD_DESIGNS, len(space))
+
+
+class ShardDigests:
+    """Digests of shards: what does not depend on the design is read once.
+
+    `told` is the provenance that a file has, in place of what shards would be made of now.
+    """
+
+    def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
+        self.space, self._told = space, told
+
+    @cached_property
+    def made_of(self) -> dict[str, Any]:
+        """Provenance of every shard."""
+        return made_of(self.space, STEP_OF[self.space.is_of_systems]) if self._told is None else self._told
+
+    def of(self, shard: SpacePart) -> str:
+        """The digest of all that goes into a shard."""
+        space = self.space
+        digest = hashlib.blake2b(canonical_text([SHARD_SCHEMA, self.made_of]).encode(), digest_size=DIGEST_BYTES)
+        for index in range(shard.first, shard.end):
+            design = space.design(index)
+            said = [index, space.design_name(index), design.excluded_by, design.problem]
+            if not design.excluded_by:
+                said += [design.values, design.hardware]
+            digest.update(json.dumps(said, separators=(",", ":"), default=str).encode())
+        return digest.hexdigest()

@@ -1,0 +1,429 @@
+"""Prices the designs of families: each loop order costs once for all designs that move alike (docs/fronts.md)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import InputError, KeyPath, MappingError, Problem
+from tilewright.cost.energy_terms import further_energy_terms
+from tilewright.cost.problem import MOST_CYCLES, most_cycles
+from tilewright.designs.design_cost import reason_of
+from tilewright.designs.evaluate import NetworkEvaluator
+from tilewright.designs.families import Family, Figure, figure_of
+from tilewright.designs.results import INFEASIBLE, INVALID, OK
+from tilewright.designs.space import Space
+from tilewright.hardware.core import DIGITAL, Accelerator, Core, Port
+from tilewright.hardware.core_variants import CoreVariants, variants_of
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import core_area
+from tilewright.hardware.text_edits import with_values
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.pipeline.stages.base import Control, Rest, Same, Stage
+from tilewright.pipeline.stages.items import LayerProblem, TemporalProblem
+from tilewright.search.batch import OrderBatch
+from tilewright.search.priced_orders import BestOrders, OrderPricer
+from tilewright.workload.layer import Layer
+
+Settings = tuple[tuple[KeyPath, Any], ...]
+
+
+class FigureReader:
+    """Reads the hardware of designs, each value of a path once."""
+
+    def __init__(self, base: dict[str, Any]) -> None:
+        self.base = base
+        self._known: dict[tuple[KeyPath, str, float | None], float] = {}
+        """(path, value, least that it may be) -> the number that it means."""
+
+    def whole(self, settings: Settings) -> tuple[dict[str, Any], Accelerator]:
+        """The hardware file that settings make, and the accelerator in it. Raises InputError where it is none."""
+        hardware = with_values(self.base, settings)
+        accelerator = parse_accelerator(hardware)
+        if not isinstance(accelerator, Accelerator):
+            raise InputError("the base is of one core, the design of several cores")
+        return hardware, accelerator
+
+    def core(self, settings: Settings, first: Settings, core: Core) -> Core:
+        """The core that settings make, which differ in figures from `first`, which makes `core`.
+
+        Raises InputError where it is no accelerator.
+        """
+        if len(settings) != len(first):
+            return self.whole(settings)[1].cores[0]
+        changed: dict[Figure, float] = {}
+        for (path, value), (other, known) in zip(settings, first, strict=True):
+            if path != other:
+                return self.whole(settings)[1].cores[0]
+            if value == known and type(value) is type(known):
+                continue
+            figure = figure_of(self.base, path)
+            number = None if figure is None else self._number(path, value, figure, first, core)
+            if figure is None or number is None:
+                return self.whole(settings)[1].cores[0]
+            changed[figure] = number
+        return with_figures(core, changed)
+
+    def _number(self, path: KeyPath, value: Any, figure: Figure, first: Settings, core: Core) -> float | None:
+        """What a value means in the place of another; None where it changes more. Raises InputError."""
+        key = path, repr(value), _least(core, figure)
+        if key not in self._known:
+            read = self.whole((*first, (path, value)))[1].cores[0]
+            number = number_at(read, figure)
+            if number is None or with_figures(core, {figure: number}) != read:
+                return None
+            self._known[key] = number
+        return self._known[key]
+
+
+def number_at(core: Core, figure: Figure) -> float | None:
+    """A figure of a core; None where there is no such part."""
+    if figure.memory is None:
+        return float(getattr(core.operational_array, figure.field))
+    memory = next((memory for memory in core.memories if memory.name == figure.memory), None)
+    if memory is None or figure.port is None:
+        return None if memory is None else float(getattr(memory, figure.field))
+    port = next((port for port in memory.ports if port.name == figure.port), None)
+    return None if port is None else getattr(port, figure.field)  # a whole number of bits
+
+
+def _least(core: Core, figure: Figure) -> float | None:
+    """What a figure may not fall below in a core: a word is no narrower than its smallest part. None: nothing."""
+    return None if figure.port is None else number_at(core, replace(figure, field="bandwidth_min_bits"))
+
+
+def with_figures(core: Core, figures: dict[Figure, float]) -> Core:
+    """The core with other figures."""
+    if not figures:
+        return core
+    array = {figure.field: number for figure, number in figures.items() if figure.memory is None}
+    memories = []
+    for memory in core.memories:
+        own = {figure: number for figure, number in figures.items() if figure.memory == memory.name}
+        if own:
+            ports = memory.ports
+            wide = {figure.port: number for figure, number in own.items() if figure.port is not None}
+            if wide:
+                ports = tuple(_widened(port, wide) for port in ports)
+            fields: dict[str, Any] = {figure.field: number for figure, number in own.items() if figure.port is None}
+            memory = replace(memory, ports=ports, **fields)
+        memories.append(memory)
+    unit = replace(core.operational_array, **array) if array else core.operational_array  # type: ignore[arg-type]
+    return replace(core, operational_array=unit, memories=tuple(memories))
+
+
+def _widened(port: Port, wide: dict[str, float]) -> Port:
+    return replace(port, bandwidth_max_bits=int(wide[port.name])) if port.name in wide else port
+
+
+MOST_WIDTHS = 16
+"""Widths that are priced at once."""
+MOST_PARTS = 2**20
+"""More than a family has parts."""
+ORDERS_OF_SPATIAL_MAPPING = 2**44
+"""More than anybody tries."""
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyMembers:
+    """The designs of a family that are accelerators and meet the constraints before evaluation."""
+
+    indexes: np.ndarray
+    """int64 [member]."""
+    area_mm2: np.ndarray
+    """float64 [member]; not a number where a part has none."""
+    variants: CoreVariants | None
+    """None without members, or where they cannot be told apart."""
+    hardware: dict[str, Any]
+    """The hardware file of the first one."""
+    accelerator: Accelerator | None
+    """Accelerator of the first one."""
+    invalid: Mapping[int, str]
+    """Index -> why it is no accelerator."""
+    excluded: Mapping[str, int]
+    """Constraint -> designs that it excludes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What members cost on one network."""
+
+    status: str
+    reason: str
+    energy_pj: np.ndarray
+    """[member] energy, not a number where there are no results."""
+    latency_cycles: np.ndarray
+
+    @classmethod
+    def unknown(cls, members: int, status: str = OK, reason: str = "") -> "Prices":
+        """Where nothing is known."""
+        return cls(status, reason, np.full(members, np.nan), np.full(members, np.nan))
+
+
+def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMembers:
+    """Read the designs of a family."""
+    indexes: list[int] = []
+    cores: list[Core] = []
+    invalid: dict[int, str] = {}
+    excluded: dict[str, int] = {}
+    first: Settings = ()
+    hardware: dict[str, Any] = {}
+    accelerator: Accelerator | None = None
+    for index in family.members:
+        outline = space.outline(index)
+        if outline.excluded_by:
+            excluded[outline.excluded_by] = excluded.get(outline.excluded_by, 0) + 1
+            continue
+        if outline.problem:
+            invalid[index] = outline.problem
+            continue
+        try:
+            if accelerator is None:
+                hardware, accelerator = reader.whole(outline.settings)
+                first, core = outline.settings, accelerator.cores[0]
+            else:
+                core = reader.core(outline.settings, first, accelerator.cores[0])
+        except InputError:
+            invalid[index] = _reason(reader, outline.settings)
+            continue
+        indexes.append(index)
+        cores.append(core)
+    areas = [core_area(core, space.options.profile).mm2 for core in cores]
+    return FamilyMembers(
+        np.array(indexes, np.int64),
+        np.array([np.nan if area is None else area for area in areas], np.float64),
+        variants_of(cores) if cores else None,
+        hardware,
+        accelerator,
+        invalid,
+        excluded,
+    )
+
+
+def _reason(reader: FigureReader, settings: Settings) -> str:
+    """Why settings make no accelerator, as it is told of a design alone."""
+    try:
+        reader.whole(settings)
+    except InputError as error:
+        return reason_of(error)
+    raise AssertionError("a design that is read alone is an accelerator, and is none beside others")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What layers on cores have in common that try the same loop orders with each spatial mapping.
+
+    Layers of several networks that differ in their names are one.
+    """
+
+    layer: Layer
+    constraints: MappingConstraints
+    frame: Core
+    """The core as the layer sees it, without figures and sizes."""
+    array: tuple[Any, ...]
+    names: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    """Memories with their ports and the smallest part of a word of each."""
+    widths: bytes
+    """Widths of the variants."""
+
+
+@dataclass(eq=False)
+class _Seen:
+    """A core as layers of a kind see it."""
+
+    core: Core
+    """Core with the widest words of all variants."""
+    variants: CoreVariants
+    best: BestOrders
+
+
+@dataclass(eq=False)
+class _Layers:
+    """The layers of a kind: a search of them all."""
+
+    search: tuple[Stage, ...]
+    problem: LayerProblem
+    seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
+    """Seen cores by the number of the variants, and the core with its sizes."""
+
+
+class FamilyPricer:
+    """Prices families on the networks of a space."""
+
+    def __init__(self, space: Space, evaluators: Mapping[str, NetworkEvaluator]) -> None:
+        self.space, self.evaluators = space, evaluators
+
+    def prices(self, families: Sequence[FamilyMembers]) -> list[dict[str, Prices]]:
+        """Prices of every member of each family on each network.
+
+        What families share that differ in sizes alone is computed once, so that these should come together. Raises
+        InputError where a design has further terms of the energy, or an array that computes in memory: nobody says
+        that these go by figures alone.
+        """
+        for members in families:
+            assert members.accelerator is not None
+            if terms := further_energy_terms(members.accelerator.cores[0]):
+                message = f"no complete fronts of designs with further terms of the energy ({', '.join(terms)})"
+                raise InputError([Problem(f"{message}: `explore` has them", self.space.file)])
+            if members.accelerator.cores[0].operational_array.kind != DIGITAL:
+                message = "no complete fronts of in-memory arrays: `explore` has them"
+                raise InputError([Problem(message, self.space.file)])
+        kinds: dict[_Kind, _Layers] = {}
+        plans = [self._planned(number, members, kinds) for number, members in enumerate(families)]
+        for layers in kinds.values():
+            _price(layers, self.space)
+        return [self._added_up(members, plan) for members, plan in zip(families, plans, strict=True)]
+
+    def _planned(self, number: int, members: FamilyMembers, kinds: dict[_Kind, _Layers]) -> "_Plan":
+        """Enter the layers of a family among those that are to be priced."""
+        assert members.variants is not None
+        assert members.accelerator is not None
+        networks: dict[str, list[tuple[LayerProblem, int]]] = {}
+        for name, evaluator in self.evaluators.items():
+            try:
+                networks[name] = evaluator.layer_problems(members.accelerator)
+            except (InputError, MappingError):
+                continue
+        rows = self._parts(members.variants, [layer for layers in networks.values() for layer, _ in layers])
+        parts = []
+        for place, part in enumerate(rows):
+            own, chosen = members.variants.of_widths(part)
+            key = number * MOST_PARTS + place
+            found = {
+                name: [(_entered(kinds, self.evaluators[name].search, layer, key, own), n) for layer, n in layers]
+                for name, layers in networks.items()
+            }
+            parts.append((chosen, found))
+        return parts
+
+    def _added_up(self, members: FamilyMembers, plan: "_Plan") -> dict[str, Prices]:
+        """The layers of each network together, one after the other as the summary of a run does it."""
+        result: dict[str, Prices] = {}
+        for name in self.evaluators:
+            prices = Prices.unknown(len(members.indexes))
+            for places, networks in plan:
+                layers = networks.get(name)
+                if layers is None or not all(layer.best.fitting for layer, _ in layers):
+                    prices = self._refused(members, name)
+                    break
+                energy, latency = np.zeros(len(places)), np.zeros(len(places))
+                for layer, count in layers:
+                    energy += count * layer.best.energy_pj
+                    latency += count * layer.best.latency_cycles
+                prices.energy_pj[places], prices.latency_cycles[places] = energy, latency
+            result[name] = prices
+        return result
+
+    def _refused(self, members: FamilyMembers, name: str) -> Prices:
+        """Why no member has a cost: what is told of the first one."""
+        assert members.accelerator is not None
+        cost = self.evaluators[name].cost(members.hardware, members.accelerator)
+        assert cost.status in (INVALID, INFEASIBLE), "a design fits alone, and not with the others of its family"
+        return Prices.unknown(len(members.indexes), cost.status, cost.reason)
+
+    def _parts(self, variants: CoreVariants, layers: Sequence[LayerProblem]) -> list[list[int]]:
+        """Widths for which the same spatial mappings are tried, at most MOST_WIDTHS together."""
+        distinct = list({(layer.layer, layer.core, layer.constraints): layer for layer in layers}.values())
+        inner = sorted({column for core in {layer.core for layer in distinct} for column in _inner(core, variants)})
+        by_width: dict[tuple[int, ...], list[int]] = {}
+        for row in range(len(variants.widths)):
+            by_width.setdefault(tuple(variants.widths[row, inner].tolist()), []).append(row)
+        groups: dict[str, list[int]] = {}
+        for equal in by_width.values():
+            tried = "" if len(by_width) == 1 else self._candidates(variants, equal[0], distinct)
+            groups.setdefault(tried, []).extend(equal)
+        return [
+            part[first : first + MOST_WIDTHS] for part in groups.values() for first in range(0, len(part), MOST_WIDTHS)
+        ]
+
+    def _candidates(self, variants: CoreVariants, row: int, layers: Sequence[LayerProblem]) -> str:
+        """The spatial mappings to try for each layer with the widths of a row, or why there are none."""
+        bits, options = variants.widths[row].tolist(), self.space.options
+        count, mixed = options.spatial_count(proves=False), options.enable_mix_spatial_mapping
+        found: list[Any] = []
+        for layer in layers:
+            core = variants.with_widths(layer.core, bits)
+            try:
+                found.append(spatial_candidates(layer.layer, core, layer.constraints, options.profile, count, mixed))
+            except MappingError as error:
+                found.append(str(error))
+        return str(found)
+
+
+_Plan = list[tuple[np.ndarray, dict[str, list[tuple[_Seen, int]]]]]
+"""Parts of a family: the places of its members in it, and for each network its layers."""
+
+
+def _entered(
+    kinds: dict[_Kind, _Layers], search: tuple[Stage, ...], layer: LayerProblem, key: int, variants: CoreVariants
+) -> _Seen:
+    """A layer among those that are to be priced."""
+    core, array = layer.core, layer.core.operational_array
+    names = tuple(
+        (memory.name, tuple((port.name, port.bandwidth_min_bits) for port in memory.ports)) for memory in core.memories
+    )
+    doubled = tuple(memory.force_double_buffering for memory in core.memories)
+    arranged = array.dimensions, array.systolic_dimensions, array.kind, array.parameters, doubled
+    kind = _Kind(
+        replace(layer.layer, name=""), layer.constraints, core.frame, arranged, names, variants.widths.tobytes()
+    )
+    widest = variants.with_widths(core, variants.widest)
+    layers = kinds.setdefault(kind, _Layers(search, replace(layer, core=widest)))
+    return layers.seen.setdefault((key, core), _Seen(widest, variants, BestOrders.none_of(len(variants.width_of))))
+
+
+def _price(layers: _Layers, space: Space) -> None:
+    """Find the best orders of a kind of layers on each core, one spatial mapping after the other."""
+    makers = tuple(stage for stage in layers.search[:-1] if stage.gives is not Same)
+    spatial: dict[tuple[int, ...], list[TemporalProblem]] = {}
+    tried: dict[Unrolling, tuple[TemporalProblem, list[tuple[int, _Seen]]]] = {}
+    for seen in layers.seen.values():
+        inner = tuple(seen.core.memories[k].size_bits for k in memory_hierarchy(seen.core).inner_memories)
+        if inner not in spatial:
+            spatial[inner] = _spatial_mappings(makers[:-1], replace(layers.problem, core=seen.core))
+        for place, item in enumerate(spatial[inner]):
+            tried.setdefault(item.spatial.unrolling, (item, []))[1].append((place, seen))
+    for item, users in tried.values():
+        _check_cycles(item, users[0][1].variants, space)
+        pricer = OrderPricer(item, users[0][1].variants, space.options.profile, space.options.objective)
+        for batch, first in _batches(makers[-1], item):
+            pricer.begin(batch)
+            for place, seen in users:
+                number = place * ORDERS_OF_SPATIAL_MAPPING + first
+                pricer.price(seen.core, seen.variants, len(batch.orders), number, seen.best)
+
+
+def _check_cycles(item: TemporalProblem, variants: CoreVariants, space: Space) -> None:
+    """Raise InputError where some variant has words so narrow that cycles could not be counted."""
+    if most_cycles(item.arrays, item.spatial, int(variants.widths.min())) > MOST_CYCLES:
+        message = f"layer '{item.layer.name}' is too large for the narrowest words to be costed by families"
+        raise InputError([Problem(f"{message}: moving its data could take 2^57 cycles", space.file)])
+
+
+def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[TemporalProblem]:
+    """The spatial mappings of a layer that are possible, in their order; none where there is none."""
+    try:
+        return [item for item in Rest(makers, Control())(problem) if isinstance(item, TemporalProblem)]
+    except MappingError:
+        return []
+
+
+def _batches(mapper: Stage, item: TemporalProblem) -> Iterator[tuple[OrderBatch, int]]:
+    """The orders of a spatial mapping, each batch with the number of its first one; none where there are none."""
+    first = 0
+    try:
+        for batch in Rest((mapper,), Control())(item):
+            if isinstance(batch, OrderBatch):
+                yield batch, first
+                first += len(batch.orders)
+    except MappingError:
+        return
+
+
+def _inner(core: Core, variants: CoreVariants) -> list[int]:
+    """Columns of the ports of the innermost memories, which alone limit spatial mappings."""
+    memories = [core.memories[k] for k in memory_hierarchy(core).inner_memories]
+    return [variants.column(memory.name, port.name) for memory in memories for port in memory.ports]

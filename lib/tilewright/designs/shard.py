@@ -1,0 +1,164 @@
+"""Shards: the costs of some designs of a space on all its networks, one Parquet file each; in its metadata stands what
+it was made of (parts.py).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.designs.design_cost import DesignCost, DesignEvaluator, Sharing, reason_of
+from tilewright.designs.front_odds import part_columns
+from tilewright.designs.parts import SHARD_SCHEMA
+from tilewright.designs.results import INVALID, numbers_or_words
+from tilewright.designs.space import Design, Network, Space, SystemOptions
+from tilewright.designs.stamped_tables import read_stamped, write_stamped
+from tilewright.hardware.core import Accelerator
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.pipeline.sources import parse_workload
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ShardContent:
+    """What a shard holds."""
+
+    table: pandas.DataFrame
+    """A row for each design that no constraint excludes, and network."""
+    excluded: Mapping[str, int]
+    """Constraint -> designs that it excludes."""
+
+
+class ShardMaker:
+    """Evaluates designs of a space. Networks are read when the first design is evaluated."""
+
+    def __init__(self, space: Space, sharing: Sharing | None = None) -> None:
+        self.space = space
+        self.sharing = sharing or Sharing()
+
+    @cached_property
+    def evaluators(self) -> dict[str, DesignEvaluator]:
+        """Network -> what evaluates it. Raises InputError with everything that is wrong with networks or mapping."""
+        problems: list[Problem] = []
+        found: dict[str, DesignEvaluator] = {}
+        for network in self.space.networks:
+            try:
+                found[network.name] = self._evaluator(network)
+            except InputError as error:
+                problems += error.problems
+        if problems:
+            raise InputError(dict.fromkeys(problems))
+        return found
+
+    def _evaluator(self, network: Network) -> DesignEvaluator:
+        """What evaluates a network. Raises InputError."""
+        options = self.space.options
+        if isinstance(options, SystemOptions):
+            from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator
+
+            workload = parse_workload(network.file, model=NETWORK_MODEL)
+            return SystemEvaluator(workload, self.space.mapping, options, self.sharing)
+        from tilewright.designs.evaluate import NetworkEvaluator
+
+        return NetworkEvaluator(parse_workload(network.file, model=options.model), self.space.mapping, options)
+
+    def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
+        """Rows of each design, and the constraint that excludes it, which then has none."""
+        for index in indexes:
+            design = self.space.design(index)
+            if design.excluded_by:
+                yield [], design.excluded_by
+            else:
+                yield [self._row(design, name, cost) for name, cost in self._costs(design)], ""
+
+    def _costs(self, design: Design) -> Iterator[tuple[str, DesignCost]]:
+        """The costs of a design on each network."""
+        reason, accelerator = design.problem, None
+        if not reason:
+            try:
+                accelerator = self._accelerator(design.hardware)
+            except InputError as error:
+                reason = reason_of(error)
+        for name, evaluator in self.evaluators.items():
+            if accelerator is None:
+                yield name, DesignCost(INVALID, reason)
+            else:
+                yield name, evaluator.cost(design.hardware, accelerator)
+
+    def _accelerator(self, hardware: dict[str, Any]) -> Accelerator:
+        """The accelerator of a design. Raises InputError where it is none, or of another kind than the base."""
+        accelerator = parse_accelerator(hardware)
+        if isinstance(accelerator, MultiCoreAccelerator) != self.space.is_of_systems:
+            kinds = ("one core", "several cores")
+            raise InputError(
+                f"the base is of {kinds[self.space.is_of_systems]}, the design of {kinds[not self.space.is_of_systems]}"
+            )
+        return accelerator
+
+    def _row(self, design: Design, network: str, cost: DesignCost) -> Row:
+        row = {"index": design.index, "design": self.space.design_name(design.index)}
+        row |= {**design.values, "network": network}
+        row |= {"status": cost.status, "reason": cost.reason}
+        row |= {"energy_pj": cost.energy_pj, "latency_cycles": float(cost.latency_cycles)}
+        row |= {"edp_pj_cycles": cost.energy_pj * cost.latency_cycles, "area_mm2": cost.area_mm2}
+        row |= cost.further
+        row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
+        row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}
+        row |= part_columns(cost.cost_parts, cost.latency_cycles)
+        return row | {f"latency_{part}_cycles": float(cycles) for part, cycles in cost.latency_terms_cycles.items()}
+
+
+def make_rows(space: Space) -> Callable[[Sequence[int]], list[tuple[list[Row], str]]]:
+    """What costs designs by their indexes, each alone, in a process of its own."""
+    maker = ShardMaker(space)
+    return lambda indexes: list(maker.rows(indexes))
+
+
+def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardContent:
+    """What the designs of a shard give, as a table."""
+    rows: list[Row] = []
+    excluded: dict[str, int] = {}
+    for own, constraint in found:
+        rows += own
+        if constraint:
+            excluded[constraint] = excluded.get(constraint, 0) + 1
+    leading = ["index", "design", *space.value_names, "network", "status", "reason"]
+    leading += ["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
+    further = dict.fromkeys(key for row in rows for key in row if key not in leading)
+    table = pandas.DataFrame(rows, columns=[*leading, *further])
+    for name in space.value_names:
+        given = [row.get(name) for row in rows]
+        table[name] = numbers_or_words(given, space.known_values.get(name, given))
+    return ShardContent(table, excluded)
+
+
+def write_shard(path: Path, content: ShardContent, digest: str, made_of: Mapping[str, Any]) -> None:
+    """Write a shard; equal content gives equal bytes."""
+    said = {"schema": SHARD_SCHEMA, "digest": digest, "excluded": dict(content.excluded), "provenance": dict(made_of)}
+    write_stamped(path, content.table, said)
+
+
+def read_shards(paths: Sequence[Path]) -> list[ShardContent]:
+    """The shards in files. Raises InputError for a file that is damaged."""
+    found = (read_stamped(path, SHARD_SCHEMA) for path in paths)
+    return [ShardContent(table, said["excluded"]) for table, said in found]
+
+
+def joined(space: Space, contents: Sequence[ShardContent]) -> ShardContent:
+    """Shards that follow one another, together; a table without rows where there are none."""
+    excluded: dict[str, int] = {}
+    for content in contents:
+        for constraint, count in content.excluded.items():
+            excluded[constraint] = excluded.get(constraint, 0) + count
+    tables = [content.table for content in contents]
+    columns = list(dict.fromkeys(column for table in tables for column in table.columns))
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return ShardContent(content_of(space, []).table, excluded)
+    return ShardContent(pandas.concat(filled, ignore_index=True).reindex(columns=columns), excluded)

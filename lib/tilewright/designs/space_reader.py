@@ -1,0 +1,473 @@
+"""Reads the file of a design space and its base, and tells everything that is wrong before anything is evaluated."""
+
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import InputError, KeyPath, Problem, Problems, Unused, nearest_name
+from tilewright.base.file_kinds import HARDWARE, SPACE, refuse_other_kind
+from tilewright.base.parameters import made_of
+from tilewright.base.units import FieldError
+from tilewright.base.unused import unused_in
+from tilewright.base.validation import validate
+from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml, table
+from tilewright.designs.axes_reader import AxesReader, read_sheet
+from tilewright.designs.laws import Expression, ExpressionError, Value, read_expression
+from tilewright.designs.space import (
+    DEFAULTS,
+    KINDS,
+    MOST_KEPT,
+    RESULTS,
+    Axis,
+    Formula,
+    Law,
+    Network,
+    Space,
+    SpaceOptions,
+)
+from tilewright.designs.space_schema import SpaceFile, check_name
+from tilewright.hardware.core import Accelerator
+from tilewright.hardware.core_paths import contained_cores, core_file_names, core_files_of, find_core_file
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.hardware.system_reader import missing_file_problem
+from tilewright.hardware.text_edits import with_values
+from tilewright.hardware.yaml_reader import accelerator_of
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.file_checks import check_mapping_against_core, document_behind
+from tilewright.mapping.yaml_reader import read_mapping
+
+CORES = "core_files"
+
+
+@dataclass(frozen=True)
+class SystemBase:
+    """An accelerator with all that its core files say."""
+
+    document: YamlDocument
+    """The file of the accelerator, with core files under CORES by name; `cores` and `offchip_core` name them."""
+    parts: Table[str, YamlDocument] = field(default_factory=dict)
+    """Name -> core file, of those that do not stand in the accelerator file."""
+    space_file: str = ""
+    """File of the space, in which cores may stand under CORES too."""
+
+    def told(self, problem: Problem) -> Problem:
+        """A problem with something in a core file as that of the file."""
+        for name, part in self.parts.items():
+            start = f"{CORES}.{name}"
+            if problem.path == start or problem.path.startswith((f"{start}.", f"{start}[")):
+                path = problem.path.removeprefix(start).removeprefix(".")
+                lines = {part.dotted(known): line for known, line in part.lines.items()}
+                shown = problem.path if part.file == self.space_file else path
+                return replace(problem, file=part.file, line=lines.get(path, 0), path=shown)
+        return problem
+
+
+def system_base(
+    document: YamlDocument, further: Table[str, YamlDocument], problems: Problems, space_file: str = ""
+) -> SystemBase | None:
+    """The base of an accelerator file with the `further` cores that a space has; None, with problems, if a core file is
+    not there or cannot be read."""
+    contained = contained_cores(document.data)
+    parts: dict[str, YamlDocument] = {}
+    data = document.data
+    if contained is None:
+        paths = _paths(document, problems)
+        if paths is None:
+            return None
+        names = dict(zip(paths, core_file_names(list(paths.values())), strict=True))
+        for place, path in paths.items():
+            read = problems.attempt(load_yaml, path, problems.notices)
+            if read is None:
+                return None
+            parts[names[place]] = read
+        data = with_values(data, names.items())
+    known = {**(contained or {}), **{name: part.data for name, part in parts.items()}}
+    for name in further:
+        if name in known:
+            problems.at((CORES, name), "the accelerator has a core of this name")
+    whole = {**data, CORES: known | {name: part.data for name, part in further.items()}}
+    return SystemBase(replace(document, data=whole), {**parts, **further}, space_file)
+
+
+def _paths(document: YamlDocument, problems: Problems) -> dict[KeyPath, Path] | None:
+    """Where the accelerator names a core -> its file; None if one is not there."""
+    folder = Path(document.file).parent
+    found: dict[KeyPath, Path] = {}
+    is_whole = True
+    for place, name in core_files_of(document.data).values():
+        path = find_core_file(name, folder)
+        if path is not None:
+            found[place] = path
+            continue
+        missing = missing_file_problem(name, folder)
+        file, line, where = document.place_of(place)
+        problems.found.append(replace(missing, file=file, line=line, path=where))
+        is_whole = False
+    return found if is_whole else None
+
+
+LARGEST_SPACE = 10**8
+"""Designs of a space."""
+
+
+def read_space(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Space:
+    """The design space of a file, or of the same data as a dict, whose paths are from the working folder.
+
+    Raises InputError with every problem. Remarks on what is legal but unusual are appended to `notices`.
+    """
+    return space_of(document_of(source) if isinstance(source, dict) else load_yaml(source, notices), notices)
+
+
+def space_of(document: YamlDocument, notices: list[str] | None = None) -> Space:
+    """The design space of a loaded document. Raises InputError."""
+    refuse_other_kind(document, SPACE)
+    problems = Problems(document)
+    for path in document.repeated:
+        problems.at(path, "the key is given twice: rename or remove one")
+    entry: SpaceFile = validate(SpaceFile, document.data, problems)
+    space = _Reader(document, entry, problems).space()
+    problems.finish(notices)
+    assert space is not None
+    return space
+
+
+class _Reader:
+    def __init__(self, document: YamlDocument, entry: SpaceFile, problems: Problems) -> None:
+        self.document, self.entry, self.problems = document, entry, problems
+        self.folder = Path(document.file).parent
+        self.system: SystemBase | None = None
+        """System of a base of several cores."""
+        self.base = self._base()
+        self.axes = AxesReader(self.base.data if self.base else None, problems)
+        self.sheet_file = ""
+
+    def space(self) -> Space | None:
+        """The space; None, with problems, if there is none."""
+        entry, problems = self.entry, self.problems
+        name, networks, options = self._name(), self._networks(), self._options()
+        mapping = self._file(("mapping",), entry.mapping)
+        problems.repeated(("objectives",), entry.objectives or (), "stands in the list before")
+        axes, rows, row_names = self._axes()
+        laws = self._laws(axes)
+        before, after = self._constraints(axes, laws)
+        self.axes.check_setters()
+        self._check_uses(axes, (*(law.formula for law in laws), *before, *after))
+        self._check_size(axes, rows)
+        parts = ("accelerator", "axes", "laws", "constraints", "designs")
+        in_sheet = self.sheet_file and any(one.file == self.sheet_file for one in problems.found)
+        space = None
+        if self.base is not None and not any(map(problems.has, parts)) and not in_sheet:
+            space = Space(
+                name=name,
+                file=self.document.file,
+                networks=networks,
+                mapping=mapping,
+                options=options,
+                objectives=tuple(objective for objective in entry.objectives or () if objective),
+                shard_designs=entry.shard_designs,
+                base=self.base.data,
+                axes=axes,
+                laws=laws,
+                constraints_before=before,
+                constraints_after=after,
+                rows=rows,
+                row_names=row_names,
+            )
+            self._check_first_design(space)
+        elif mapping:
+            problems.attempt(read_mapping, mapping)
+        return space
+
+    # what designs are evaluated on ------------------------------------------------------------------------------------
+
+    def _name(self) -> str:
+        if self.entry.name or self.problems.has("name"):
+            return self.entry.name or ""
+        return self._folder_name((), Path(self.document.file).stem if self.document.file else "space")
+
+    def _networks(self) -> tuple[Network, ...]:
+        given = self.entry.networks
+        if isinstance(given, dict):
+            named: Sequence[tuple[KeyPath, str, str | None]] = [
+                (("networks", name), name, file) for name, file in given.items()
+            ]
+        else:
+            named = [(("networks", place), Path(file or "").stem, file) for place, file in enumerate(given or ())]
+        found: dict[str, Network] = {}
+        for path, name, written in named:
+            file = self._file(path, written)
+            self._folder_name(path, name)
+            if name in found:
+                self.problems.at(path, "two networks have this name: give names to their paths", name)
+            elif file:
+                found[name] = Network(name, file)
+        return tuple(found.values())
+
+    def _folder_name(self, path: KeyPath, name: str) -> str:
+        try:
+            return check_name(name) if name else name
+        except FieldError as error:
+            self.problems.at(path, error.message, name, error.allowed)
+            return name
+
+    def _options(self) -> SpaceOptions:
+        kind, defaults = KINDS[self.system is not None], DEFAULTS[self.system is not None]
+        given = self.entry.options or {}
+        try:
+            made = made_of(kind, {**defaults, **given})
+            for name, why in made.without_effect().items():
+                if name in given:
+                    self.problems.unused(("options", name), why)
+            return made
+        except InputError as error:
+            for one in error.problems:
+                file, line, path = self.document.place_of(("options", one.path.partition("[")[0]))
+                self.problems.found.append(replace(one, file=file, line=line, path=path))
+            return kind()
+
+    def _file(self, path: KeyPath, written: str | None) -> Path | None:
+        """The file that a path from the folder of this one leads to; None, with a problem, if there is none."""
+        if not written:
+            return None
+        file = Path(os.path.normpath(self.folder / written))
+        if file.is_file():
+            return file
+        near = nearest_name(file.name, sorted(other.name for other in file.parent.glob("*")))
+        self.problems.at(path, f"no such file: {file}", nearest=str(Path(written).with_name(near)) if near else "")
+        return None
+
+    def _base(self) -> YamlDocument | None:
+        document = self._hardware_document(("accelerator",), self.entry.accelerator)
+        is_system = document is not None and "cores" in table(document.data)
+        further = self._further_cores(document is None or is_system)
+        if document is None or not is_system:
+            return document
+        self.system = None if further is None else system_base(document, further, self.problems, self.document.file)
+        return self.system.document if self.system else None
+
+    def _further_cores(self, is_system: bool) -> dict[str, YamlDocument] | None:
+        """The cores that a space has besides; None, with problems, if one of them cannot be used."""
+        found = {}
+        for name, given in (self.entry.core_files or {}).items():
+            if not is_system:
+                self.problems.at(
+                    ("core_files", name), "is for an accelerator of several cores, and the base is one core"
+                )
+            elif "." in name:
+                self.problems.at(("core_files", name), "has a dot, which ends names in paths", name)
+            else:
+                found[name] = self._hardware_document(("core_files", name), given)
+        usable = {name: document for name, document in found.items() if document is not None}
+        return usable if len(usable) == len(self.entry.core_files or {}) else None
+
+    def _hardware_document(self, path: KeyPath, given: str | dict[str, Any] | None) -> YamlDocument | None:
+        """A hardware file, or what stands in its place at a path of this one; None, with problems, if it is none."""
+        if isinstance(given, dict):
+            lines = self.document.lines.items()
+            within = {known[len(path) :]: line for known, line in lines if known[: len(path)] == path}
+            return YamlDocument(self.document.file, given, within)
+        file = self._file(path, given)
+        document = self.problems.attempt(load_yaml, file, self.problems.notices) if file else None
+        if document is None:
+            return None
+        before = len(self.problems.found)
+        self.problems.attempt(refuse_other_kind, document, HARDWARE)
+        return document if len(self.problems.found) == before else None
+
+    # designs ----------------------------------------------------------------------------------------------------------
+
+    def _axes(self) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...] | None, tuple[str, ...]]:
+        """Axes, and of a design sheet the rows and the names of designs."""
+        entries = self.entry.axes or {}
+        if self.entry.designs is None and not self.problems.has("designs"):
+            if "axes" not in self.entry.model_fields_set:
+                self.problems.at((), "has neither `axes` nor `designs`")
+            return self.axes.grid(entries), None, ()
+        file = self._file(("designs",), self.entry.designs)
+        sheet = self.problems.attempt(read_sheet, file) if file else None
+        self.sheet_file = str(file or "")
+        if sheet is None:
+            for name in entries:
+                self.axes.check_name(("axes", name), name)
+            return (), (), ()
+        axes, rows = self.axes.sheet(entries, sheet)
+        return axes, rows, sheet.names
+
+    def _laws(self, axes: Sequence[Axis]) -> tuple[Law, ...]:
+        found: list[Law] = []
+        entries = self.entry.laws or {}
+        known = [*(self.entry.axes or {}), *(axis.name for axis in axes)]
+        for place, (key, written) in enumerate(entries.items()):
+            is_path = "." in key
+            path = self.axes.key_path(("laws", key), key) if is_path else None
+            if not is_path:
+                self._check_name_of_law(key, known)
+            expression = self._expression(("laws", key), written)
+            later = [other for other in list(entries)[place:] if "." not in other]
+            if expression is not None and self._knows(("laws", key), expression, known, later):
+                found.append(Law(key, self._formula(expression, axes, found), path))
+            if not is_path:
+                known.append(key)
+        return tuple(found)
+
+    def _check_name_of_law(self, key: str, known: Sequence[str]) -> None:
+        if key in known:
+            self.problems.at(("laws", key), "is the name of an axis, whose values it cannot change")
+        self.axes.check_name(("laws", key), key)
+
+    def _constraints(
+        self, axes: Sequence[Axis], laws: Sequence[Law]
+    ) -> tuple[tuple[Formula, ...], tuple[Formula, ...]]:
+        """Constraints that hold or not before evaluation, and those on its results."""
+        before: list[Formula] = []
+        after: list[Formula] = []
+        named = [key for key in self.entry.laws or {} if "." not in key]
+        known = [*(self.entry.axes or {}), *(axis.name for axis in axes), *named]
+        for place, written in enumerate(self.entry.constraints or ()):
+            path: KeyPath = ("constraints", place)
+            expression = self._expression(path, written)
+            if expression is None or not self._knows(path, expression, [*known, *RESULTS]):
+                continue
+            if not expression.is_condition:
+                self.problems.at(path, "compares nothing", written, "comparisons with < <= == != >= >, and, or, not")
+            formula = self._formula(expression, axes, laws)
+            (after if set(expression.names) & set(RESULTS) else before).append(formula)
+        return tuple(before), tuple(after)
+
+    def _expression(self, path: KeyPath, written: Value | None) -> Expression | None:
+        if written is None:
+            return None
+        try:
+            return read_expression(written)
+        except ExpressionError as error:
+            self.problems.at(path, str(error), written, error.allowed, error.nearest)
+            return None
+
+    def _knows(self, path: KeyPath, expression: Expression, known: Sequence[str], later: Sequence[str] = ()) -> bool:
+        """Whether all names of an expression mean something; what does not is told."""
+        unknown = [name for name in expression.names if name not in known]
+        for name in unknown:
+            if name in later:
+                self.problems.at(path, f"'{name}' is no name yet: the law for it stands further down, or is this one")
+            elif name in RESULTS:
+                self.problems.at(path, f"'{name}' is known after evaluation only: constraints can use it")
+            else:
+                self.problems.unknown_name(
+                    path, "no axis, law or result has this name", name, list(dict.fromkeys(known))
+                )
+        return not unknown
+
+    def _formula(self, expression: Expression, axes: Sequence[Axis], laws: Sequence[Law]) -> Formula:
+        places = {axis.name: {place} for place, axis in enumerate(axes)}
+        places |= {law.key: set(law.formula.axes) for law in laws}
+        used = tuple(sorted(set().union(*(places.get(name, set()) for name in expression.names))))
+        return Formula(expression, used, math.prod(len(axes[place].values) for place in used) <= MOST_KEPT)
+
+    def _check_uses(self, axes: Sequence[Axis], formulas: Sequence[Formula]) -> None:
+        """An axis that nothing uses makes equal designs. Something that cannot be read may use any."""
+        if self.problems.has("laws") or self.problems.has("constraints"):
+            return
+        used = {name for formula in formulas for name in formula.expression.names}
+        for axis in axes:
+            entry = (self.entry.axes or {}).get(axis.name)
+            if (
+                entry is not None
+                and entry.path is None
+                and entry.choices is None
+                and axis.name not in used
+                and axis.values
+            ):
+                allowed = "a `path`, or its name in a law or a constraint"
+                self.problems.at(("axes", axis.name), "nothing uses this axis", allowed=allowed)
+
+    def _check_size(self, axes: Sequence[Axis], rows: Sequence[tuple[int, ...]] | None) -> None:
+        count = math.prod(len(axis.values) for axis in axes) if rows is None else len(rows)
+        if count > LARGEST_SPACE:
+            self.problems.at(("axes",), f"{count:,} designs are too many", allowed=f"{LARGEST_SPACE:,}")
+
+    # the first design -------------------------------------------------------------------------------------------------
+
+    def _check_first_design(self, space: Space) -> None:
+        """Record what is wrong with the first design that is allowed, with its core and the mapping file."""
+        told: list[str] = []
+        mapping = self.problems.attempt(read_mapping, space.mapping, told) if space.mapping else None
+        if mapping is not None and any(entry.spatial_mapping for entry in mapping.entries):
+            self._notice_fixed_arrays()
+        index = space.first_allowed()
+        if index is None:
+            first = space.design(0)
+            why = first.problem or f"does not meet {first.excluded_by}"
+            key = "constraints" if space.constraints_before else "laws"
+            self.problems.at((key,), f"no design is left of {len(space):,}; the first one: {why}")
+            return
+        assert self.base is not None
+        document = replace(self.base, data=space.design(index).hardware)
+        try:
+            accelerator = accelerator_of(document, told)
+        except InputError as error:
+            self._tell_of_design(space, index, document, error.problems)
+            return
+        finally:
+            self.problems.notices += [Unused(self._of_base(notice.problem)) for notice in unused_in(told)]
+        if isinstance(accelerator, MultiCoreAccelerator) != space.is_of_systems:
+            self.problems.at(("axes",), f"design {space.design_name(index)} is of another kind than the base")
+        elif mapping is not None and space.is_of_systems:
+            self._check_core_names(mapping, accelerator, str(space.mapping))
+        elif mapping is not None:
+            self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
+
+    def _check_core_names(self, mapping: Mapping, accelerator: Accelerator, file: str) -> None:
+        """Record cores that a mapping file names and the first design does not have."""
+        from tilewright.pipeline.stages.preflight.cores import CoreNames, check_ids
+
+        assert isinstance(accelerator, MultiCoreAccelerator)
+        problems = Problems(document_behind(mapping, file))
+        check_ids(problems, mapping, CoreNames.of(accelerator))
+        self.problems.found += problems.found
+
+    def _notice_fixed_arrays(self) -> None:
+        """Tell that arrays vary, though loops are unrolled over them by given factors."""
+        setter = next((one for one in self.axes.setters if "operational_array" in one.path), None)
+        if setter is not None:
+            where = self.document.dotted(setter.place)
+            message = f"gives spatial mappings, whose factors larger arrays leave unused; {where} may set such arrays"
+            self.problems.notice(("mapping",), message)
+
+    def _tell_of_design(self, space: Space, index: int, document: YamlDocument, found: Sequence[Problem]) -> None:
+        """Record what is wrong with the hardware of a design: where the file of the space sets it, or in the base."""
+        of_base = Problems(document)
+        of_base.attempt(accelerator_of, replace(document, data=space.base))
+        name, places = space.design_name(index), dict(self._places_of(space, index, document))
+        for problem in found:
+            place = next((where for path, where in places.items() if _is_within(problem.path, path)), None)
+            if place is not None:
+                file, line, where = self.document.place_of(place)
+                message = f"{problem.path} of design {name}: {problem.message}"
+                problem = replace(problem, message=message, file=file, line=line, path=where)
+            elif problem not in of_base.found:
+                problem = replace(problem, message=f"{problem.message}, in design {name}")
+            self.problems.found.append(self._of_base(problem) if place is None else problem)
+
+    def _of_base(self, problem: Problem) -> Problem:
+        """A problem with the base at its place in the file that says it."""
+        moved = problem if self.system is None else self.system.told(problem)
+        if moved == problem and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
+            return replace(problem, path=f"accelerator.{problem.path}")
+        return moved
+
+    def _places_of(self, space: Space, index: int, document: YamlDocument) -> Iterator[tuple[str, KeyPath]]:
+        """Path in the hardware file as text -> where the file of the space sets it in a design."""
+        values = space.design(index).values
+        for setter in self.axes.setters:
+            if not setter.choice or values[setter.axis] == setter.choice:
+                yield document.dotted(setter.path), setter.place
+
+
+def _is_within(path: str, above: str) -> bool:
+    """Whether the text of a path is that of another one or goes on from there."""
+    return re.match(rf"{re.escape(above)}($|[.\[])", path) is not None

@@ -1,0 +1,149 @@
+"""The answer of a space of designs as tables, CSV for people and spreadsheets, Parquet for programs, and as a short
+text.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from tilewright.base.errors import count_of
+from tilewright.base.harmless import ended_lines
+from tilewright.designs.answer import Answer, Cause, best_probability, values_text
+from tilewright.designs.columns import (
+    LARGEST_ENERGY,
+    LARGEST_LATENCY,
+    ON_FRONT,
+)
+from tilewright.designs.effects import best_designs
+from tilewright.designs.front import Front, spread
+from tilewright.designs.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_ENERGY
+from tilewright.designs.results import MEASURES, measure_text
+from tilewright.results.text_tables import render, text_table
+from tilewright.results.uncertainty import SAMPLES
+
+MOST_ROWS, MOST_CAUSES = 20, 4
+"""Most rows of the front; of each status."""
+
+
+def answer_text(answer: Answer) -> str:
+    """How many designs there are, the best ones, the front and why other designs are not compared."""
+    return "\n".join(part for part in (_counts(answer), _best(answer), _front(answer), _rest(answer)) if part)
+
+
+def design_counts_line(answer: Answer) -> str:
+    """How many designs the space has, and which of them were not evaluated, in one line."""
+    missing, settled = answer.exploration.missing, answer.exploration.settled
+    evaluated = answer.design_count - answer.excluded - missing - settled
+    parts = [f"{answer.excluded:,} excluded by constraints"] if answer.excluded else []
+    parts += [f"{missing:,} not evaluated yet"] if missing else []
+    parts += [f"{settled:,} on no front"] if settled else []
+    what = "on a front" if settled else "evaluated"
+    told = f": {', '.join([*parts, f'{evaluated:,} {what}'])}" if parts else ""
+    return f"{answer.design_count:,} design{'s' * (answer.design_count != 1)}{told}"
+
+
+def front_line(front: Front) -> str:
+    """What a front is of, in one line."""
+    by = ", ".join(MEASURES[key].words for key in front.objectives) or "nothing"
+    of = count_of(front.compared_count, "design")
+    return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {of}"
+
+
+def _counts(answer: Answer) -> str:
+    columns = ("evaluated", "compared", "on front", "constraint\nnot met", "infeasible", "invalid")
+    table = text_table("", ("network",), columns)
+    for front, counts in zip(answer.fronts, answer.counts, strict=False):
+        numbers = (counts.designs, counts.ok, len(front.members), counts.unmet, counts.infeasible, counts.invalid)
+        table.add_row(counts.network, *(f"{number:,}" for number in numbers))
+    return ended_lines([f"{answer.exploration.name}: {design_counts_line(answer)}"]) + render(table)
+
+
+def _best(answer: Answer) -> str:
+    front = answer.overall
+    has_odds = FRONT_PROBABILITY in front.rows
+    headings = (*_headings(tuple(MEASURES)), *(("stays\nbest",) if has_odds else ()))
+    table = text_table(f"Best designs, {front.network}", ("least", "design", "values"), headings)
+    for key, row in best_designs(front):
+        values = values_text(row, answer.exploration.value_names)
+        measures = [measure_text(m, row[m]) for m in MEASURES]
+        stays = [f"{best_probability(front, key):.1%}"] if has_odds else []
+        table.add_row(MEASURES[key].words, row["design"], values, *measures, *stays)
+    return render(table) if table.row_count else ""
+
+
+def _front(answer: Answer) -> str:
+    front = answer.overall
+    members = front.members
+    if members.empty:
+        return ended_lines([f"no design has results for {front.network} and meets all constraints: there is no front"])
+    headings = (*_headings(tuple(MEASURES)), *_range_headings(front))
+    table = text_table("", ("design", "values", "largest terms"), headings)
+    for row in spread(members, MOST_ROWS).to_dict("records"):
+        terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
+        values = values_text(row, answer.exploration.axis_names)
+        measures = [measure_text(key, row[key]) for key in MEASURES]
+        table.add_row(row["design"], values, terms, *measures, *_range_cells(row))
+    more = f"{MOST_ROWS} of the {len(members):,}, evenly over the front\n" if len(members) > MOST_ROWS else ""
+    notes = ended_lines(line for line in (front.note, odds_line(front)) if line)
+    return ended_lines([front_line(front)]) + render(table) + more + notes
+
+
+def odds_line(front: Front) -> str:
+    """What the probabilities of a front are of, and who off the front may be on it; '' where costs have no ranges."""
+    rows = front.rows
+    if LEAST_ENERGY not in rows:
+        return ""
+    told = f"within the ranges of costs ({SAMPLES:,} samples, one factor of a law for all designs)"
+    if FRONT_PROBABILITY not in rows:
+        return (
+            "how sure the front is within the ranges of costs is not known here, where nothing is kept of designs off"
+            " it but their totals: tilewright explore says it"
+        )
+    off = rows[~rows[ON_FRONT] & (rows[FRONT_PROBABILITY] > 0)]
+    if off.empty:
+        return f"{told}: no design off the front is ever on it"
+    first = off.sort_values([FRONT_PROBABILITY, "index"], ascending=[False, True], kind="stable").iloc[0]
+    others = f"{len(off):,} design{'s' * (len(off) > 1)} off the front {'are' if len(off) > 1 else 'is'} on it at times"
+    return f"{told}: {others}, {first['design']} in {first[FRONT_PROBABILITY]:.1%}"
+
+
+def _range_headings(front: Front) -> Iterator[str]:
+    """Headings of the columns that there are where costs have ranges."""
+    if LEAST_ENERGY in front.rows:
+        yield f"energy between\n[{MEASURES['energy_pj'].unit}]"
+    if FRONT_PROBABILITY in front.rows:
+        yield "on the\nfront"
+
+
+def _range_cells(row: dict[Any, Any]) -> Iterator[str]:
+    if LEAST_ENERGY in row:
+        yield " to ".join(measure_text("energy_pj", row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
+    if FRONT_PROBABILITY in row:
+        yield f"{row[FRONT_PROBABILITY]:.1%}"
+
+
+def _rest(answer: Answer) -> str:
+    return ended_lines((*_cause_lines(answer), *_assumed(answer)))
+
+
+def _cause_lines(answer: Answer) -> Iterator[str]:
+    for status, group in groupby(answer.causes, key=lambda cause: cause.status):
+        causes = list(group)
+        for cause in causes[:MOST_CAUSES]:
+            yield f"{status}: {cause.designs:,} x {cause.text}{_of_some(cause, answer)}"
+        if len(causes) > MOST_CAUSES:
+            yield f"{status}: {len(causes) - MOST_CAUSES:,} further causes"
+
+
+def _of_some(cause: Cause, answer: Answer) -> str:
+    """The networks for which it is so, where they are not all."""
+    some = cause.networks and len(cause.networks) < len(answer.exploration.networks)
+    return f" ({', '.join(cause.networks)})" if some else ""
+
+
+def _assumed(answer: Answer) -> Iterator[str]:
+    yield from (f"assumed: {sentence}" for sentence in answer.assumptions)
+
+
+def _headings(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{MEASURES[key].words}\n[{MEASURES[key].unit}]" for key in keys)

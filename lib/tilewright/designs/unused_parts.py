@@ -1,0 +1,32 @@
+"""Parts of the networks and the mapping file of a space that its designs have no use for."""
+
+from tilewright.base.errors import Problems
+from tilewright.designs.space import Space
+from tilewright.hardware.source import parse_accelerator
+from tilewright.mapping.file_checks import document_behind
+from tilewright.mapping.source import parse_mapping
+from tilewright.mapping.unused_entries import note_unused_on
+from tilewright.pipeline.stages.multi.items import MODEL
+from tilewright.workload.graph import Workload
+from tilewright.workload.source import parse_workload
+
+
+def unused_of_networks(space: Space) -> list[str]:
+    """Notices of it: an entry of the mapping file is for all networks, and is told where none has a use for it.
+
+    Raises InputError with everything that is wrong with the networks.
+    """
+    told = Problems()
+    model = MODEL if space.is_of_systems else space.options.model
+    read = [told.attempt(parse_workload, network.file, model=model, notices=told.notices) for network in space.networks]
+    told.finish()
+    index = space.first_allowed()
+    if space.mapping is None or index is None:
+        return told.notices
+    mapping = parse_mapping(space.mapping)
+    nodes = tuple(node for network in read if network is not None for node in network.nodes)
+    names = ", ".join(network.name for network in space.networks)
+    of_mapping = Problems(document_behind(mapping, str(space.mapping)))
+    cores = parse_accelerator(space.design(index).hardware).cores
+    note_unused_on(of_mapping, mapping, Workload(names, nodes), cores)
+    return [*told.notices, *of_mapping.notices]

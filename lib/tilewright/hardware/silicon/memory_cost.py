@@ -1,0 +1,417 @@
+"""Costs of a memory by the library, step by step: SRAMs of CACTI, the law between them, and from node to node.
+
+From node to node, where there are no figures, the law of Stillmaker and Baas holds (Integration 58, 2017). It fits
+inverters in simulations with predictive technology models from 180 to 7 nm. Between the nodes that it has, factors are
+interpolated by logarithms. It is of logic: figures of SRAM that were measured improve much less below 22 nm
+(docs/costs.md), which is why whoever asks is told that it was used.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from tilewright.hardware.silicon.library import (
+    CACTI,
+    FEWEST_WORDS,
+    FILLED,
+    HP,
+    LSTP,
+    NODES,
+    PLAIN,
+    REGISTER,
+    ZIGZAG_CALL,
+    SramFigures,
+    SramGroup,
+    SramPlace,
+    dram_types,
+    entries,
+    rows,
+    sram_table,
+)
+
+LAW = "Stillmaker and Baas 2017"
+
+
+class NodeFigures(NamedTuple):
+    """What a circuit has at a node, over that at others: only ratios mean something."""
+
+    energy: float
+    delay: float
+    area: float
+
+
+@cache
+def _nodes() -> dict[float, NodeFigures]:
+    """Node in nm -> its figures at its nominal supply, in rising order of nodes."""
+    found = {}
+    for row in rows(NODES):
+        volts = float(row["supply_v"])
+        delay = sum(float(row[f"delay_v{power}"]) * volts**power for power in range(4))
+        energy = sum(float(row[f"energy_v{power}"]) * volts**power for power in range(3))
+        found[float(row["node_nm"])] = NodeFigures(energy, delay, float(row["area"]))
+    return dict(sorted(found.items()))
+
+
+def known_nodes() -> tuple[float, float]:
+    """The smallest and the largest node of the law, nm."""
+    return min(_nodes()), max(_nodes())
+
+
+def node_factors(from_nm: float, to_nm: float) -> NodeFigures:
+    """What energy, delay and area are multiplied by from a node to another one, both within `known_nodes`."""
+    return NodeFigures(*(new / old for old, new in zip(_figures(from_nm), _figures(to_nm), strict=True)))
+
+
+def _figures(node_nm: float) -> NodeFigures:
+    nodes = _nodes()
+    if node_nm in nodes:
+        return nodes[node_nm]
+    known = list(nodes)
+    place = bisect_left(known, node_nm)
+    low, high = known[place - 1], known[place]
+    share = math.log(node_nm / low) / math.log(high / low)
+    return NodeFigures(*(a * (b / a) ** share for a, b in zip(nodes[low], nodes[high], strict=True)))
+
+
+CELLS = {"hp": HP, "lstp": LSTP}
+"""Types of cells as files name them."""
+SOURCE = "CACTI 7 (Balasubramonian et al., ACM TACO 14(2), 2017)"
+FURTHEST = 2
+"""Factor by which a size or a width may be beyond the table."""
+
+
+class NoCostError(ValueError):
+    """Nothing in the library is near enough."""
+
+    def __init__(self, message: str, allowed: str = "") -> None:
+        super().__init__(message)
+        self.message, self.allowed = message, allowed
+
+
+@dataclass(frozen=True)
+class SramCost:
+    """The figures of an SRAM, and how they came about."""
+
+    read_energy_pj: float
+    """Energy of a word."""
+    write_energy_pj: float
+    area_mm2: float
+    leakage_mw: float | None
+    """None where no figure is known at this node."""
+    access_time_ns: float
+    steps: tuple[str, ...]
+    is_in_table: bool
+    """Whether CACTI has it just so."""
+
+
+def sram_cost(size_bits: int, width_bits: int, node_nm: float, cells: str) -> SramCost:
+    """An SRAM of one bank and one port that reads and writes; `cells` is one of CELLS. Raises NoCostError."""
+    nodes = sorted(group.node_nm for group in sram_table(CACTI) if group[::2] == (PLAIN, CELLS[cells]))
+    smallest, largest = known_nodes()
+    if not smallest <= node_nm <= largest:
+        raise NoCostError(f"no law reaches {node_nm:g} nm", f"{smallest:g} to {largest:g} nm")
+    size_bytes = size_bits / 8
+    near = [min(nodes, key=lambda node: abs(math.log(node / node_nm)))]
+    if nodes[0] < node_nm < nodes[-1] and node_nm not in nodes:
+        place = bisect_left(nodes, node_nm)
+        near = nodes[place - 1 : place + 1]
+    found = [_at_group(SramGroup(PLAIN, node, CELLS[cells]), size_bytes, width_bits) for node in near]
+    if len(near) == 2:
+        return _between_nodes(found, near, node_nm)
+    return found[0] if near[0] == node_nm else _scaled(found[0], near[0], node_nm)
+
+
+def zigzag_cost(size_bits: int, width_bits: int) -> SramCost:
+    """What zigzag-dse 3.9.1 gets from CACTI with `auto_cost_extraction` for an SRAM. Raises NoCostError."""
+    return _at_group(SramGroup(ZIGZAG_CALL, 22, HP), size_bits // 8, width_bits)
+
+
+def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
+    words = size_bytes * 8 / width_bits
+    if words < FEWEST_WORDS:
+        message = f"{words:.4g} words of {width_bits} bits: CACTI finds no memory of fewer than {FEWEST_WORDS}"
+        raise NoCostError(message, "narrower words, or `from: register_file`")
+    own, filled = sram_table(CACTI)[group], sram_table(FILLED)[group]
+    name = _group_name(group)
+    if size_bytes in {place.size_bytes for place in own} and SramPlace(int(size_bytes), width_bits) in own:
+        figures = own[SramPlace(int(size_bytes), width_bits)]
+        return _cost(figures, (f"{name}, {_place_name(size_bytes, width_bits)}: in the table",), True)
+    known = {**filled, **own}
+    steps: list[str] = []
+    sizes = _around("size", size_bytes, sorted({place.size_bytes for place in known}), "bytes", steps)
+    widths = _around("word", width_bits, sorted({place.width_bits for place in known}), "bits", steps)
+    corners = [(SramPlace(size, width), a * b) for size, a in sizes for width, b in widths]
+    for place, weight in corners:
+        origin = "in the table" if place in own else "by the law between its memories"
+        figures = known[place]
+        told = (
+            f"read {figures.read_energy_pj:g} pJ, write {figures.write_energy_pj:g} pJ, area {figures.area_mm2:g} mm2"
+        )
+        steps.append(f"{name}, {_place_name(*place)}: {told}, {origin}, weight {weight:.4g}")
+    if len(corners) > 1:
+        steps.append("weighted mean of the logarithms")
+    mean = _mean([(known[place], weight) for place, weight in corners])
+    return _cost(mean, tuple(steps), False)
+
+
+def _around(what: str, value: float, known: Sequence[int], unit: str, steps: list[str]) -> list[tuple[int, float]]:
+    """(neighbour, weight): the value itself, or two around it; beyond the table the two at its end, which is told."""
+    if value in known:
+        return [(int(value), 1.0)]
+    least, most = known[0] / FURTHEST, known[-1] * FURTHEST
+    if not least <= value <= most:
+        message = f"a {what} of {value:,.10g} {unit} is too far from the table, which has {known[0]:,} to {known[-1]:,}"
+        raise NoCostError(message, f"{least:,.10g} to {most:,.10g} {unit}")
+    if not known[0] < value < known[-1]:
+        steps.append(f"a {what} of {value:,.10g} {unit} is beyond the table: extrapolated")
+    place = min(max(bisect_left(known, value), 1), len(known) - 1)
+    low, high = known[place - 1], known[place]
+    share = math.log(value / low) / math.log(high / low)
+    return [(low, 1 - share), (high, share)]
+
+
+def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
+    """A weighted mean of logarithms; of one with the whole weight itself."""
+    if len(found) == 1:
+        return found[0][0]
+    columns = zip(*(figures for figures, _ in found), strict=True)
+    weights = [weight for _, weight in found]
+    means = (math.exp(sum(w * math.log(value) for w, value in zip(weights, column, strict=True))) for column in columns)
+    return SramFigures(*map(_as_in_cacti, means))
+
+
+def _as_in_cacti(value: float) -> float:
+    """Rounded to the digits that CACTI has; more would depend on the machine."""
+    return float(f"{value:.6g}")
+
+
+def _cost(figures: SramFigures, steps: tuple[str, ...], is_in_table: bool) -> SramCost:
+    read, write, leakage, area, access, _ = figures
+    return SramCost(read, write, area, leakage, access, steps, is_in_table)
+
+
+def _between_nodes(found: Sequence[SramCost], nodes: Sequence[int], node_nm: float) -> SramCost:
+    low, high = nodes
+    share = math.log(node_nm / low) / math.log(high / low)
+
+    def mean(figure: Callable[[SramCost], float]) -> float:
+        a, b = map(figure, found)
+        return _as_in_cacti(a * (b / a) ** share)
+
+    steps = [
+        f"{node_nm:g} nm lies between {low} and {high} nm: mean of logarithms, weights {1 - share:.4g}, {share:.4g}"
+    ]
+    return SramCost(
+        mean(lambda one: one.read_energy_pj),
+        mean(lambda one: one.write_energy_pj),
+        mean(lambda one: one.area_mm2),
+        mean(lambda one: one.leakage_mw or 0.0),
+        mean(lambda one: one.access_time_ns),
+        (*found[0].steps, *found[1].steps, *steps),
+        False,
+    )
+
+
+def _scaled(found: SramCost, from_nm: int, to_nm: float) -> SramCost:
+    factors = node_factors(from_nm, to_nm)
+    told = f"energy × {factors.energy:.4g}, time × {factors.delay:.4g}, area × {factors.area:.4g}"
+    step = f"from {from_nm} to {to_nm:g} nm by the law of {LAW}, which is of logic: {told}; leakage is not scaled"
+    return SramCost(
+        _as_in_cacti(found.read_energy_pj * factors.energy),
+        _as_in_cacti(found.write_energy_pj * factors.energy),
+        _as_in_cacti(found.area_mm2 * factors.area),
+        None,
+        _as_in_cacti(found.access_time_ns * factors.delay),
+        (*found.steps, step),
+        False,
+    )
+
+
+def _group_name(group: SramGroup) -> str:
+    if group.setup == ZIGZAG_CALL:
+        return "CACTI as zigzag-dse calls it, 22 nm, itrs-hp"
+    return f"CACTI {group.node_nm} nm, {group.cell_type}"
+
+
+def _place_name(size_bytes: float, width_bits: int) -> str:
+    return f"{size_bytes:,.10g} bytes in words of {width_bits} bits"
+
+
+SRAM, REGISTER_FILE, DRAM = "sram", "register_file", "dram"
+LAWS = (SRAM, REGISTER_FILE, DRAM)
+"""What a memory may be made of."""
+CACTI_RANGE = (0.7, 1.3)
+"""CACTI is 10 to 30 % off memories that were measured."""
+_ZIGZAG_RF_FACTOR = 128
+"""zigzag-dse 3.9.1 asks for register files as SRAMs so many times as large, and does not scale the cost back."""
+
+
+@dataclass(frozen=True)
+class MemoryShape:
+    """What of a memory decides its cost."""
+
+    size_bits: int
+    read_bits: int
+    """Width of the widest port that reads, 0 if none does."""
+    write_bits: int
+    port_count: int = 1
+
+    @property
+    def widest_bits(self) -> int:
+        """Width of the widest port."""
+        return max(self.read_bits, self.write_bits)
+
+
+@dataclass(frozen=True)
+class CostSource:
+    """Where the costs of a memory come from; recorded beside them."""
+
+    law: str
+    """What was asked, as `sram 22 nm hp`."""
+    source: str
+    """The publication."""
+    steps: tuple[str, ...]
+    """How the figures came about."""
+    leakage_mw: float | None = None
+    """Static power of one instance; None where nothing is known of it."""
+    access_time_ns: float | None = None
+    """None where nothing is known of it."""
+    relative_range: tuple[float, float] = (1.0, 1.0)
+    """Range of its energies and its area, over its figures: where sources disagree, and for CACTI_RANGE."""
+
+
+@dataclass(frozen=True)
+class MemoryCost:
+    """Costs of one instance of a memory."""
+
+    read_energy_pj: float
+    """Energy of a word of the widest port that reads."""
+    write_energy_pj: float
+    area_mm2: float
+    """0 of what is off the chip."""
+    source: CostSource
+    remarks: tuple[str, ...] = ()
+    """What whoever asks should know: what is interpolated, extrapolated, scaled, or left out."""
+
+
+def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
+    """An SRAM. Raises NoCostError."""
+    found = {width: sram_cost(shape.size_bits, width, node_nm, cells) for width in _widths(shape)}
+    law = f"{SRAM} {node_nm:g} nm {cells}"
+    remarks = _remarks(found)
+    if shape.port_count > 1:
+        remarks += (
+            f"the figures are those of one port that reads and writes, this memory has {shape.port_count};"
+            " a port more made CACTI's memories 1.8 times as large (median of 39 pairs)",
+        )
+    return _of_sram(shape, found, law, remarks)
+
+
+def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCost:
+    """What zigzag-dse 3.9.1 finds with `auto_cost_extraction`: `word_bits` is the width of the first port that reads,
+    else of the first one that does both; other ports do not count. Raises NoCostError."""
+    if memory_type == DRAM:
+        raise NoCostError("the table has no main memory of CACTI", "r_cost, w_cost and area; or `cost: {from: dram}`")
+    is_register_file = memory_type == "rf"
+    size = size_bits * _ZIGZAG_RF_FACTOR if is_register_file else size_bits
+    shape = MemoryShape(size, word_bits, word_bits)
+    found = {word_bits: zigzag_cost(size, word_bits)}
+    remarks = _remarks(found)
+    if size % 8:
+        remarks += (f"{size} bits are no whole number of bytes: {size // 8} bytes, as in zigzag-dse",)
+    if is_register_file:
+        remarks += (f"a register file is an SRAM of {_ZIGZAG_RF_FACTOR} times its size for zigzag-dse",)
+    return _of_sram(shape, found, "auto_cost_extraction of zigzag-dse 3.9.1", remarks)
+
+
+def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
+    """Flip-flops, without the multiplexers and wires of a file. Raises NoCostError."""
+    entry = entries()[REGISTER]
+    assert entry.node_nm is not None
+    assert entry.energy_pj is not None
+    assert entry.area_um2 is not None
+    assert entry.leakage_mw is not None
+    smallest, largest = known_nodes()
+    if not smallest <= node_nm <= largest:
+        raise NoCostError(f"no law reaches {node_nm:g} nm", f"{smallest:g} to {largest:g} nm")
+    factors = node_factors(entry.node_nm, node_nm)
+    energy, area = entry.energy_pj * factors.energy, entry.area_um2 * factors.area
+    steps = [f"{entry.name}: {entry.energy_pj:g} pJ a bit, {entry.area_um2:g} um2 a bit"]
+    is_scaled = node_nm != entry.node_nm
+    if is_scaled:
+        told = f"energy × {factors.energy:.4g}, area × {factors.area:.4g}; leakage is not scaled"
+        steps.append(f"from {entry.node_nm:g} to {node_nm:g} nm by the law of {LAW}: {told}")
+    steps.append(f"{shape.read_bits} bits read, {shape.write_bits} bits written, {shape.size_bits} bits of area")
+    leakage = None if is_scaled else _as_in_cacti(shape.size_bits * entry.leakage_mw)
+    source = CostSource(f"{REGISTER_FILE} {node_nm:g} nm", entry.sources[0].publication, tuple(steps), leakage)
+    remarks = ("register file: multiplexers and wires are not in its figures",)
+    return MemoryCost(
+        _as_in_cacti(shape.read_bits * energy),
+        _as_in_cacti(shape.write_bits * energy),
+        _as_in_cacti(shape.size_bits * area * 1e-6),
+        source,
+        remarks + (tuple(steps[1:2]) if is_scaled else ()),
+    )
+
+
+def dram_memory(shape: MemoryShape, dram_type: str) -> MemoryCost:
+    """DRAM with its interface, by the bit; `dram_type` is one of `dram_types`."""
+    entry = entries()[dram_type]
+    assert entry.energy_pj is not None
+    low, high = entry.energy_range_pj or (entry.energy_pj, entry.energy_pj)
+    steps = (
+        f"{entry.what}: {entry.energy_pj:g} pJ a bit, {low:g} to {high:g} by source; {entry.conditions}",
+        f"{shape.read_bits} bits read, {shape.write_bits} bits written; no area on the chip",
+    )
+    remarks = (
+        ()
+        if entry.checked in ("seen", "title")
+        else (f"{entry.what}: {entry.energy_pj:g} pJ a bit is a figure that is {entry.checked} ({entry.conditions})",)
+    )
+    publications = "; ".join(source.publication for source in entry.sources)
+    energy = entry.energy_pj
+    source = CostSource(f"{DRAM} {dram_type}", publications, steps, relative_range=(low / energy, high / energy))
+    read, write = (_as_in_cacti(bits * energy) for bits in (shape.read_bits, shape.write_bits))
+    return MemoryCost(read, write, 0.0, source, remarks)
+
+
+def _widths(shape: MemoryShape) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(bits for bits in (shape.read_bits, shape.write_bits) if bits))
+
+
+def _of_sram(shape: MemoryShape, found: dict[int, SramCost], law: str, remarks: tuple[str, ...]) -> MemoryCost:
+    widest = found[shape.widest_bits]
+    steps = tuple(dict.fromkeys(step for one in found.values() for step in one.steps))
+    source = CostSource(law, SOURCE, steps, widest.leakage_mw, widest.access_time_ns, CACTI_RANGE)
+    read = found[shape.read_bits].read_energy_pj if shape.read_bits else 0.0
+    write = found[shape.write_bits].write_energy_pj if shape.write_bits else 0.0
+    return MemoryCost(read, write, widest.area_mm2, source, remarks)
+
+
+def _remarks(found: dict[int, SramCost]) -> tuple[str, ...]:
+    """What is not in the table just so."""
+    told = []
+    for cost in found.values():
+        if cost.is_in_table:
+            continue
+        told += [step for step in cost.steps if "beyond the table" in step or LAW in step]
+        told.append("interpolated between memories of CACTI (docs/costs.md)")
+    return tuple(dict.fromkeys(told))
+
+
+__all__ = [
+    "CELLS",
+    "LAWS",
+    "CostSource",
+    "MemoryCost",
+    "MemoryShape",
+    "NoCostError",
+    "dram_memory",
+    "dram_types",
+    "register_file_memory",
+    "sram_memory",
+    "zigzag_memory",
+]

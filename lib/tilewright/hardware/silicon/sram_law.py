@@ -1,0 +1,171 @@
+"""The law between the memories of CACTI: universal kriging of the logarithms of its figures over those of size, width
+and node (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4).
+
+A figure is a polynomial of third order in size and width, which differs by node, type of cells and ports, and what its
+neighbours are off that polynomial. Of neighbours those count most that are near in size, in width and in words: CACTI
+chooses the same banks for them. The same memory at other nodes and of other cells counts too. What the law misses is
+known from the table: each memory, or all of a size or a width, is left out and predicted.
+
+`python -m tilewright.hardware.silicon.sram_law` writes the memories that are not in the table; nothing else runs it.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.hardware.silicon.library import (
+    CACTI,
+    DATA,
+    FEWEST_WORDS,
+    FILLED,
+    HP,
+    PLAIN,
+    ZIGZAG_CALL,
+    SramFigures,
+    SramGroup,
+    SramPlace,
+    sram_table,
+)
+
+REACHES = {"size": 8.0, "width": 4.0, "node": 2.5, "cells": 1.0, "words": 1 / 0.15, "ports": 1.0}
+"""Over how many doublings (cells, ports: steps) a deviation from the polynomial fades to 1/e; chosen by what is missed
+when memories, and whole sizes and widths, are left out."""
+NUGGET = 0.02
+"""Share of the deviations that neighbours do not have in common: choices of CACTI that jump."""
+DIGITS = 6
+"""Digits that CACTI prints, and that filled figures keep: they do not depend on the machine that computes them."""
+WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 256, 512, 1024)}
+_SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
+"""Powers of two in bytes."""
+_CORNER = 4
+"""Memories with so many times fewer words are filled too, as corners for those between."""
+
+
+@dataclass(frozen=True, eq=False)
+class SramLaw:
+    """The law, fitted to memories."""
+
+    places: tuple[tuple[SramGroup, SramPlace], ...]
+    figures: tuple[SramFigures, ...]
+
+    @cached_property
+    def _points(self) -> np.ndarray:
+        return _points(self.places)
+
+    @cached_property
+    def _logarithms(self) -> np.ndarray:
+        found: np.ndarray = np.log(np.array(self.figures))
+        return found
+
+    @cached_property
+    def _inverse(self) -> np.ndarray:
+        covariance = _covariance(self._points, self._points) + NUGGET * np.eye(len(self._points))
+        found: np.ndarray = np.linalg.inv(covariance)
+        return found
+
+    @cached_property
+    def _coefficients(self) -> np.ndarray:
+        trend = _trend(self._points)
+        found: np.ndarray = np.linalg.solve(trend.T @ self._inverse @ trend, trend.T @ self._inverse @ self._logarithms)
+        return found
+
+    def predict(self, places: Sequence[tuple[SramGroup, SramPlace]]) -> list[SramFigures]:
+        """The figures of memories, to DIGITS."""
+        points = _points(places)
+        off = self._inverse @ (self._logarithms - _trend(self._points) @ self._coefficients)
+        found = _trend(points) @ self._coefficients + _covariance(points, self._points) @ off
+        return [SramFigures(*(float(f"{value:.{DIGITS}g}") for value in row)) for row in np.exp(found)]
+
+    def left_out(self, groups: Sequence[Sequence[int]]) -> np.ndarray:
+        """[memory, figure] relative error of each memory of some groups, each predicted from all that are not in it.
+
+        With the whole matrix at once (Dubrule, Mathematical Geology 15, 1983), not by fitting again for each group.
+        """
+        trend, inverse = _trend(self._points), self._inverse
+        weighted = inverse @ trend
+        projected = inverse - weighted @ np.linalg.solve(trend.T @ weighted, weighted.T)
+        residuals = projected @ self._logarithms
+        off = [np.linalg.solve(projected[np.ix_(group, group)], residuals[group]) for group in groups]
+        missed: np.ndarray = np.abs(np.expm1(-np.concatenate(off)))
+        return missed
+
+
+def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
+    """[memory, size, width of a line, node, cells, ports], logarithms to the base of two."""
+    found = []
+    for group, place in places:
+        is_call = group.setup == ZIGZAG_CALL
+        line = np.log2(place.width_bits) + 3 * is_call
+        found.append([np.log2(place.size_bytes), line, np.log2(group.node_nm), group.cell_type == HP, is_call])
+    return np.array(found, np.float64)
+
+
+def _trend(points: np.ndarray) -> np.ndarray:
+    """[memory, term]"""
+    size, width, node = (points[:, 0] - 15.5) / 4, (points[:, 1] - 7) / 2, (points[:, 2] - 5.2) / 0.8
+    cells, ports = points[:, 3], points[:, 4]
+    one = np.ones(len(points))
+    linear = [one, size, width, node, cells, ports]
+    squares = [size**2, size * width, width**2, node**2, node * cells]
+    crossed = [size * cells, width * cells, size * node, width * node, ports * size, ports * width]
+    cubes = [size**3, size**2 * width, size * width**2, width**3]
+    return np.stack([*linear, *squares, *crossed, *cubes], axis=1)
+
+
+def _covariance(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """[memory, other]"""
+    columns = (some[:, 0], some[:, 1], some[:, 2], some[:, 3], some[:, 0] - some[:, 1], some[:, 4])
+    other = (others[:, 0], others[:, 1], others[:, 2], others[:, 3], others[:, 0] - others[:, 1], others[:, 4])
+    far = sum(
+        np.abs(one[:, None] - two[None, :]) / reach
+        for one, two, reach in zip(columns, other, REACHES.values(), strict=True)
+    )
+    found: np.ndarray = np.exp(-far)
+    return found
+
+
+def fitted() -> SramLaw:
+    """The law fitted to all memories of the table."""
+    pairs = [(group, place) for group, found in sram_table(CACTI).items() for place in found]
+    return SramLaw(tuple(pairs), tuple(sram_table(CACTI)[group][place] for group, place in pairs))
+
+
+def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
+    """[memory, figure] relative errors of the memories of a setup, one left out at a time, or all of a `whole`
+    size_bytes or width_bits, but the smallest and the largest ones: beyond them nothing is predicted."""
+    own = [place for place, (group, _) in enumerate(law.places) if group.setup == setup]
+    if not whole:
+        return law.left_out([[place] for place in own])
+    values = sorted({getattr(law.places[place][1], whole) for place in own})[1:-1]
+    return law.left_out([[p for p in own if getattr(law.places[p][1], whole) == value] for value in values])
+
+
+def missing() -> Iterator[tuple[SramGroup, SramPlace]]:
+    """The memories of the grid that are not in the table, and those that only memories between them need."""
+    for group, found in sorted(sram_table(CACTI).items()):
+        first, last = _SIZES[group.setup]
+        for width in WIDTHS[group.setup]:
+            for power in range(first, last + 1):
+                place = SramPlace(2**power, width)
+                if place not in found and place.size_bytes * 8 * _CORNER >= FEWEST_WORDS * width:
+                    yield group, place
+
+
+def filled_text() -> str:
+    """The table of the memories that are missing."""
+    places = list(missing())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*SramGroup._fields, *SramPlace._fields, *SramFigures._fields])
+    for (group, place), figures in zip(places, fitted().predict(places), strict=True):
+        writer.writerow([*group, *place, *(f"{value:.{DIGITS}g}" for value in figures)])
+    return text.getvalue()
+
+
+if __name__ == "__main__":
+    write_atomically(DATA / FILLED, filled_text())

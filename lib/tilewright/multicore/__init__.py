@@ -1,0 +1,27 @@
+"""Networks on several cores: computation nodes, their schedules, and which core runs what."""
+
+FACE = (
+    "allocation.evaluate",
+    "allocation.options",
+    "allocation.search",
+    "allocation.space",
+    "nodes.cut_memory",
+    "nodes.generation",
+    "nodes.graph",
+    "nodes.pieces",
+    "nodes.stacks",
+    "nodes.tiling",
+    "nodes.tiling_options",
+    "nodes.weights",
+    "scheduling.assembly",
+    "scheduling.core_costs",
+    "scheduling.cost_classes",
+    "scheduling.energy_ledger",
+    "scheduling.options",
+    "scheduling.problem",
+    "scheduling.result",
+    "scheduling.schedule",
+    "scheduling.simulate",
+    "scheduling.system_assembly",
+)
+"""Modules that wings may import; what else is here may change without them."""

@@ -1,0 +1,162 @@
+"""Evaluates allocations, each once and several at a time, until time is over or someone stops it, and reports progress.
+
+Progress is a bar on a terminal, a line now and then in a log, nothing for searches that are over in a moment.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from types import TracebackType
+
+from tilewright.base.errors import MappingError
+from tilewright.multicore.allocation.result import Evaluation
+from tilewright.multicore.allocation.space import AllocationSpace, Genome
+from tilewright.multicore.scheduling.problem import Integers
+
+Judge = Callable[[Integers], tuple[int, float]]
+"""(latency in cycles, energy in pJ) of an allocation [cn]; raises MappingError where it has no schedule. It is called
+by several threads at once."""
+GENERATIONS, EVERYTHING, TIME_BUDGET, INTERRUPTED = "generations", "everything", "time_budget", "interrupted"
+"""Why a search ended: all generations were made, every allocation was evaluated, no time left, Ctrl-C."""
+
+
+class Evaluator:
+    """Remembers every evaluation; the order of `points` is the order in which they were asked for."""
+
+    def __init__(
+        self,
+        space: AllocationSpace,
+        judge: Judge,
+        threads: int,
+        time_budget_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.space = space
+        self.points: dict[Genome, Evaluation] = {}
+        self.infeasible: dict[Genome, str] = {}
+        self.stopped_by = ""
+        """TIME_BUDGET or INTERRUPTED once nothing more is evaluated."""
+        self.on_result: Callable[[], None] = lambda: None
+        """Called after every evaluation, in the thread that asked for it."""
+        self._judge = judge
+        self._clock = clock
+        self._start_s = clock()
+        self._time_budget_s = time_budget_s
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def __enter__(self) -> "Evaluator":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since the evaluator was made."""
+        return self._clock() - self._start_s
+
+    @property
+    def count(self) -> int:
+        """Allocations that were evaluated, those without a schedule included."""
+        return len(self.points) + len(self.infeasible)
+
+    def is_known(self, genome: Genome) -> bool:
+        """Whether the allocation was evaluated."""
+        return genome in self.points or genome in self.infeasible
+
+    def evaluate(self, genomes: Sequence[Genome]) -> None:
+        """Evaluate those that are not known yet; fewer where `stopped_by` says so afterwards.
+
+        Until one allocation has a schedule, the time budget stops nothing. The first Ctrl-C waits for the schedules
+        under way and stops, the second one is raised.
+        """
+        wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
+        if self._pool is None or len(wanted) == 1:
+            self._evaluate_here(wanted)
+        else:
+            self._evaluate_in_threads(self._pool, wanted)
+
+    def require_points(self) -> None:
+        """Raise MappingError where no evaluated allocation has a schedule, KeyboardInterrupt if Ctrl-C came before."""
+        if self.points:
+            return
+        if self.stopped_by == INTERRUPTED:
+            raise KeyboardInterrupt
+        reasons = list(dict.fromkeys(self.infeasible.values()))[:3]
+        raise MappingError(f"none of {self.count} evaluated allocations has a schedule: {'; '.join(reasons)}")
+
+    def _evaluate_here(self, genomes: Sequence[Genome]) -> None:
+        for genome in genomes:
+            if self.stopped_by or self._is_late():
+                return
+            try:
+                self._keep(genome, self._outcome(genome))
+            except KeyboardInterrupt:
+                self._halt(INTERRUPTED)
+                return
+
+    def _evaluate_in_threads(self, pool: ThreadPoolExecutor, genomes: Sequence[Genome]) -> None:
+        if self.stopped_by or self._is_late():
+            return
+        futures = [pool.submit(self._outcome_unless_stopped, genome) for genome in genomes]
+        try:
+            for genome, future in zip(genomes, futures, strict=True):
+                outcome = self._wait(future)
+                if outcome is not None:
+                    self._keep(genome, outcome)
+        except BaseException:
+            self._stop.set()
+            raise
+
+    def _wait(self, future: "Future[Evaluation | str | None]") -> Evaluation | str | None:
+        """The outcome, waiting no longer than the budget allows unless the schedule is under way."""
+        while True:
+            try:
+                return future.result(self._left_s())
+            except FutureTimeoutError:
+                self._halt(TIME_BUDGET)
+            except KeyboardInterrupt:
+                if self.stopped_by == INTERRUPTED:
+                    raise
+                self._halt(INTERRUPTED)
+
+    def _left_s(self) -> float | None:
+        """How long to wait for the next outcome; None: as long as it takes."""
+        if self._time_budget_s is None or self.stopped_by or not self.points:
+            return None
+        return max(self._time_budget_s - self.elapsed_s, 0.0)
+
+    def _is_late(self) -> bool:
+        late = self._left_s() == 0.0
+        if late:
+            self._halt(TIME_BUDGET)
+        return late
+
+    def _halt(self, reason: str) -> None:
+        self.stopped_by = reason
+        self._stop.set()
+
+    def _outcome_unless_stopped(self, genome: Genome) -> Evaluation | str | None:
+        return None if self._stop.is_set() else self._outcome(genome)
+
+    def _outcome(self, genome: Genome) -> Evaluation | str:
+        """The evaluation, or why there is none."""
+        try:
+            latency_cycles, energy_pj = self._judge(self.space.allocation(genome))
+        except MappingError as error:
+            return str(error)
+        return Evaluation(genome, latency_cycles, energy_pj)
+
+    def _keep(self, genome: Genome, outcome: Evaluation | str) -> None:
+        if isinstance(outcome, Evaluation):
+            self.points[genome] = outcome
+        else:
+            self.infeasible[genome] = outcome
+        self.on_result()

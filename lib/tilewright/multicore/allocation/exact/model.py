@@ -1,0 +1,306 @@
+"""Constraint program of the relaxation for CP-SAT of OR-Tools (Perron, Didier and Gay, "The CP-SAT-LP solver", 2023).
+
+All numbers are whole. What the program demands never is more than the relaxation does: cycles are whole there too, bits
+are, and energies are counted in quanta, each term rounded down.
+"""
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from ortools.sat.python import cp_model
+
+from tilewright.base.objectives import Powers
+from tilewright.multicore.allocation.exact.moves import Condition, ConditionalSum, OnCore
+from tilewright.multicore.allocation.exact.relaxation import LinkLoad, Relaxation
+
+TOLERANCE = 1e-9
+"""Part by which an energy must be less to be better."""
+_ROUNDING = 1e-11
+"""Part by which sums of floating-point numbers may be off."""
+_QUANTA = 2**43
+"""Quanta of energy in the most that is better: terms that are rounded down to them lose less than 10⁻¹² of it each."""
+_MOST_PRODUCT = 2**61
+"""Products of widths and cycles stay below this, or the link is left out."""
+_SLICES = 48
+"""Parts into which latencies are divided where energy and latency count."""
+FOUND, NOTHING, UNDECIDED = "found", "nothing", "undecided"
+Quantity = Literal["latency", "energy"]
+LATENCY: Quantity = "latency"
+ENERGY: Quantity = "energy"
+
+
+class Wanted(NamedTuple):
+    """What an allocation must be better than."""
+
+    powers: Powers
+    value: float
+    least_latency_cycles: int
+    """A lower bound of all allocations"""
+    least_energy_pj: float
+    """A lower bound of all allocations"""
+    most_latency_cycles: int
+    """No schedule that is better needs more."""
+
+
+class SolverAnswer(NamedTuple):
+    """What the solver says."""
+
+    status: str
+    """FOUND, NOTHING (proven) or UNDECIDED"""
+    part_cores: tuple[int, ...] = ()
+    effort: float = 0.0
+    """Deterministic time that it took."""
+
+
+_HORIZON = 2**40
+"""Cycles that are enough where nothing else limits them."""
+
+
+def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float) -> Wanted:
+    """What is better than a value of the objective, by lower bounds of all allocations.
+
+    Latencies above the last one cannot be better, whatever the energy.
+    """
+    most = _HORIZON
+    if powers.latency:
+        rest = value / energy_bound**powers.energy if energy_bound > 0 or not powers.energy else math.inf
+        if rest < float(_HORIZON) ** powers.latency:
+            most = math.floor(rest ** (1 / powers.latency) * (1 + _ROUNDING)) + 1
+        if not powers.energy:
+            most = round(rest ** (1 / powers.latency)) - 1
+    return Wanted(powers, value, latency_bound, energy_bound, most)
+
+
+@dataclass(frozen=True)
+class _Literals:
+    """Boolean variables of a program."""
+
+    model: Any
+    of_core: dict[OnCore, Any]
+    """None where the part has no other core"""
+    of_condition: dict[Condition, Any]
+
+    def holds(self, condition: Condition) -> Any:
+        """A variable that is 1 where a condition holds (and may be where it does not)."""
+        if condition not in self.of_condition:
+            self.of_condition[condition] = self._made(condition)
+        return self.of_condition[condition]
+
+    def _made(self, condition: Condition) -> Any:
+        owner = 1 if condition.owner is None else self.of_core[condition.owner]
+        if condition.any_of is None:
+            return owner
+        cores_of: dict[int, list[Any]] = {}
+        for literal in sorted(condition.any_of):
+            cores_of.setdefault(literal.part, []).append(self.of_core[literal])
+        if condition.owner is None and len(cores_of) == 1:
+            return sum(next(iter(cores_of.values())))
+        made = self.model.new_bool_var("")
+        for literals in cores_of.values():
+            self.model.add(made >= owner + sum(literals) - 1)
+        return made
+
+    def total(self, terms: ConditionalSum, scale: float = 1.0) -> Any:
+        """A sum, each term rounded down."""
+        return sum(math.floor(amount * scale) * self.holds(condition) for condition, amount in terms.terms.items())
+
+
+class RelaxationProgram:
+    """A relaxation with what is wanted, and the allocations that are out of the question."""
+
+    def __init__(self, relaxation: Relaxation, aim: Wanted) -> None:
+        self.model = cp_model.CpModel()
+        self.space = relaxation.space
+        on_core = {
+            OnCore(part, core): self.model.new_bool_var("") if len(choices) > 1 else 1
+            for part, choices in enumerate(relaxation.space.choices)
+            for core in choices
+        }
+        for part, choices in enumerate(relaxation.space.choices):
+            if len(choices) > 1:
+                self.model.add_exactly_one(on_core[OnCore(part, core)] for core in choices)
+        self.literals = _Literals(self.model, on_core, {})
+        latency = None
+        if aim.powers.latency:
+            latency = self.model.new_int_var(0, max(aim.most_latency_cycles, 0), "latency")
+            self._latency = latency
+            self.model.add(latency >= aim.least_latency_cycles)
+            self._times(relaxation, latency, max(aim.most_latency_cycles, 0))
+        if aim.powers.energy:
+            self._energy(relaxation, latency, aim)
+
+    def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
+        """Keep one of the allocations that differ by the names of interchangeable cores: of two cores in a row the
+        second runs a part only if the first runs an earlier one."""
+        for one in classes:
+            for first, second in pairwise(one):
+                earlier: list[Any] = []
+                for part, choices in enumerate(self.space.choices):
+                    if second in choices:
+                        self.model.add(self.literals.of_core[OnCore(part, second)] <= sum(earlier))
+                        earlier.append(self.literals.of_core[OnCore(part, first)])
+
+    def exclude(self, part_cores: dict[int, int]) -> None:
+        """No allocation that has all these cores: part -> core."""
+        self.model.add(sum(self.literals.of_core[OnCore(*pair)] for pair in part_cores.items()) <= len(part_cores) - 1)
+
+    def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> SolverAnswer:
+        """An allocation that meets everything; `effort` is the most deterministic time, `seconds` the most time."""
+        solver, status, took = self._solved(effort, seed, seconds, stop)
+        if status == cp_model.INFEASIBLE:
+            return SolverAnswer(NOTHING, effort=took)
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return SolverAnswer(UNDECIDED, effort=took)
+        chosen = self.literals.of_core
+        cores = [
+            next(core for core in choices if len(choices) == 1 or solver.value(chosen[OnCore(part, core)]))
+            for part, choices in enumerate(self.space.choices)
+        ]
+        return SolverAnswer(FOUND, tuple(cores), took)
+
+    def least(
+        self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None
+    ) -> float:
+        """What no allocation that meets everything is below, in cycles or pJ; infinite if it is proven that there is
+        none. The objective of the program stays."""
+        self.model.minimize(self._latency if what == LATENCY else self._quanta)
+        solver, status, _ = self._solved(effort, seed, seconds, stop)
+        if status == cp_model.INFEASIBLE:
+            return math.inf
+        bound = max(float(solver.best_objective_bound), 0.0)
+        if what == LATENCY:
+            return float(math.ceil(bound * (1 - _ROUNDING)))
+        return bound / self._scale * (1 - _ROUNDING)
+
+    def _solved(
+        self, effort: float, seed: int, seconds: float | None, stop: "Stop | None"
+    ) -> tuple[cp_model.CpSolver, Any, float]:
+        """(solver, its status, its deterministic time)"""
+        solver = cp_model.CpSolver()
+        parameters = solver.parameters
+        parameters.num_workers = 1
+        parameters.random_seed = seed % 2**31
+        parameters.max_deterministic_time = effort
+        parameters.catch_sigint_signal = False
+        # Programs are small and many: what presolving finds here does not pay for its time.
+        parameters.symmetry_level = 0
+        parameters.cp_model_probing_level = 0
+        if seconds is not None:
+            parameters.max_time_in_seconds = seconds
+        with (stop or Stop()).watching(solver):
+            status = solver.solve(self.model)
+        return solver, status, float(solver.response_proto.deterministic_time)
+
+    def _times(self, relaxation: Relaxation, latency: Any, horizon: int) -> None:
+        """Starts of CNs, and all that keeps the latency from being less."""
+        model, part_of = self.model, relaxation.space.part_of_cn.tolist()
+        self._horizon = horizon
+        start = [model.new_int_var(0, horizon, "") for _ in part_of]
+        end = []
+        intervals: dict[int, list[Any]] = {}
+        for cn, part in enumerate(part_of):
+            literals = [(core, self.literals.of_core[OnCore(part, core)]) for core in relaxation.space.choices[part]]
+            runtime = relaxation.runtime_cycles[cn]
+            end.append(start[cn] + sum(runtime[core] * literal for core, literal in literals))
+            model.add(start[cn] >= sum(relaxation.release_cycles[cn][core] * literal for core, literal in literals))
+            model.add(
+                latency >= end[cn] + sum(relaxation.tail_cycles[cn][core] * literal for core, literal in literals)
+            )
+            for core, literal in literals:
+                interval = model.new_optional_fixed_size_interval_var(start[cn], runtime[core], literal, "")
+                intervals.setdefault(core, []).append(interval)
+        for on_core in intervals.values():
+            model.add_no_overlap(on_core)
+        for edge in relaxation.precedences:
+            model.add(start[edge.second] >= end[edge.first] + min(edge.delays.values()))
+            for (first, second), cycles in edge.delays.items():
+                if cycles > min(edge.delays.values()):
+                    both = [OnCore(part_of[edge.first], first), OnCore(part_of[edge.second], second)]
+                    if both[0].part == both[1].part and first != second:
+                        continue
+                    enforced = [self.literals.of_core[one] for one in dict.fromkeys(both)]
+                    then = model.add(start[edge.second] >= end[edge.first] + cycles)
+                    given = [literal for literal in enforced if not isinstance(literal, int)]
+                    if given:
+                        then.only_enforce_if(given)
+        self._loads(relaxation.links, latency)
+        for work in relaxation.core_work:
+            model.add(latency >= self.literals.total(work))
+        for split in relaxation.splits:
+            self._loads(split.before, start[split.cn])
+            self._loads(split.after, latency - end[split.cn])
+            for work in split.work_before:
+                model.add(start[split.cn] >= self.literals.total(work))
+            for work in split.work_after:
+                model.add(latency - end[split.cn] >= self.literals.total(work))
+
+    def _loads(self, loads: Sequence[LinkLoad], cycles: Any) -> None:
+        for load in loads:
+            total = sum(load.bits.terms.values())
+            if total <= load.bits_per_cycle or load.bits_per_cycle * self._horizon > _MOST_PRODUCT:
+                continue  # says nothing, or is too large for the solver
+            self.model.add(load.bits_per_cycle * cycles >= self.literals.total(load.bits))
+
+    def _energy(self, relaxation: Relaxation, latency: Any, aim: Wanted) -> None:
+        """The energy, and what it may be at most for each latency."""
+        powers = aim.powers
+        limit = _energy_limit(aim, max(aim.least_latency_cycles, 1))
+        scale = _QUANTA / limit
+        energy = self.literals.total(relaxation.energy_pj, scale * (1 - _ROUNDING))
+        self._quanta, self._scale = energy, scale
+        self.model.add(energy <= _energy_quanta(limit, scale))
+        if not powers.latency or aim.most_latency_cycles <= aim.least_latency_cycles:
+            return
+        low, high = max(aim.least_latency_cycles, 1), aim.most_latency_cycles
+        steps = [math.ceil(low * (high / low) ** (part / _SLICES)) for part in range(1, _SLICES)]
+        for first in sorted(set(steps) - {low}):
+            if first <= high:
+                later = self.model.new_bool_var("")
+                self.model.add(latency <= first - 1).only_enforce_if(~later)
+                most = _energy_quanta(_energy_limit(aim, first), scale)
+                self.model.add(energy <= most).only_enforce_if(later)
+
+
+def _energy_limit(aim: Wanted, latency_cycles: int) -> float:
+    """Energy from which on a latency is no better."""
+    rest = aim.value / float(latency_cycles) ** aim.powers.latency
+    return float(rest ** (1 / aim.powers.energy))
+
+
+def _energy_quanta(limit_pj: float, scale: float) -> int:
+    """Whole quanta that every energy stays within which is less than a limit by more than the tolerance."""
+    return math.ceil(limit_pj * scale * (1 - TOLERANCE) * (1 + _ROUNDING))
+
+
+class Stop:
+    """Lets another thread end a solver that runs, and all that would run after it."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._solver: Any = None
+        self._lock = threading.Lock()
+
+    def ask(self) -> None:
+        """End it."""
+        with self._lock:
+            self.asked = True
+            if self._solver is not None:
+                self._solver.stop_search()
+
+    def watching(self, solver: Any) -> "Stop":
+        """Watch for the time that a solver runs."""
+        self._next = solver
+        return self
+
+    def __enter__(self) -> "Stop":
+        with self._lock:
+            self._solver = self._next
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._solver = None

@@ -1,0 +1,328 @@
+"""Movement that an allocation causes at least: loads of links, and energy.
+
+Each rule below is proven in docs/allocation.md. The pieces of equal maker, readers and use are one kind.
+
+Links that data passes whatever way it takes: what is certain of moves between cores and memories.
+
+Sums over the parts of a network whose terms depend on the cores that some parts run on: what the relaxation of
+schedules says of links and energy (docs/allocation.md).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.multicore.allocation.space import AllocationSpace
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, CoreSystem, Integers, SchedulingProblem
+
+Links = frozenset[int]
+_NONE: Links = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The ways of a system; `Links` are those of a path, each once."""
+
+    system: CoreSystem
+
+    @cached_property
+    def fetchers(self) -> tuple[tuple[int, ...], ...]:
+        """[memory] cores that have it: any of them may bring a piece there (rule 10 of docs/scheduling.md)."""
+        memories = range(len(self.system.memory_capacity_bits))
+        return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
+
+    def path(self, source: int, target: int) -> Links | None:
+        """Links from a core to another one; none within a core, None where there is no path."""
+        if source == target:
+            return _NONE
+        if not self.system.path_exists[source * self.system.core_count + target]:
+            return None
+        return frozenset(self.system.path(source, target).tolist())
+
+    def written(self, core: int) -> Links:
+        """Links that a piece passes which is written off-chip from a core."""
+        return self.path(core, self.system.off_chip_core) or _NONE
+
+    def home(self, core: int) -> int:
+        """Memory in which a core has what it makes."""
+        return int(self.system.core_memory[core, OUTPUT_OPERAND])
+
+    def into(self, source: int, memory: int) -> list[Links]:
+        """The paths from a core over which a piece can come into a memory."""
+        found = (self.path(source, core) for core in self.fetchers[memory])
+        return [path for path in found if path is not None]
+
+    def fetched(self, memory: int) -> list[Links]:
+        """The paths over which a piece can come into a memory from the off-chip memory."""
+        return self.into(self.system.off_chip_core, memory)
+
+    def has_bus(self, core: int) -> bool:
+        """Whether one transfer from a core can serve several memories (rule 13): some path has a bus."""
+        count = self.system.core_count
+        paths = (self.path(core, target) or _NONE for target in range(count))
+        return any(bool(self.system.link_is_broadcast[link]) for path in paths for link in path)
+
+    def link_pj(self, links: Links) -> float:
+        """Energy of a bit over links."""
+        return float(sum(self.system.link_energy_pj_per_bit[link] for link in sorted(links)))
+
+
+def common(paths: list[Links]) -> Links:
+    """Links that all paths have; none where there is no path."""
+    return frozenset.intersection(*paths) if paths else _NONE
+
+
+class OnCore(NamedTuple):
+    """Condition that a part runs on a core."""
+
+    part: int
+    core: int
+
+
+class Condition(NamedTuple):
+    """Condition under which a term counts: `owner` holds (None: always), and some of `any_of` hold (None: always)."""
+
+    owner: OnCore | None = None
+    any_of: frozenset[OnCore] | None = None
+
+    def holds(self, part_cores: Sequence[int]) -> bool:
+        """Whether it holds for an allocation, [part] core."""
+        owned = self.owner is None or part_cores[self.owner.part] == self.owner.core
+        return owned and (self.any_of is None or any(part_cores[part] == core for part, core in self.any_of))
+
+
+ALWAYS = Condition()
+
+
+@dataclass
+class ConditionalSum:
+    """Amounts by the condition under which they count."""
+
+    terms: dict[Condition, float] = field(default_factory=dict)
+
+    def add(self, amount: float, owner: OnCore | None = None, any_of: Iterable[OnCore] | None = None) -> None:
+        """Add a term; one whose condition nothing can meet counts nothing."""
+        found = None if any_of is None else frozenset(any_of)
+        if amount and (found is None or found):
+            condition = Condition(owner, found)
+            self.terms[condition] = self.terms.get(condition, 0) + amount
+
+    def add_sum(self, other: "ConditionalSum", factor: float = 1) -> None:
+        """Add all terms of another sum."""
+        for condition, amount in other.terms.items():
+            self.add(amount * factor, *condition)
+
+    def value(self, part_cores: Sequence[int]) -> float:
+        """Value for an allocation, [part] core."""
+        return sum(amount for condition, amount in self.terms.items() if condition.holds(part_cores))
+
+    def simplified(self, space: AllocationSpace) -> "ConditionalSum":
+        """Equal sum, where no condition asks for what every allocation of the space has."""
+        found = ConditionalSum()
+        for (owner, any_of), amount in self.terms.items():
+            if any_of is not None and _is_certain(any_of, owner, space):
+                any_of = None
+            if owner is not None and len(space.choices[owner.part]) == 1:
+                owner = None
+            found.add(amount, owner, any_of)
+        return found
+
+
+def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
+    """Whether some of the literals hold in every allocation in which the owner holds."""
+    if owner in any_of:
+        return True
+    cores_of: dict[int, set[int]] = {}
+    for part, core in any_of:
+        cores_of.setdefault(part, set()).add(core)
+    return any(cores >= set(space.choices[part]) for part, cores in cores_of.items())
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Pieces that are treated alike."""
+
+    maker: int
+    """Part; -1 for constants."""
+    row: int
+    """Row of the cost table, of their maker; -1 for constants."""
+    is_output: bool
+    readers: frozenset[tuple[int, int, int]]
+    """(part, row of the cost table, operand)"""
+
+
+@dataclass
+class Moves:
+    """What all moves load and cost at least."""
+
+    links: dict[int, ConditionalSum] = field(default_factory=dict)
+    """Link -> bits"""
+    memory_pj: ConditionalSum = field(default_factory=ConditionalSum)
+    """Energy of words, and of links that some way of several passes"""
+
+    def load(self, link: int) -> ConditionalSum:
+        """The bits of a link."""
+        return self.links.setdefault(link, ConditionalSum())
+
+
+def moves_of(
+    problem: SchedulingProblem, space: AllocationSpace, needs: Booleans, results: Booleans, made: Booleans
+) -> Moves:
+    """The moves for some needs [need, in fetch order], for results of the network [piece] and for what is made [piece]:
+    of a piece that is not, only constants move."""
+    builder = _Builder(problem, space, Ways(problem.system))
+    for kind, pieces in _kinds(problem, space, needs, results, made).items():
+        bits = problem.graph.piece_bits[np.array(pieces)]
+        if kind.maker < 0:
+            builder.constant(kind, bits)
+        else:
+            for core in space.choices[kind.maker]:
+                builder.produced(kind, core, bits)
+    return builder.moves
+
+
+def _kinds(
+    problem: SchedulingProblem, space: AllocationSpace, needs: Booleans, results: Booleans, made: Booleans
+) -> dict[_Kind, list[int]]:
+    graph, part = problem.graph, space.part_of_cn
+    start, order = problem.piece_needs
+    operand, reader = problem.fetch_order[1], problem.need_cn
+    kinds: dict[_Kind, list[int]] = {}
+    for piece, producer in enumerate(graph.piece_producer.tolist()):
+        if producer >= 0 and not made[piece]:
+            continue
+        chosen = [need for need in order[start[piece] : start[piece + 1]].tolist() if needs[need]]
+        readers = frozenset(
+            (int(part[cn]), int(graph.cost_row[cn]), int(operand[n])) for n in chosen for cn in [reader[n]]
+        )
+        is_output = bool(graph.piece_is_output[piece] and results[piece])
+        if readers or is_output:
+            row = int(graph.cost_row[producer]) if producer >= 0 else -1
+            maker = int(part[producer]) if producer >= 0 else -1
+            kinds.setdefault(_Kind(maker, row, is_output, readers), []).append(piece)
+    return kinds
+
+
+@dataclass(frozen=True, eq=False)
+class _Builder:
+    problem: SchedulingProblem
+    space: AllocationSpace
+    ways: Ways
+    moves: Moves = field(default_factory=Moves)
+
+    def constant(self, kind: _Kind, bits: Integers) -> None:
+        """A constant comes from the off-chip memory into each memory in which some CN has it."""
+        arrivals: dict[int, set[OnCore]] = {}
+        for literal, operand, streams in self._readers(kind):
+            if not streams:
+                memory = int(self.problem.system.core_memory[literal.core, operand])
+                arrivals.setdefault(memory, set()).add(literal)
+        off = self.ways.system.off_chip_core
+        self._fetches(None, arrivals, bits, self.ways.has_bus(off))
+
+    def produced(self, kind: _Kind, core: int, bits: Integers) -> None:
+        """What a part makes on a core: it is written off-chip for some reasons, and moves to those who need it."""
+        owner = OnCore(kind.maker, core)
+        streams_out = self._streams(kind.row, core, OUTPUT_OPERAND)
+        home = self.ways.home(core)
+        arrivals: dict[int, set[OnCore]] = {}
+        writers: set[OnCore] = set()
+        for literal, operand, streams in self._readers(kind):
+            if literal.part == kind.maker and literal.core != core:
+                continue  # a part runs on one core
+            if streams:
+                writers.add(literal)
+                continue
+            memory = int(self.problem.system.core_memory[literal.core, operand])
+            if streams_out or memory != home:
+                arrivals.setdefault(memory, set()).add(literal)
+                if not self.ways.into(core, memory):
+                    writers.add(literal)
+        off = self.ways.system.off_chip_core
+        if streams_out:
+            self._fetches(owner, arrivals, bits, self.ways.has_bus(off))
+            return
+        written: set[OnCore] | None = None if kind.is_output else writers
+        shared = self.ways.has_bus(off) or self.ways.has_bus(core)
+        self._direct(owner, core, arrivals, written, bits, shared)
+
+    def _readers(self, kind: _Kind) -> Iterable[tuple[OnCore, int, bool]]:
+        """(part on core, operand, whether that streams there) of all that read pieces of a kind."""
+        for part, row, operand in sorted(kind.readers):
+            for core in self.space.choices[part]:
+                yield OnCore(part, core), operand, self._streams(row, core, operand)
+
+    def _streams(self, row: int, core: int, operand: int) -> bool:
+        return bool(self.problem.costs.stream_bits[row, core, operand] > 0)
+
+    def _fetches(self, owner: OnCore | None, arrivals: dict[int, set[OnCore]], bits: Integers, shared: bool) -> None:
+        """Pieces come from the off-chip memory into memories."""
+        total, off = int(bits.sum()), self.ways.system.off_chip_memory
+        certain = {memory: common(self.ways.fetched(memory)) for memory in arrivals}
+        for link in sorted(frozenset().union(*certain.values())):
+            chosen = [arrivals[memory] for memory in sorted(arrivals) if link in certain[memory]]
+            self._count(self.moves.load(link), total, owner, chosen, shared)
+        self._count(self.moves.memory_pj, self._read_pj(off, bits), owner, list(arrivals.values()), shared)
+        for memory, literals in sorted(arrivals.items()):
+            self.moves.memory_pj.add(self._written_pj(memory, bits), owner, literals)
+            if not shared:
+                extra = [self.ways.link_pj(path - certain[memory]) for path in self.ways.fetched(memory)]
+                self.moves.memory_pj.add(total * min(extra, default=0.0), owner, literals)
+
+    def _direct(
+        self,
+        owner: OnCore,
+        core: int,
+        arrivals: dict[int, set[OnCore]],
+        written: set[OnCore] | None,
+        bits: Integers,
+        shared: bool,
+    ) -> None:
+        """Pieces come from their home, or by way of the off-chip memory; `written` (None: always) are those for whom
+        they are written off-chip in any case."""
+        total, off = int(bits.sum()), self.ways.system.off_chip_memory
+        out, home = self.ways.written(core), self.ways.home(core)
+        straight = {memory: self.ways.into(core, memory) for memory in arrivals}
+        fetched = {memory: self.ways.fetched(memory) for memory in arrivals}
+        certain = {memory: common(straight[memory] + fetched[memory]) for memory in arrivals}
+        once = {memory: out & common(straight[memory]) if straight[memory] else out for memory in arrivals}
+        for link in sorted(out.union(*certain.values())):
+            each = [arrivals[memory] for memory in sorted(arrivals) if link in certain[memory]]
+            self._count(self.moves.load(link), total, owner, each, shared)
+            if link in out and each:
+                self.moves.load(link).add(total, owner, written)
+            elif link in out:
+                some = [arrivals[memory] for memory in sorted(arrivals) if link in once[memory]]
+                reasons = None if written is None else written.union(*some)
+                self.moves.load(link).add(total, owner, reasons)
+        self.moves.memory_pj.add(self._read_pj(home, bits) + self._written_pj(off, bits), owner, written)
+        read = min(self._read_pj(home, bits), self._read_pj(off, bits))
+        self._count(self.moves.memory_pj, read, owner, list(arrivals.values()), shared)
+        for memory, literals in sorted(arrivals.items()):
+            self.moves.memory_pj.add(self._written_pj(memory, bits), owner, literals)
+            if not shared:
+                extra = [self.ways.link_pj(path - certain[memory] - out) for path in straight[memory]]
+                extra += [self.ways.link_pj(path - certain[memory]) for path in fetched[memory]]
+                self.moves.memory_pj.add(total * min(extra, default=0.0), owner, literals)
+
+    @staticmethod
+    def _count(
+        into: ConditionalSum, amount: float, owner: OnCore | None, arrivals: list[set[OnCore]], shared: bool
+    ) -> None:
+        """Once for each memory, or once for all where one transfer can serve several."""
+        if shared:
+            into.add(amount, owner, set().union(*arrivals))
+            return
+        for literals in arrivals:
+            into.add(amount, owner, literals)
+
+    def _read_pj(self, memory: int, bits: Integers) -> float:
+        system = self.ways.system
+        return float((-(-bits // system.memory_read_bits[memory])).sum() * system.memory_read_energy_pj[memory])
+
+    def _written_pj(self, memory: int, bits: Integers) -> float:
+        system = self.ways.system
+        return float((-(-bits // system.memory_write_bits[memory])).sum() * system.memory_write_energy_pj[memory])

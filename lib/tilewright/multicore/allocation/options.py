@@ -1,0 +1,74 @@
+"""Options of the search over allocations: goal, effort and time."""
+
+import os
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from tilewright.base.objectives import Chance, Goal
+from tilewright.base.parameters import Count, Limits, Parameters, PositiveNumber, Told
+
+AllocationEngine = Literal["genetic", "exact"]
+GENETIC, EXACT = "genetic", "exact"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AllocationParameters(Chance, Goal, Parameters):
+    """How a search for an allocation goes: the chosen point of the Pareto front is the best by `objective`."""
+
+    nb_ga_individuals: Annotated[int, Limits(least=2)] = 16
+    """Allocations in the population, and children in each generation."""
+    nb_ga_generations: Count = 16
+    """Generations after the first population."""
+    ga_time_budget_s: Annotated[float, Limits(above=0), Told(allowed="numbers above 0, or none")] | None = None
+    """Seconds after which no further evaluation begins; null: no limit."""
+    exhaustive_nodes: Count = 200_000
+    """Where allocations times CNs are no more than this, all allocations are evaluated instead, which takes a few
+    seconds at most and proves what is found to be the best; 0: never for this reason."""
+
+    allocation_engine: AllocationEngine = "genetic"
+    """What searches: `genetic`, or `exact`, which goes on until the best is proven to be the best of all allocations
+    (docs/allocation.md)."""
+    proof_evaluations: Count = 200_000
+    """Most allocations that `exact` schedules after the genetic algorithm."""
+    proof_effort: PositiveNumber = 120.0
+    """Most deterministic time of the solver of `exact`, about that many seconds."""
+
+    def without_effect(self) -> dict[str, str]:
+        """What only the exact engine has, where another one is asked for."""
+        found = super().without_effect()
+        if self.allocation_engine != EXACT:
+            why = f"has no effect with allocation_engine {self.allocation_engine}"
+            found |= dict.fromkeys(("proof_evaluations", "proof_effort"), why)
+        return found
+
+    @property
+    def planned_evaluations(self) -> int:
+        """Most evaluations that the first population and all generations make."""
+        return self.nb_ga_individuals * (self.nb_ga_generations + 1)
+
+    def evaluates_all(self, allocations: int, nodes: int) -> bool:
+        """Whether a space of so many allocations of so many CNs is evaluated completely."""
+        return allocations <= self.planned_evaluations or allocations * nodes <= self.exhaustive_nodes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AllocationOptions(AllocationParameters):
+    """Options of `search_allocation`."""
+
+    threads: Count = 0
+    """Threads that evaluate; 0: one for each processor. Results do not depend on it."""
+
+    @property
+    def thread_count(self) -> int:
+        """Threads, with 0 resolved."""
+        if self.threads:
+            return self.threads
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    def stated(self) -> dict[str, Any]:
+        """The options by name for the summary of a search, but for the objective."""
+        names = ("nb_ga_individuals", "nb_ga_generations", "seed")
+        stated = {name: getattr(self, name) for name in names} | {"time_budget_s": self.ga_time_budget_s}
+        if self.allocation_engine == EXACT:
+            stated |= {name: getattr(self, name) for name in ("allocation_engine", "proof_evaluations", "proof_effort")}
+        return stated

@@ -1,0 +1,382 @@
+"""Results of a search over allocations as objects, tables and `allocation.json`: evaluations, Pareto front, and the
+choice.
+
+Cores are named by their ids in the accelerator file, layers by their numbers in the CN graph.
+
+A proof of the best allocation stands beside it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import BoundedValue
+from tilewright.multicore.allocation.space import AllocationSpace, Genome
+from tilewright.multicore.scheduling.assembled import SystemNames
+from tilewright.multicore.scheduling.problem import Booleans, Integers
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An allocation and what its schedule costs."""
+
+    genome: Genome
+    latency_cycles: int
+    energy_pj: float
+
+    @property
+    def edp(self) -> float:
+        """Energy-delay product in pJ · cycles."""
+        return self.energy_pj * self.latency_cycles
+
+    @property
+    def objectives(self) -> tuple[int, float]:
+        """(latency, energy) as they are compared.
+
+        Energy is taken to 12 significant digits: sums of the same parts in another order are no different energy.
+        """
+        return self.latency_cycles, float(f"{self.energy_pj:.12g}")
+
+
+_Rank = tuple[float, int, float, Genome]
+
+
+def _rank(point: Evaluation, objective: str) -> _Rank:
+    latency, energy = point.objectives
+    value = OBJECTIVES[objective].value(energy, latency)
+    return (float(f"{value:.12g}"), latency, energy, point.genome)
+
+
+def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
+    """Points by `objective`, best first, ties as in `choose`."""
+    return sorted(points, key=lambda point: _rank(point, objective))
+
+
+def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
+    """The best point by `objective`.
+
+    Ties: least latency, then least energy, then the smallest genome (core numbers, first part first), so that the
+    choice does not depend on the order in which allocations were evaluated.
+    """
+    return min(points, key=lambda point: _rank(point, objective))
+
+
+def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
+    """Points that no other beats in latency or energy without losing in the other, by rising latency.
+
+    Of points with equal latency and energy the one with the smallest genome stands for all.
+    """
+    front: list[Evaluation] = []
+    for point in ranked(points, "latency"):
+        if not front or point.objectives[1] < front[-1].objectives[1]:
+            front.append(point)
+    return tuple(front)
+
+
+EXHAUSTION = "every allocation was scheduled"
+BOUND = "no schedule is below the lower bound"
+RELAXATION = "no schedule of any allocation meets the relaxation and is better"
+EXCLUSIONS = "no allocation that was not scheduled meets the relaxation and is better"
+EFFORT = "effort"
+"""Why a search ended without a proof: evaluations or effort of the solver were used up."""
+
+
+@dataclass(frozen=True)
+class AllocationProof(BoundedValue):
+    """Proof of an allocation: whether it is the best of its space, and how that is known."""
+
+    rule: str
+    """Rule by which it is proven; '' where nothing is proven."""
+    value: float
+    """Value of the objective, for the best allocation: cycles, pJ or pJ · cycles."""
+    lower_bound: float
+    """No allocation of the space is below this by these settings of schedules."""
+    of_any_schedule: float
+    """No schedule is below this, whatever its settings."""
+    excluded: int
+    """Blocks of allocations that were scheduled and excluded."""
+    certificate: Mapping[str, Any]
+    """What another program can check of it: docs/allocation.md"""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a rule says that no allocation is better."""
+        return bool(self.rule)
+
+    def stated(self) -> dict[str, Any]:
+        """The proof as JSON values, without the certificate."""
+        names = ("is_proven", "rule", "value", "lower_bound", "of_any_schedule", "excluded")
+        return {name: getattr(self, name) for name in names} | {"gap": self.gap}
+
+
+REASONS_SHOWN = 10
+
+
+Cores = Mapping[str, int | Sequence[int]]
+"""Layer -> id of the core that runs it, or of one core for each of its groups."""
+
+
+@dataclass(frozen=True)
+class GenerationRow:
+    """One generation; generation 0 is the first population."""
+
+    generation: int
+    evaluations: int
+    """Made in this generation."""
+    evaluations_so_far: int
+    best_latency_cycles: int
+    """Least latency of all so far, as the next two."""
+    best_energy_pj: float
+    best_edp: float
+    mean_latency_cycles: float
+    """Over the allocations that survive the generation, as the next."""
+    mean_energy_pj: float
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search is."""
+
+    evaluations: int
+    evaluations_planned: int
+    """Number of evaluations at most."""
+    best: Evaluation | None
+    """Best evaluation by the objective; None while nothing has a schedule."""
+    elapsed_s: float
+    unit: str = "allocations"
+    """What is evaluated, for people."""
+    time_budget_s: float | None = None
+    """Seconds after which the search ends in any case."""
+
+    @property
+    def share(self) -> float:
+        """How much of the search is over, by count or by time."""
+        by_time = self.elapsed_s / self.time_budget_s if self.time_budget_s else 0.0
+        return max(self.evaluations / max(self.evaluations_planned, 1), by_time)
+
+
+@dataclass(frozen=True, eq=False)
+class AllocationResult:
+    """The chosen allocation and what it was chosen from."""
+
+    space: AllocationSpace
+    objective: str
+    """What the chosen allocation minimises."""
+    options: Mapping[str, Any]
+    """What the search was told, by name, as a summary tells it: each way to search has its own."""
+    chosen: Evaluation
+    front: tuple[Evaluation, ...]
+    """Pareto front over everything that was evaluated, by rising latency."""
+    generations: tuple[GenerationRow, ...]
+    """How the search went on; () for one that has no such steps."""
+    evaluations: int
+    """Distinct allocations that were evaluated."""
+    infeasible: Mapping[Genome, str]
+    """Evaluated allocations without a schedule, and why."""
+    stopped_by: str
+    """`generations`, `everything` (the whole space was evaluated: nothing is better), `proven`, `effort` (nothing is
+    proven within it), `time_budget` or `interrupted`."""
+    proof: AllocationProof | None = None
+    """What the exact search proves of the chosen allocation."""
+
+    @property
+    def allocation(self) -> Integers:
+        """[cn] core of the chosen allocation, as the scheduler takes it."""
+        return self.space.allocation(self.chosen.genome)
+
+
+def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
+    """A row for each point of the front: latency, energy, EDP, whether it is the chosen one, the core of each part."""
+    return [
+        {
+            "latency_cycles": point.latency_cycles,
+            "energy_pj": point.energy_pj,
+            "edp": point.edp,
+            "is_chosen": point.genome == result.chosen.genome,
+            "cores": list(result.space.part_cores(point.genome)),
+        }
+        for point in result.front
+    ]
+
+
+def generation_table(result: AllocationResult) -> list[dict[str, Any]]:
+    """A row for each generation, keys as in `GenerationRow`."""
+    return [asdict(row) for row in result.generations]
+
+
+def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, Any]]:
+    """A row for each part: layer, group, core, whether there was no other choice."""
+    return [
+        {"layer": layer, "group": group, "core": core, "is_only_choice": len(space.choices[part]) == 1}
+        for part, ((layer, group), core) in enumerate(zip(space.parts, space.part_cores(genome), strict=True))
+    ]
+
+
+def summary(result: AllocationResult) -> dict[str, Any]:
+    """Plain data of a search: options, size of the space, evaluations, why it ended, why some have no schedule."""
+    reasons = sorted(Counter(result.infeasible.values()).items(), key=lambda item: (-item[1], item[0]))
+    return {
+        "objective": result.objective,
+        **result.options,
+        "genes": len(result.space.flexible),
+        "allocations": str(result.space.size),
+        "evaluations": result.evaluations,
+        "infeasible": len(result.infeasible),
+        "infeasible_reasons": [{"reason": reason, "count": count} for reason, count in reasons[:REASONS_SHOWN]],
+        "excluded_cores": [asdict(exclusion) for exclusion in result.space.exclusions],
+        "stopped_by": result.stopped_by,
+        **({} if result.proof is None else {"proof": result.proof.stated()}),
+    }
+
+
+SCHEMA = "tilewright/allocation"
+
+
+@dataclass(frozen=True)
+class SingleCore:
+    """The network on one core as far as it can run there, the other parts on their fastest cores."""
+
+    core: int
+    """Column."""
+    parts_elsewhere: int
+    parts: int
+    latency_cycles: int
+    energy_pj: float
+    energy_parts_pj: Mapping[str, Any]
+    """The terms of the energy, as in files: on_core, link_pj and memory_pj of each cause of movement, further ones."""
+
+
+def allocation_document(
+    result: AllocationResult, names: SystemNames, settings: Mapping[str, Any], single_cores: Sequence[SingleCore]
+) -> dict[str, Any]:
+    """What a search found, as plain data. `settings` are those of the schedules."""
+    ids = names.core_ids
+    search = summary(result)
+    exclusions = search.pop("excluded_cores")
+    return {
+        "workload": names.network,
+        "hardware": names.accelerator,
+        "objective": result.objective,
+        "settings": dict(settings),
+        "search": search,
+        **_figures(result.chosen),
+        "allocation": [
+            {
+                "layer": row["layer"],
+                "name": names.layer_names[row["layer"]],
+                "group": row["group"],
+                "core": ids[row["core"]],
+                "core_name": names.core_files[row["core"]],
+                "is_only_choice": row["is_only_choice"],
+            }
+            for row in allocation_table(result.space, result.chosen.genome)
+        ],
+        "front": [{**row, "cores": [ids[core] for core in row["cores"]]} for row in pareto_table(result)],
+        "excluded_cores": [
+            {
+                "layer": row["layer"],
+                "name": names.layer_names[row["layer"]],
+                "group": row["group"],
+                "core": ids[row["core"]],
+                "reason": row["reason"],
+            }
+            for row in exclusions
+        ],
+        "single_core": [
+            {
+                "core": ids[single.core],
+                "core_name": names.core_files[single.core],
+                "parts": single.parts,
+                "parts_elsewhere": single.parts_elsewhere,
+                "latency_cycles": single.latency_cycles,
+                "energy_pj": single.energy_pj,
+                "edp": single.latency_cycles * single.energy_pj,
+                "energy_parts_pj": dict(single.energy_parts_pj),
+            }
+            for single in single_cores
+        ],
+        **({} if result.proof is None else {"certificate": dict(result.proof.certificate)}),
+    }
+
+
+def _figures(point: Evaluation) -> dict[str, Any]:
+    return {"latency_cycles": point.latency_cycles, "energy_pj": point.energy_pj, "edp": point.edp}
+
+
+def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names: SystemNames, file: str) -> Genome:
+    """The genome of the allocation in a document. Raises InputError where it is of another CN graph or accelerator."""
+    column = {core_id: place for place, core_id in enumerate(names.core_ids)}
+    rows = document["allocation"]
+    found = {(row["layer"], row["group"]): row["core"] for row in rows}
+    problems = []
+    if set(found) != set(space.parts) or any(row["name"] != _layer_name(names, row["layer"]) for row in rows):
+        message = "is of another CN graph"
+        problems.append(Problem(message, file, value=f"{len(found)} parts", allowed=f"the {len(space.parts)} parts"))
+    unknown = sorted({core for core in found.values() if core not in column})
+    if unknown:
+        allowed = ", ".join(map(str, names.core_ids))
+        problems.append(Problem("names a core that does not exist", file, value=str(unknown[0]), allowed=allowed))
+    if problems:
+        raise InputError(problems)
+    return space.genome([column[found[part]] for part in space.parts])
+
+
+def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Genome:
+    """The genome of an allocation by names of layers; those that may run on one core only need not be named.
+
+    Raises InputError with every layer or core that is wrong or missing.
+    """
+    column = {core_id: place for place, core_id in enumerate(names.core_ids)}
+    message = "no such layer"
+    known = names.layer_names
+    problems = [Problem(message, path=name, nearest=nearest_name(name, known)) for name in cores if name not in known]
+    found = []
+    for (layer, group), choices in zip(space.parts, space.choices, strict=True):
+        name = known[layer]
+        core = _core_of_group(cores.get(name), group)
+        if core is None and len(choices) == 1:
+            core = names.core_ids[choices[0]]
+        if core is None or column.get(core) not in choices:
+            allowed = ", ".join(str(names.core_ids[choice]) for choice in choices)
+            message, value = ("needs a core", "") if core is None else ("cannot run there", str(core))
+            problems.append(Problem(message, path=f"{name}, group {group}", value=value, allowed=allowed))
+        else:
+            found.append(column[core])
+    if problems:
+        raise InputError(problems)
+    return space.genome(found)
+
+
+def _core_of_group(given: int | Sequence[int] | None, group: int) -> int | None:
+    """One core is that of all groups."""
+    of_groups = [given] if isinstance(given, int) else list(given or ())
+    return of_groups[0] if len(of_groups) == 1 else of_groups[group] if group < len(of_groups) else None
+
+
+def _layer_name(names: SystemNames, layer: int) -> str:
+    return names.layer_names[layer] if layer < len(names.layer_names) else ""
+
+
+def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> dict[int, list[int]]:
+    """Layer -> core id of each of its groups; groups without CNs get that of the group before."""
+    cores_of: dict[int, list[int]] = {}
+    for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):
+        cores = cores_of.setdefault(layer, [])
+        core_id = names.core_ids[core]
+        cores += [cores[-1] if cores else core_id] * (group - len(cores))
+        cores.append(core_id)
+    return cores_of
+
+
+def allowed_cores(space: AllocationSpace, core_count: int) -> Booleans:
+    """[cn, core] whether the space lets a CN run on a core, for lower bounds."""
+    allowed = np.zeros((len(space.parts), core_count), np.bool_)
+    for part, cores in enumerate(space.choices):
+        allowed[part, list(cores)] = True
+    found: Booleans = allowed[space.part_of_cn]
+    return found

@@ -1,0 +1,362 @@
+"""The search over allocations: a genetic algorithm (NSGA-II), or all of them where there are few.
+
+Latency and energy are minimised together; the Pareto front is kept over everything that was evaluated, and one point of
+it is chosen by the objective. No allocation is evaluated twice: a child that is known is made again, by stronger
+mutation, until it is new.
+
+Of what makes the next generation, non-dominated sorting, crowding distances and the survival of the best are DEAP's (K.
+Deb, A. Pratap, S. Agarwal, T. Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans.
+Evolutionary Computation 6(2), 2002). Tournament, crossover and mutation are a few lines here, since DEAP's draw from
+the random numbers of the whole process: two searches at once would disturb each other.
+
+Allocations that are often good, for the first population.
+"""
+
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from deap import base, tools
+
+from tilewright.multicore.allocation.evaluate import EVERYTHING, GENERATIONS, INTERRUPTED, Evaluator, Judge
+from tilewright.multicore.allocation.options import AllocationOptions
+from tilewright.multicore.allocation.result import (
+    AllocationResult,
+    Evaluation,
+    GenerationRow,
+    SearchProgress,
+    choose,
+    pareto_front,
+    ranked,
+)
+from tilewright.multicore.allocation.space import AllocationSpace, Genome
+from tilewright.multicore.scheduling.options import ScheduleOptions
+from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
+from tilewright.multicore.scheduling.simulate import Scheduler
+
+
+def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
+    """Distinct starts, the most promising first.
+
+    Each part on its fastest core; each on the core of least energy; each where the work so far would end first; parts
+    in turn over the cores that are equally fast; layers in turn over them; everything on one core where it may run
+    there, else on the fastest, for each core.
+    """
+    cores = sorted({core for choice in space.choices for core in choice})
+    starts = [
+        [_fastest(space, part) for part in range(len(space.parts))],
+        [_least_energy(space, part) for part in range(len(space.parts))],
+        _balanced(space),
+        _in_turn(space, lambda part: part),
+        _in_turn(space, lambda part: space.parts[part][0]),
+        *(on_one_core(space, core) for core in cores),
+    ]
+    return tuple(dict.fromkeys(space.genome(start) for start in starts))
+
+
+def _fastest(space: AllocationSpace, part: int) -> int:
+    return min(space.choices[part], key=lambda core: (space.runtime_cycles[part, core], core))
+
+
+def _least_energy(space: AllocationSpace, part: int) -> int:
+    return min(space.choices[part], key=lambda core: (space.on_core_energy_pj[part, core], core))
+
+
+def on_one_core(space: AllocationSpace, core: int) -> list[int]:
+    """[part] the core where the part may run there, else the fastest one for it."""
+    return [core if core in choices else _fastest(space, part) for part, choices in enumerate(space.choices)]
+
+
+def _balanced(space: AllocationSpace) -> list[int]:
+    """Parts by layer, each on the core where the work given to it so far and the part end first."""
+    load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
+    cores = []
+    for part, choices in enumerate(space.choices):
+        core = min(choices, key=lambda core: (load[core] + int(space.runtime_cycles[part, core]), core))
+        load[core] += int(space.runtime_cycles[part, core])
+        cores.append(core)
+    return cores
+
+
+def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
+    """Parts over the cores on which they are fastest; parts of the same unit take the same turn."""
+    return list(_turns(space, unit))
+
+
+def _turns(space: AllocationSpace, unit: Callable[[int], int]) -> Iterator[int]:
+    turn_of: dict[tuple[tuple[int, ...], int], int] = {}
+    taken: dict[tuple[int, ...], int] = {}
+    for part, choices in enumerate(space.choices):
+        least = min(space.runtime_cycles[part, core] for core in choices)
+        equal = tuple(core for core in choices if space.runtime_cycles[part, core] == least)
+        key = (equal, unit(part))
+        if key not in turn_of:
+            turn_of[key] = taken.get(equal, 0)
+            taken[equal] = turn_of[key] + 1
+        yield equal[turn_of[key] % len(equal)]
+
+
+CROSSOVER_PROBABILITY = 0.9
+"""Probability of a child having two parents."""
+
+
+class _Fitness(base.Fitness):  # type: ignore[misc] # DEAP has no types
+    """Latency and energy, both minimised."""
+
+    weights = (-1.0, -1.0)
+
+
+class Individual:
+    """An evaluated genome as DEAP takes it."""
+
+    def __init__(self, point: Evaluation) -> None:
+        self.point = point
+        self.fitness = _Fitness(point.objectives)
+
+
+def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
+    """The `count` best by rank of non-domination, then by crowding distance."""
+    if not population:
+        return []  # the library's sorting takes none
+    chosen: list[Individual] = tools.selNSGA2(list(population), count, nd="log")
+    return chosen
+
+
+def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
+    """The better of two drawn at random: the one that dominates, else the one in the less crowded place."""
+    first, second = draw.choice(population), draw.choice(population)
+    if first.fitness.dominates(second.fitness):
+        return first
+    if second.fitness.dominates(first.fitness):
+        return second
+    return second if second.fitness.crowding_dist > first.fitness.crowding_dist else first
+
+
+def uniform_crossover(first: Genome, second: Genome, draw: random.Random) -> Genome:
+    """Each gene from either parent with equal probability; a gene's core stays one that its part may run on."""
+    return tuple(ours if draw.random() < 0.5 else other for ours, other in zip(first, second, strict=True))
+
+
+def mutate(genome: Genome, choices: Sequence[Sequence[int]], rate: float, draw: random.Random) -> Genome:
+    """Each gene becomes another core that its part may run on with probability `rate / genes`."""
+    probability = rate / len(genome)
+    return tuple(
+        draw.choice([other for other in choices[gene] if other != core]) if draw.random() < probability else core
+        for gene, core in enumerate(genome)
+    )
+
+
+def neighbours(genome: Genome, choices: Sequence[Sequence[int]]) -> Iterator[Genome]:
+    """Every genome that differs in one gene."""
+    for gene, cores in enumerate(choices):
+        for core in cores:
+            if core != genome[gene]:
+                yield (*genome[:gene], core, *genome[gene + 1 :])
+
+
+def random_genome(choices: Sequence[Sequence[int]], draw: random.Random) -> Genome:
+    """Each gene by equal probability over the cores that its part may run on."""
+    return tuple(draw.choice(cores) for cores in choices)
+
+
+Progress = Callable[[SearchProgress], None]
+LOCAL_SHARE = 0.75
+"""Share of a generation's children that are neighbours of the best by objective; the genetic operators make the others.
+NSGA-II spreads its population over the whole Pareto front; this makes it end in the best of a neighbourhood."""
+TRIES_A_STRENGTH = 4
+"""Known children in a row after which mutation becomes one gene stronger."""
+TRIES = 200
+"""Known children in a row after which a generation is left with fewer children."""
+
+
+def schedule_judge(problem: SchedulingProblem, options: ScheduleOptions | None = None) -> Judge:
+    """Latency and energy of allocations of `problem` by the compiled scheduler."""
+    scheduler = Scheduler(problem, replace(options or ScheduleOptions(), record=False))
+
+    def judge(allocation: Integers) -> tuple[int, float]:
+        schedule = scheduler(allocation)
+        return schedule.latency_cycles, schedule.energy_pj
+
+    return judge
+
+
+def search_allocation(
+    space: AllocationSpace,
+    judge: Judge,
+    options: AllocationOptions | None = None,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> AllocationResult:
+    """The best allocation of `space` that was found, by `judge` (see `schedule_judge`).
+
+    Where the space has no more allocations than the options plan to evaluate, or is small by `exhaustive_nodes`, all of
+    them are evaluated; with nothing to choose that is one. `progress` is called after every evaluation, in the calling
+    thread. The same space, options and judge give the same result whatever the number of threads, unless time budget
+    or Ctrl-C end the search early; then the best so far is the result. Raises MappingError where no evaluated
+    allocation has a schedule, and lets Ctrl-C through before one has.
+    """
+    options = options or AllocationOptions()
+    with Evaluator(space, judge, options.thread_count, options.ga_time_budget_s, clock) as evaluator:
+        search = GeneticSearch(space, options, evaluator, progress)
+        try:
+            search.run()
+        except KeyboardInterrupt:
+            evaluator.stopped_by = INTERRUPTED
+        evaluator.require_points()
+        return search.result()
+
+
+class GeneticSearch:
+    """The state of one search."""
+
+    def __init__(
+        self, space: AllocationSpace, options: AllocationOptions, evaluator: Evaluator, progress: Progress | None
+    ) -> None:
+        self.space = space
+        self.options = options
+        self.evaluator = evaluator
+        self.draw = random.Random(options.seed)
+        self.rows: list[GenerationRow] = []
+        self.best: Evaluation | None = None
+        self.evaluates_all = options.evaluates_all(space.size, len(space.part_of_cn))
+        self.planned = space.size if self.evaluates_all else options.planned_evaluations
+        self.progress = progress
+        evaluator.on_result = self._report
+
+    def run(self) -> None:
+        """Evaluate until everything planned is done or the evaluator stops."""
+        if self.evaluates_all:
+            self._evaluate_all()
+        else:
+            self._evolve()
+
+    def result(self) -> AllocationResult:
+        """What was found; at least one allocation must have a schedule."""
+        points = list(self.evaluator.points.values())
+        complete = EVERYTHING if self.evaluator.count == self.space.size else GENERATIONS
+        return AllocationResult(
+            space=self.space,
+            objective=self.options.objective,
+            options=self.options.stated(),
+            chosen=choose(points, self.options.objective),
+            front=pareto_front(points),
+            generations=tuple(self.rows),
+            evaluations=self.evaluator.count,
+            infeasible=dict(self.evaluator.infeasible),
+            stopped_by=self.evaluator.stopped_by or complete,
+        )
+
+    def _evaluate_all(self) -> None:
+        """Every allocation, the warm starts first, in batches as large as a generation."""
+        every = itertools.chain(warm_starts(self.space), itertools.product(*self.space.gene_choices))
+        for batch in _batches(_distinct(every), self.options.nb_ga_individuals):
+            if self.evaluator.stopped_by:
+                return
+            self._record(self._evaluated(batch), len(self.rows))
+
+    def _evolve(self) -> None:
+        """The genetic algorithm."""
+        count = self.options.nb_ga_individuals
+        population = survivors(self._evaluated(self._first_population()), count)
+        self._record(population, 0)
+        for generation in range(1, self.options.nb_ga_generations + 1):
+            if self.evaluator.stopped_by:
+                return
+            children = self._children(population)
+            population = survivors([*population, *self._evaluated(children)], count)
+            self._record(population, generation)
+
+    def _evaluated(self, genomes: Sequence[Genome]) -> list[Individual]:
+        """The individuals of those genomes that have a schedule."""
+        self.evaluator.evaluate(genomes)
+        points = self.evaluator.points
+        return [Individual(points[genome]) for genome in genomes if genome in points]
+
+    def _first_population(self) -> list[Genome]:
+        """Warm starts for at most half of it, the rest at random."""
+        count = self.options.nb_ga_individuals
+        genomes = dict.fromkeys(warm_starts(self.space)[: (count + 1) // 2])
+        while len(genomes) < count:  # ends: the space has more allocations than this
+            genomes[random_genome(self.space.gene_choices, self.draw)] = None
+        return list(genomes)
+
+    def _children(self, population: Sequence[Individual]) -> list[Genome]:
+        """Distinct genomes that were not evaluated, one for each individual of the population where that succeeds."""
+        children = dict.fromkeys(self._neighbours_of_best(int(self.options.nb_ga_individuals * LOCAL_SHARE)))
+        for _ in range(self.options.nb_ga_individuals - len(children)):
+            for attempt in range(TRIES):
+                child = self._child(population, 1 + attempt // TRIES_A_STRENGTH)
+                if child not in children and not self.evaluator.is_known(child):
+                    children[child] = None
+                    break
+        return list(children)
+
+    def _neighbours_of_best(self, count: int) -> list[Genome]:
+        """New genomes one gene away from the best by objective; once it has no more, from the next best, and so on."""
+        found: dict[Genome, None] = {}
+        for point in ranked(self.evaluator.points.values(), self.options.objective):
+            new = [
+                genome
+                for genome in neighbours(point.genome, self.space.gene_choices)
+                if genome not in found and not self.evaluator.is_known(genome)
+            ]
+            self.draw.shuffle(new)
+            found.update(dict.fromkeys(new[: count - len(found)]))
+            if len(found) == count:
+                break
+        return list(found)
+
+    def _child(self, population: Sequence[Individual], mutated_genes: int) -> Genome:
+        """A child of one parent or two, mutated in about `mutated_genes` genes."""
+        choices = self.space.gene_choices
+        if not population:
+            return random_genome(choices, self.draw)
+        genome = tournament(population, self.draw).point.genome
+        if self.draw.random() < CROSSOVER_PROBABILITY:
+            genome = uniform_crossover(genome, tournament(population, self.draw).point.genome, self.draw)
+        return mutate(genome, choices, min(mutated_genes, len(choices)), self.draw)
+
+    def _record(self, population: Sequence[Individual], generation: int) -> None:
+        """Add a row of the table of generations; none while nothing has a schedule."""
+        points = list(self.evaluator.points.values())
+        kept = [individual.point for individual in population] or points
+        if not points:
+            return
+        before = self.rows[-1].evaluations_so_far if self.rows else 0
+        self.rows.append(
+            GenerationRow(
+                generation=generation,
+                evaluations=self.evaluator.count - before,
+                evaluations_so_far=self.evaluator.count,
+                best_latency_cycles=min(point.latency_cycles for point in points),
+                best_energy_pj=min(point.energy_pj for point in points),
+                best_edp=min(point.edp for point in points),
+                mean_latency_cycles=sum(point.latency_cycles for point in kept) / len(kept),
+                mean_energy_pj=sum(point.energy_pj for point in kept) / len(kept),
+            )
+        )
+
+    def _report(self) -> None:
+        """Tell how far the search is."""
+        if self.progress is None:
+            return
+        newest = next(reversed(self.evaluator.points.values()), None)
+        if newest is not None:
+            self.best = newest if self.best is None else choose((self.best, newest), self.options.objective)
+        evaluator = self.evaluator
+        self.progress(SearchProgress(evaluator.count, self.planned, self.best, evaluator.elapsed_s))
+
+
+def _distinct(genomes: Iterator[Genome]) -> Iterator[Genome]:
+    seen: set[Genome] = set()
+    for genome in genomes:
+        if genome not in seen:
+            seen.add(genome)
+            yield genome
+
+
+def _batches(genomes: Iterator[Genome], size: int) -> Iterator[list[Genome]]:
+    while batch := list(itertools.islice(genomes, size)):
+        yield batch

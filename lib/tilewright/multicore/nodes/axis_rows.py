@@ -1,0 +1,380 @@
+"""Tiles of a producer that hold what tiles of a consumer need, axis by axis and over all axes.
+
+A tensor's axes are cut independently of one another, so what a consumer needs and what a producer makes are both
+products over the axes, a row of tiles along each: a join along each axis is small, and the pairs of CNs are the product
+of the joins.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.multicore.nodes.grid import DimensionTiles, Integers, LayerGrid, sums, whole_tile
+from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
+
+NOBODY = -1
+"""Owner of the indices that no tile makes."""
+
+
+@dataclass(frozen=True, eq=False)
+class AxisOwners:
+    """What tile makes each index of an axis: runs of indices that one tile makes, end to end."""
+
+    size: int
+    """Size of the axis."""
+    run_start: Integers
+    """[run] first index"""
+    run_owner: Integers
+    """[run] what the tile adds to the number of a CN; NOBODY where none makes it"""
+
+    @cached_property
+    def only(self) -> int | None:
+        """The owner of the whole axis; None where there are several, or no indices."""
+        return int(self.run_owner[0]) if len(self.run_owner) == 1 else None
+
+    @cached_property
+    def of_index(self) -> Integers:
+        """[index] owner"""
+        run_end = np.append(self.run_start[1:], self.size)
+        return self.run_owner.repeat(run_end - self.run_start)
+
+
+def owners_of_indices(owner: Integers) -> AxisOwners:
+    """Owners given for each index."""
+    is_first = np.ones(len(owner), dtype=bool)
+    np.not_equal(owner[1:], owner[:-1], out=is_first[1:])
+    run_start = np.flatnonzero(is_first)
+    return AxisOwners(len(owner), run_start, owner[run_start])
+
+
+@dataclass(frozen=True, eq=False)
+class AxisJoin:
+    """Owners, for every row of needs along an axis, that hold some of it: CSR over rows."""
+
+    start: Integers
+    """[row + 1]"""
+    owner: Integers
+    """[entry] each once in a row"""
+    count: Integers
+    """[entry] indices that the owner holds of the row's needs"""
+
+
+class AxisNeeds(NamedTuple):
+    """What is needed of one axis by rows, and who makes its indices."""
+
+    first: Integers
+    """[row] first index, inside the axis"""
+    end: Integers
+    """[row] the one after the last"""
+    gapped: tuple[Integers, Integers] | None
+    """(row, index) of all indices where some row has gaps; else None."""
+    owners: AxisOwners
+
+
+def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
+    """The join of any number of axes, and where the rows of each begin in it; row 0 is one element of owner 0.
+
+    The axes are laid end to end and joined as one, so that the time goes with the rows, not with the axes.
+    """
+    whole = [place for place, need in enumerate(needs) if need.gapped is None]
+    gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
+    joins = [_ONE]
+    if whole:
+        joins.append(_join_intervals([needs[place] for place in whole]))
+    if gapped:
+        joins.append(_join_indices([needs[place] for place in gapped]))
+    rows, row = [0] * len(needs), 1
+    for place in (*whole, *gapped):
+        rows[place] = row
+        row += len(needs[place].first)
+    start, entries = [np.zeros(1, np.int64)], 0
+    for join in joins:
+        start.append(join.start[1:] + entries)
+        entries += len(join.owner)
+    owner, count = np.concatenate([join.owner for join in joins]), np.concatenate([join.count for join in joins])
+    return AxisJoin(np.concatenate(start), owner, count), rows
+
+
+_ONE = AxisJoin(np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.int64))
+
+
+def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
+    """The join of needs without gaps."""
+    bases, base = [], 0
+    for need in needs:
+        bases.append(base)
+        base += need.owners.size
+    shift = np.repeat(np.array(bases), [len(need.first) for need in needs])
+    run_shift = np.repeat(np.array(bases), [len(need.owners.run_start) for need in needs])
+    first, end = np.concatenate([need.first for need in needs]), np.concatenate([need.end for need in needs])
+    run_start = np.concatenate([need.owners.run_start for need in needs]) + run_shift
+    run_owner = np.concatenate([need.owners.run_owner for need in needs])
+    run_end = np.append(run_start[1:], base)
+    first, end, is_filled = first + shift, end + shift, first < end
+    from_run = run_end.searchsorted(first, side="right")
+    to_run = np.maximum(run_start.searchsorted(end, side="left"), from_run)
+    runs = np.where(is_filled, to_run - from_run, 0)
+    row = np.arange(len(first)).repeat(runs)
+    run = places(from_run, runs)
+    count = np.minimum(run_end[run], end[row]) - np.maximum(run_start[run], first[row])
+    return _joined(row, run_owner[run], count, len(first))
+
+
+def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
+    """The join of needs given as single indices, each once in its row; those outside the axis are padding."""
+    rows, owners, row_count = [], [], 0
+    for need in needs:
+        assert need.gapped is not None
+        row, index = need.gapped
+        inside = (index >= 0) & (index < need.owners.size)
+        rows.append(row[inside] + row_count)
+        owners.append(need.owners.of_index[index[inside]])
+        row_count += len(need.first)
+    row = np.concatenate(rows)
+    return _joined(row, np.concatenate(owners), np.ones(len(row), np.int64), row_count)
+
+
+def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> AxisJoin:
+    """Sum the entries of equal row and owner; the owners of a row ascend."""
+    made = owner != NOBODY
+    if not made.all():
+        row, owner, count = row[made], owner[made], count[made]
+    row, owner, count = added_up(row, owner, count)
+    start = np.zeros(row_count + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=row_count), out=start[1:])
+    return AxisJoin(start, owner, count)
+
+
+def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Integers, Integers, Integers]:
+    """Pairs of numbers from 0 by the first, then by the second, each once with the sum of its counts."""
+    if not len(first):
+        return first, second, count
+    pair = first * (int(second.max()) + 1) + second
+    if (pair[1:] > pair[:-1]).all():
+        return first, second, count
+    order = np.argsort(pair, kind="stable")
+    pair, first, second, count = pair[order], first[order], second[order], count[order]
+    heads = np.flatnonzero(np.append(True, pair[1:] != pair[:-1]))
+    return first[heads], second[heads], np.add.reduceat(count, heads)
+
+
+def product_of_joins(
+    join: AxisJoin, rows: Iterable[Integers], need_count: int, owner: Integers, elements: Integers
+) -> tuple[Integers, Integers, Integers]:
+    """(need, owner, elements) of all needs; `rows` has one array for each axis: [need] row of the join.
+
+    The owner is the sum of the owners along the axes, the elements are the product of the counts; `owner` and
+    `elements` of each need are those of the axes that are not among the rows.
+    """
+    need = np.arange(need_count, dtype=np.int64)
+    for row_of_need in rows:
+        row = row_of_need[need]
+        first, entries = join.start[row], join.start[row + 1] - join.start[row]
+        place = places(first, entries)
+        need = need.repeat(entries)
+        owner = owner.repeat(entries) + join.owner[place]
+        elements = elements.repeat(entries) * join.count[place]
+        del row_of_need, row, first, entries, place  # before the rows of the next axis are made
+    return need, owner, elements
+
+
+def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
+    """(place in `chosen`, entry) of every entry of the CSR rows `chosen`."""
+    first, entries = start[chosen], start[chosen + 1] - start[chosen]
+    return np.arange(len(chosen)).repeat(entries), places(first, entries)
+
+
+def places(first: Integers, lengths: Integers) -> Integers:
+    """first, first + 1, ..., first + length - 1 of every row, one after the other."""
+    ends: Integers = lengths.cumsum()
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total, dtype=np.int64) + (first - (ends - lengths)).repeat(lengths)
+
+
+_ONE_ROW = np.zeros(1, np.int64)
+_Term = tuple[str, DimensionTiles, int]
+"""(loop, its tiles, coefficient)"""
+
+
+@dataclass(frozen=True, eq=False)
+class AxisRows:
+    """The indices along one axis, for each combination of the tiles of the dimensions that it depends on: a row each.
+
+    The row of a combination counts the first dimension slowest.
+    """
+
+    dimensions: tuple[str, ...]
+    """Dimensions with more than one tile."""
+    size: int
+    """Size of the axis."""
+    first: Integers
+    """[row] smallest index, clipped to the axis"""
+    end: Integers
+    """[row] the one after the largest, clipped to the axis"""
+    number: Integers
+    """[row] what the tiles add to the number of a CN"""
+    gapped: tuple[Integers, Integers] | None
+    """(row, index) of all indices where some row has gaps (strides larger than the window), clipped; else None."""
+    only: tuple[int, int] | None
+    """(first, end) of the only row; None where there are several, or gaps."""
+    is_clipped: bool
+    """Whether some combination of loop values lies outside the axis."""
+    has_empty_rows: bool
+    """Whether some row has no index inside the axis."""
+
+    def indices(self) -> tuple[Integers, Integers]:
+        """(row, index) of all indices inside the axis, each once in a row."""
+        if self.gapped is not None:
+            return self.gapped
+        lengths = np.maximum(self.end - self.first, 0)
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        return row, np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + self.first[row]
+
+
+def access_rows(access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid) -> list[AxisRows]:
+    """The rows of each axis of a tensor that the layer of a grid reads or writes."""
+    return [_axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
+
+
+def _axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid) -> AxisRows:
+    """The rows of one axis."""
+    low = high = axis.offset
+    terms: list[_Term] = []
+    for name, factor in axis.terms:
+        if factor and name in grid.cut_tiles:
+            terms.append((name, grid.cut_tiles[name], factor))
+        elif factor:
+            reach = factor * (index_map.size_of[name] - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+            terms.append((name, whole_tile(index_map.size_of[name]), factor))
+    has_gaps = not _has_no_gaps(terms)
+    cut = [term for term in terms if term[1].count > 1]
+    if not cut and not has_gaps:
+        return whole_row(low, high + 1, size)
+    first, end, number = _ONE_ROW + low, _ONE_ROW + (high + 1), _ONE_ROW
+    for _, tiles, factor in cut:
+        below, above = (tiles.start, tiles.last) if factor > 0 else (tiles.last, tiles.start)
+        first, end, number = sums(first, factor * below), sums(end, factor * above), sums(number, tiles.number)
+    gapped = _gapped(first, terms, size) if has_gaps else None
+    is_clipped = bool(first.min() < 0 or end.max() > size)
+    has_empty_rows = bool(end.min() <= 0 or first.max() >= size)
+    first = np.minimum(np.maximum(first, 0), size)
+    end = np.maximum(np.minimum(end, size), first)
+    only = (int(first[0]), int(end[0])) if len(first) == 1 and gapped is None else None
+    dimensions = tuple(name for name, _, _ in cut)
+    return AxisRows(dimensions, size, first, end, number, gapped, only, is_clipped, has_empty_rows)
+
+
+def whole_row(low: int, high: int, size: int) -> AxisRows:
+    """The one row, from `low` to before `high`, of an axis that no cut dimension moves along."""
+    first = min(max(low, 0), size)
+    end = max(min(high, size), first)
+    bounds = np.array([[first], [end], [0]])
+    is_clipped = low < 0 or high > size
+    return AxisRows((), size, bounds[0], bounds[1], bounds[2], None, (first, end), is_clipped, first == end)
+
+
+def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
+    """(number of the tile that ends the making of each index, whether tiles make some index together).
+
+    Where several tiles add to one element (transposed convolution), the last in number has the final value.
+    """
+    first, end = rows.first, rows.end
+    are_filled = rows.gapped is None and not rows.has_empty_rows
+    if are_filled and np.array_equal(first[1:], end[:-1]):
+        return _owners_end_to_end(first, end, rows.number, rows.size), False
+    owner = np.full(rows.size, NOBODY, np.int64)
+    row, index = rows.indices()
+    np.maximum.at(owner, index, rows.number[row])
+    return owners_of_indices(owner), len(index) > int((owner != NOBODY).sum())
+
+
+def _owners_end_to_end(first: Integers, end: Integers, number: Integers, size: int) -> AxisOwners:
+    """Owners of an axis where each tile begins where the one before ends."""
+    if first[0] > 0:
+        first, number = np.append(0, first), np.append(NOBODY, number)
+    if end[-1] < size:
+        first, number = np.append(first, end[-1]), np.append(number, NOBODY)
+    return AxisOwners(size, first, number)
+
+
+def whole_owners(first: int, end: int, size: int) -> AxisOwners:
+    """The owners of an axis of which one tile makes the indices [first, end)."""
+    owner = np.full(size, NOBODY, np.int64)
+    owner[first:end] = 0
+    return owners_of_indices(owner)
+
+
+def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
+    """Whether a loop moves along several axes of a tensor: what is read is then less than the product of the axes."""
+    size_of = index_map.size_of
+    moving = [name for axis in access.axes for name, factor in axis.terms if factor and size_of[name] > 1]
+    return len(moving) > len(set(moving))
+
+
+def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
+    """(row, index) where the indices of some row are not consecutive; None where all are.
+
+    Rows whose tiles have equal lengths have equal indices but for their first one.
+    """
+    coefficients = [abs(factor) for _, _, factor in terms]
+    shapes, shape_of_row = _row_shapes([tiles for _, tiles, _ in terms])
+    offsets_of = [_offsets(shape, coefficients) for shape in shapes]
+    if all(len(values) == values[-1] + 1 for values in offsets_of):
+        return None
+    pairs = []
+    for number, values in enumerate(offsets_of):
+        rows_of_shape = np.flatnonzero(shape_of_row == number)
+        pairs.append((rows_of_shape.repeat(len(values)), (first[rows_of_shape][:, None] + values).ravel()))
+    row, index = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    order = np.lexsort((index, row))
+    row, index = row[order], index[order]
+    inside = (index >= 0) & (index < size)
+    return row[inside], index[inside]
+
+
+def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
+    """(the distinct lengths of the tiles of a row, [row] which of them it has); the first of `tiles` counts slowest."""
+    lengths: list[Integers] = []
+    for of_term in tiles:
+        outer = len(lengths[0]) if lengths else 1
+        lengths = [np.repeat(values, of_term.count) for values in lengths] + [np.tile(of_term.lengths, outer)]
+    shapes, shape_of_row = np.unique(np.stack(lengths, axis=1), axis=0, return_inverse=True)
+    return shapes.tolist(), shape_of_row.reshape(-1)
+
+
+def _has_no_gaps(terms: Sequence[_Term]) -> bool:
+    """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
+    reach = 1
+    for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
+        shortest, longest = tiles.shortest_and_longest
+        if abs(factor) > reach and longest > 1:
+            return False
+        reach += abs(factor) * (shortest - 1)
+    return True
+
+
+def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
+    """Distances of the indices from the smallest one, ascending."""
+    values = np.zeros(1, np.int64)
+    for coefficient, length in sorted(zip(coefficients, lengths, strict=True)):
+        values = np.unique(coefficient * np.arange(length, dtype=np.int64)[:, None] + values)
+    return values
+
+
+def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
+    """[content] row of an axis that the dimensions `own` cut.
+
+    Contents are the combinations of the tiles of `dimensions`, the first slowest.
+    """
+    content = np.arange(math.prod(counts), dtype=np.int64)
+    row = np.zeros_like(content)
+    for dimension in own:
+        place = dimensions.index(dimension)
+        inner = math.prod(counts[place + 1 :])
+        row = row * counts[place] + content // inner % counts[place]
+    return row

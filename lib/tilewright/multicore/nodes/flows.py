@@ -1,0 +1,309 @@
+"""Edges of the CN graph along the links between layers, with the elements that pass, and what leaves the network.
+
+Networks have many small links: what flows along several is worked out in one go, over arrays of all of them.
+
+What a layer needs of one tensor along several ways is counted without what they share.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.multicore.nodes.axis_rows import (
+    NOBODY,
+    AxisNeeds,
+    AxisOwners,
+    added_up,
+    join_axes,
+    product_of_joins,
+    spread,
+)
+from tilewright.multicore.nodes.graph import CnLayer, CnLink, SmallIntegers
+from tilewright.multicore.nodes.grid import Integers, LayerGrid
+from tilewright.multicore.nodes.needs import Demand, Producer
+from tilewright.workload.dependencies import Boxes
+
+
+def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
+    """Demand as boxes, with contents told apart by more dimensions."""
+    content = np.zeros(1, np.int64)
+    for dimension in dimensions:
+        tiles = grid.tiles[dimension].count
+        steps = np.arange(tiles) if dimension in demand.dimensions else np.zeros(tiles, np.int64)
+        scale = tiles if dimension in demand.dimensions else 1
+        content = (content[:, None] * scale + steps).ravel()
+    place = np.searchsorted(demand.content, content)
+    found = place < len(demand.content)
+    found[found] = demand.content[place[found]] == content[found]
+    refined = np.flatnonzero(found).astype(np.int64)
+    return Demand(dimensions, refined, demand.is_exact, None, demand.boxes[place[found]])
+
+
+def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
+    """Demands whose boxes of one content do not overlap and hold the same elements together.
+
+    Contents are told apart by `dimensions`, which hold those of every demand.
+    """
+    demands = [_refined(demand, dimensions, grid) for demand in demands]
+    parts: list[Demand] = []
+    for number, demand in enumerate(demands):
+        pieces = [(demand.content, demand.boxes)]
+        for earlier in demands[:number]:
+            pieces = [rest for piece in pieces for rest in _without(*piece, earlier)]
+        parts += [replace(demand, content=content, moved_boxes=boxes) for content, boxes in pieces]
+    return parts
+
+
+def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integers, Boxes]]:
+    """Boxes without those of the same content of another demand, cut into boxes."""
+    place = np.minimum(np.searchsorted(other.content, content), max(len(other.content) - 1, 0))
+    if not len(other.content):
+        return [(content, boxes)]
+    cut = other.boxes[place]
+    overlap = np.maximum(boxes[:, :, 0], cut[:, :, 0]) < np.minimum(boxes[:, :, 1], cut[:, :, 1])
+    meets = (other.content[place] == content) & overlap.all(axis=1)
+    if not meets.any():
+        return [(content, boxes)]
+    pieces = [(content[~meets], boxes[~meets])]
+    content, rest, cut = content[meets], boxes[meets].copy(), cut[meets]
+    for axis in range(boxes.shape[1]):
+        for side in (0, 1):
+            piece = rest.copy()
+            inner = np.clip(cut[:, axis, side], rest[:, axis, 0], rest[:, axis, 1])
+            piece[:, axis, 1 - side] = inner
+            rest[:, axis, side] = inner
+            filled = piece[:, axis, 0] < piece[:, axis, 1]
+            pieces.append((content[filled], piece[filled]))
+    return [(contents, part) for contents, part in pieces if len(contents)]
+
+
+class NeedLink(NamedTuple):
+    """One operand of a layer that needs one tensor, along any number of ways."""
+
+    demands: tuple[Demand, ...]
+    producer: Producer
+    grid: LayerGrid
+    """Grid of the layer that needs it."""
+
+    def dimensions(self) -> tuple[str, ...]:
+        """Dimensions of the layer whose tiles tell apart what is needed."""
+        if len(self.demands) == 1:
+            return self.demands[0].dimensions
+        used = {dimension for demand in self.demands for dimension in demand.dimensions}
+        return tuple(dimension for dimension in self.grid.tiled_dimensions if dimension in used)
+
+    def is_exact(self) -> bool:
+        """Whether what flows is known element by element."""
+        if len(self.demands) == 1:
+            return self.demands[0].is_exact and self.producer.is_exact
+        demands_are_exact = all(demand.is_exact and not demand.is_gapped for demand in self.demands)
+        return demands_are_exact and self.producer.is_exact
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """What flows along links, each pair of CNs once: by link, consumer CN and producer CN, all ascending."""
+
+    start: Integers
+    """[link + 1] into the columns"""
+    target: Integers
+    """[entry] consumer CN of its layer"""
+    source: Integers
+    """[entry] producer CN of its layer"""
+    elements: Integers
+    """[entry]"""
+
+
+def flows(links: Sequence[NeedLink]) -> Flows:
+    """What flows along links; what is needed along several ways of one flows once."""
+    columns = _PartColumns()
+    contents_of_cns = []
+    first_content = 0
+    for number, link in enumerate(links):
+        dimensions = link.dimensions()
+        parts = link.demands if len(link.demands) == 1 else disjoint_demands(link.demands, dimensions, link.grid)
+        for part in parts:
+            columns.add(number, part, link.producer, first_content)
+        content_of_cn, counts = link.grid.combination_of(dimensions)
+        contents_of_cns.append(content_of_cn + first_content)
+        first_content += math.prod(counts)
+    content, source, elements = added_up(*columns.joined(links))
+    start = np.zeros(first_content + 1, np.int64)
+    np.bincount(content, minlength=first_content).cumsum(out=start[1:])
+    place, entry = spread(start, np.concatenate(contents_of_cns))
+    first_place = np.cumsum([0, *(len(of_cns) for of_cns in contents_of_cns)])
+    link_start = place.searchsorted(first_place)
+    place -= first_place[:-1].repeat(link_start[1:] - link_start[:-1])
+    return Flows(link_start, place, source[entry], elements[entry])
+
+
+@dataclass
+class _PartColumns:
+    """Parts of what links need, and the axes to join for them."""
+
+    needs: list[AxisNeeds] = field(default_factory=list)
+    links: list[int] = field(default_factory=list)
+    """[part]"""
+    contents: list[Integers] = field(default_factory=list)
+    """[part] [entry] content in its link"""
+    axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
+    """[part] (place in `needs`, [entry] row) of the axes that somebody cuts"""
+    constants: list[tuple[int, int, int]] = field(default_factory=list)
+    """[part] (first content of its link, owner and elements along the other axes)"""
+
+    def add(self, link: int, demand: Demand, producer: Producer, first_content: int) -> None:
+        """Add a part, unless nothing of it is made."""
+        owner, elements = producer.last_step, 1
+        axes: list[tuple[int, Integers]] = []
+        if demand.axes is None:
+            axes += [self._boxes(demand.boxes[:, axis], owners) for axis, owners in enumerate(producer.owners)]
+        else:
+            for owners, (rows, row_of_entry) in zip(producer.owners, demand.axes, strict=True):
+                span, only = rows.only, owners.only
+                if span is not None and only is not None:  # neither side cuts the axis: the same for all
+                    owner += only
+                    elements *= span[1] - span[0] if only != NOBODY else 0
+                else:
+                    axes.append((len(self.needs), row_of_entry))
+                    self.needs.append(AxisNeeds(rows.first, rows.end, rows.gapped, owners))
+        if elements:
+            self.links.append(link)
+            self.contents.append(demand.content)
+            self.axes.append(axes)
+            self.constants.append((first_content, owner, elements))
+
+    def _boxes(self, spans: Integers, owners: AxisOwners) -> tuple[int, Integers]:
+        """The distinct ranges of boxes along an axis, given as [entry, 2]."""
+        size = owners.size + 1
+        keys, row_of_entry = np.unique(spans[:, 0] * size + spans[:, 1], return_inverse=True)
+        self.needs.append(AxisNeeds(keys // size, keys % size, None, owners))
+        return len(self.needs) - 1, row_of_entry.reshape(-1)
+
+    def joined(self, links: Sequence[NeedLink]) -> tuple[Integers, Integers, Integers]:
+        """([entry] content among those of all links, CN of the producer's layer, elements)."""
+        if not self.links:
+            none = np.zeros(0, np.int64)
+            return none, none, none
+        lengths = [len(content) for content in self.contents]
+        first_content, owner, elements = np.array(self.constants).T
+        join, first_rows = join_axes(self.needs)
+        # One at a time: with a million CNs each is large.
+        rows = (self._rows(turn, first_rows, lengths) for turn in range(max(map(len, self.axes))))
+        constants = owner.repeat(lengths), elements.repeat(lengths)
+        need, source, elements = product_of_joins(join, rows, sum(lengths), *constants)
+        content = (np.concatenate(self.contents) + first_content.repeat(lengths))[need]
+        if any(link.producer.grid.full_numbers is not None for link in links):
+            link_of_need = np.repeat(np.array(self.links), lengths)[need]
+            source = _cns(link_of_need, source, links)
+        return content, source, elements
+
+    def _rows(self, turn: int, first_rows: list[int], lengths: list[int]) -> Integers:
+        """[entry] row in the join of one axis of each part; row 0 for parts that have no more."""
+        rows, shifts = [], []
+        for axes, length in zip(self.axes, lengths, strict=True):
+            if turn < len(axes):
+                place, row = axes[turn]
+                rows.append(row)
+                shifts.append(first_rows[place])
+            else:
+                rows.append(np.zeros(length, np.int64))
+                shifts.append(0)
+        row_of_entry: Integers = np.concatenate(rows) + np.array(shifts).repeat(lengths)
+        return row_of_entry
+
+
+def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
+    """[entry] CN of the producer of a link, from the number in its full grid; links ascend."""
+    bounds = link.searchsorted(np.arange(len(links) + 1))
+    parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
+    return np.concatenate(parts)
+
+
+_MOST_CNS = 2**14
+"""Links into fewer CNs than this are worked out together: more would save no time and take memory."""
+
+
+class DataLink(NamedTuple):
+    """A link between two layers, or from a layer to the outside."""
+
+    link: NeedLink
+    producer: int
+    """Number of the layer in the graph."""
+    consumer: int
+    """Number of the layer; of a link to the outside the column of bits that it adds to."""
+    operand: str
+    tensor: str
+    bits: int
+    """Bits of an element."""
+
+
+@dataclass(frozen=True, eq=False)
+class DataEdges:
+    """Edges along links: by link, target and source, all ascending."""
+
+    source: Integers
+    """[edge] CN"""
+    target: Integers
+    """[edge] CN"""
+    operand: SmallIntegers
+    """[edge] place in the operands of the graph"""
+    bits: Integers
+    """[edge]"""
+    links: tuple[CnLink, ...]
+    """The links between layers."""
+    outside_bits: Integers
+    """[column, cn] bits that each CN adds to the columns along links to the outside"""
+
+
+def data_edges(
+    between: Sequence[DataLink], outside: Sequence[DataLink], layers: Sequence[CnLayer], operands: Sequence[str]
+) -> DataEdges:
+    """The edges along links between layers, and the bits along links to the two columns of the outside."""
+    first_cn = [layer.first_cn for layer in layers]
+    place_of = {operand: place for place, operand in enumerate(operands)}
+    outside_bits = np.zeros((2, sum(layer.cn_count for layer in layers)), np.int64)
+    columns, operand = [np.zeros((3, 0), np.int64)], [np.zeros(0, np.int16)]
+    told: list[CnLink] = []
+    for some, internal in _batches(between, outside):
+        flow = flows([link.link for link in some])
+        entries = flow.start[1:] - flow.start[:-1]
+        constants = np.array(
+            [(first_cn[link.producer], first_cn[link.consumer], link.bits) for link in some[:internal]]
+            + [(first_cn[link.producer], link.consumer, link.bits) for link in some[internal:]]
+        )
+        edges = constants.T.repeat(entries, axis=1)
+        edges[0] += flow.source
+        edges[2] *= flow.elements
+        last = flow.start[internal]
+        np.add.at(outside_bits, (edges[1, last:], edges[0, last:]), edges[2, last:])
+        edges[1] += flow.target
+        columns.append(edges[:, :last])
+        operands_of = np.array([place_of[link.operand] for link in some[:internal]], np.int16)
+        operand.append(operands_of.repeat(entries[:internal]))
+        bits = np.append(0, edges[2].cumsum())[flow.start]
+        sums = zip(some[:internal], entries.tolist(), (bits[1:] - bits[:-1]).tolist(), strict=False)
+        told += [
+            CnLink(link.producer, link.consumer, link.operand, link.tensor, count, total, link.link.is_exact())
+            for link, count, total in sums
+        ]
+    source, target, bits = columns[1] if len(columns) == 2 else np.concatenate(columns, axis=1)
+    return DataEdges(source, target, np.concatenate(operand), bits, tuple(told), outside_bits)
+
+
+def _batches(between: Sequence[DataLink], outside: Sequence[DataLink]) -> Iterator[tuple[list[DataLink], int]]:
+    """All links in their order, some at a time, and how many of these are between layers."""
+    some: list[DataLink] = []
+    internal = cns = 0
+    for number, link in enumerate((*between, *outside)):
+        count = max(link.link.grid.cn_count, link.link.producer.grid.cn_count)
+        if some and cns + count > _MOST_CNS:
+            yield some, internal
+            some, internal, cns = [], 0, 0
+        some.append(link)
+        internal += number < len(between)
+        cns += count
+    if some:
+        yield some, internal

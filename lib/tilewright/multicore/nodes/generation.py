@@ -1,0 +1,439 @@
+"""Builds the graph of computation nodes (CNs) from a tiling: CNs, what they read from outside, and classes of equal
+cost.
+
+CNs of a class have equal loop sizes, windows, relations and precisions, whatever their names.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TypedDict
+
+import numpy as np
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.multicore.nodes.cut_memory import CutMemory, Needs
+from tilewright.multicore.nodes.flows import DataLink, NeedLink, data_edges
+from tilewright.multicore.nodes.graph import ORDERING, CnGraph, CnLayer, SmallIntegers, SourceTensor
+from tilewright.multicore.nodes.grid import DimensionTiles, Integers, LayerGrid, sums
+from tilewright.multicore.nodes.needs import (
+    Demand,
+    LayerCut,
+    NetworkTensors,
+    Producer,
+    layer_cuts,
+    needs_of_outputs,
+    split_reductions,
+    unknown_dependencies,
+    whole_tensor,
+)
+from tilewright.multicore.nodes.tiling import LayerTiling, Tiling
+from tilewright.workload.dependencies import Boxes
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import DimensionRelation, Layer
+
+
+class ReadColumns(TypedDict):
+    """The columns of a CN graph on what is read from outside."""
+
+    sources: tuple[SourceTensor, ...]
+    read_cn: Integers
+    read_operand: SmallIntegers
+    read_content: Integers
+    content_source: Integers
+    content_bits: Integers
+    content_start: Integers
+    content_bounds: Integers
+
+
+class ReadTable:
+    """Collects reads; a content is a box of a tensor, whoever reads it."""
+
+    def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
+        self._workload = workload
+        self._operands = operands
+        self._demands: dict[str, list[Demand]] = {}
+        self._reads: list[tuple[str, int, int, Integers, Integers]] = []
+        """(tensor, operand, first CN of the layer, [read] CN in it, [read] entry of the tensor's next demand)"""
+
+    def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
+        """Record what the CNs of a layer need of one tensor; `reading` is that of `reading_cns`."""
+        self._demands.setdefault(tensor, []).append(demand)
+        self._reads.append((tensor, self._operands.index(operand), first_cn, *reading))
+
+    def columns(self) -> ReadColumns:
+        """The columns, reads in the order of CNs, contents by tensor and box."""
+        none = np.zeros(0, np.int64)
+        sources: list[SourceTensor] = []
+        first_content: dict[str, int] = {}
+        contents_of: dict[str, Iterator[Integers]] = {}
+        """Tensor -> for each of its demands [entry] content among those of the tensor"""
+        bounds: list[Integers] = [none.reshape(0, 2)]
+        counts: list[int] = []
+        """Contents of each tensor."""
+        content_count = 0
+        for tensor, demands in self._demands.items():
+            known = self._workload.tensor_of[tensor]
+            first_content[tensor] = content_count
+            distinct, of_demands = _distinct_contents(demands)
+            contents_of[tensor] = iter(of_demands)
+            counts.append(len(distinct))
+            bounds.append(distinct.reshape(-1, 2))
+            content_count += counts[-1]
+            sources.append(SourceTensor(tensor, known.shape, known.bits, known.is_constant))
+        numbers: list[tuple[int, int, int]] = []
+        cns: list[Integers] = [none]
+        contents: list[Integers] = [none]
+        for tensor, operand, first_cn, cn, entry in self._reads:
+            numbers.append((first_cn, operand, first_content[tensor]))
+            cns.append(cn)
+            contents.append(next(contents_of[tensor])[entry])
+        lengths = [len(cn) for cn in cns[1:]]
+        first_cns, operands, first_contents = np.array(numbers, np.int64).reshape(-1, 3).T.repeat(lengths, axis=1)
+        read_cn = np.concatenate(cns) + first_cns
+        order = np.argsort(read_cn, kind="stable")
+        start = np.zeros(content_count + 1, np.int64)
+        ranks_and_bits = np.array([(len(source.shape), source.bits) for source in sources], np.int64).reshape(-1, 2)
+        ranks, element_bits = ranks_and_bits.T.repeat(counts, axis=1)
+        ranks.cumsum(out=start[1:])
+        all_bounds = np.concatenate(bounds)
+        return ReadColumns(
+            sources=tuple(sources),
+            read_cn=read_cn[order],
+            read_operand=operands.astype(np.int16)[order],
+            read_content=(np.concatenate(contents) + first_contents)[order],
+            content_source=np.arange(len(sources)).repeat(counts),
+            content_bits=element_bits * _element_counts(all_bounds, start),
+            content_start=start,
+            content_bounds=all_bounds,
+        )
+
+
+def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
+    """([read] CN in the layer, [read] entry of the demand)."""
+    content_of_cn, _ = grid.combination_of(demand.dimensions)
+    row = np.searchsorted(demand.content, content_of_cn)
+    found = row < len(demand.content)
+    found[found] = demand.content[row[found]] == content_of_cn[found]
+    return np.flatnonzero(found).astype(np.int64), row[found]
+
+
+def _element_counts(bounds: Integers, start: Integers) -> Integers:
+    """[content] elements of its box; 1 for a scalar, which has no axes."""
+    counts = np.ones(len(start) - 1, np.int64)
+    has_axes = start[1:] > start[:-1]
+    if has_axes.any():
+        counts[has_axes] = np.multiply.reduceat(bounds[:, 1] - bounds[:, 0], start[:-1][has_axes])
+    return counts
+
+
+def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]]:
+    """(distinct boxes in lexicographic order, for each demand [entry] number of its box among them)."""
+    boxes = [demand.boxes for demand in demands]
+    distinct, number = _distinct(np.concatenate(boxes))
+    return distinct, np.split(number, np.cumsum([len(part) for part in boxes[:-1]]))
+
+
+def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
+    """(distinct boxes in lexicographic order, [box] its number among them)."""
+    columns = boxes.reshape(len(boxes), -1)
+    if not columns.shape[1] or len(boxes) < 2:
+        return boxes[:1], np.zeros(len(boxes), np.int64)
+    steps = columns[1:] - columns[:-1]
+    if (steps >= 0).all() and steps.any(axis=1).all():  # as the tiles of a layer are: in order, and none twice
+        return boxes, np.arange(len(boxes), dtype=np.int64)
+    order = np.lexsort(columns.T[::-1])
+    ordered = columns[order]
+    is_new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
+    number = np.empty(len(boxes), np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return boxes[order[is_new]], number
+
+
+_FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
+_KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
+"""What all CNs of a layer have in common."""
+
+
+def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
+    """([cn] class, the layer of each class).
+
+    A tile at a border has a class of its own where it is smaller, or where padding is part of its window: what it
+    reads of the input is given by `data_dimension_sizes`, padding excluded. The layers have no name.
+    """
+    loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
+    windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
+    varying = tuple([sizes for sizes in (*loops.values(), *windows.values()) if sizes[0].kind_count > 1])
+    classes = _classes(grid, varying)
+    kept = {name: getattr(layer, name) for name in _KEPT}
+    shapes = []
+    for number in range(classes.count):
+        loop_sizes = tuple((layer.size_of | _sizes_in_class(number, classes, loops)).items())
+        data_sizes = tuple(_sizes_in_class(number, classes, windows).items())
+        shapes.append(Layer("", loop_sizes=loop_sizes, data_dimension_sizes=data_sizes, **kept))
+    return classes.of_cn, shapes
+
+
+def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Sizes"]) -> dict[str, int]:
+    """Dimension -> size in a class."""
+    found = {}
+    for dimension, sizes in by_tile.items():
+        tiles = classes.tile.get(sizes)
+        found[dimension] = sizes[0].sizes[tiles[number] if tiles else 0]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Lengths:
+    """Sizes of a dimension by its tiles."""
+
+    sizes: tuple[int, ...]
+    kinds: Integers
+    """[tile] number of its size among the distinct ones"""
+    kind_count: int
+
+
+_Sizes = tuple[_Lengths, tuple[str, ...]]
+"""(sizes of a dimension, the loop dimensions whose tiles they go by)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """CNs told apart by sizes."""
+
+    of_cn: Integers
+    count: int
+    tile: dict[_Sizes, list[int]]
+    """Sizes that vary -> [class] place in them"""
+
+
+def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
+    """The classes of the CNs of a grid, in the order in which the CNs meet them."""
+    if not varying:
+        return _Classes(np.zeros(grid.cn_count, np.int64), 1, {})
+    key = np.zeros(grid.cn_count, np.int64)
+    tiles = [grid.combination_of(dimensions)[0] for _, dimensions in varying]
+    for (lengths, _), tile in zip(varying, tiles, strict=True):
+        key = key * lengths.kind_count + lengths.kinds[tile]
+    examples, of_cn = _first_of_each(key)
+    places = {sizes: tile[examples].tolist() for sizes, tile in zip(varying, tiles, strict=True)}
+    return _Classes(of_cn, len(examples), places)
+
+
+def _first_of_each(key: Integers) -> tuple[Integers, Integers]:
+    """(the first CN of each class, [cn] class); classes in the order in which the CNs meet them."""
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(first), np.int64)
+    rank[order] = np.arange(len(first))
+    return first[order], rank[number.reshape(-1)]
+
+
+def _tile_sizes(name: str, tiles: DimensionTiles) -> _Sizes:
+    return _lengths(tiles.lengths), (name,)
+
+
+def _lengths(values: Integers) -> _Lengths:
+    distinct, kinds = np.unique(values, return_inverse=True)
+    return _Lengths(tuple(values.tolist()), kinds.reshape(-1), len(distinct))
+
+
+def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> _Sizes:
+    """Sizes of the data dimension without padding, by the tiles of the relation's loops."""
+    whole = _whole_size(layer, relation)
+    cut = grid.cut_tiles
+    dimensions = tuple([name for name, _ in relation.terms if name in cut])
+    if not dimensions:
+        return _lengths(np.array([whole])), ()
+    first = last = -dict(layer.padding).get(relation.data_dimension, (0, 0))[0]
+    terms = []
+    for name, coefficient in relation.terms:
+        if name in cut:
+            terms.append((cut[name], coefficient))
+        else:
+            last += coefficient * (layer.size_of[name] - 1)
+    return _windows(terms, first, last, whole), dimensions
+
+
+def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole: int) -> _Lengths:
+    """Sizes of windows by the tiles of the cut loops, the first loop slowest; padding excluded.
+
+    The uncut loops reach from `low` to `high`.
+    """
+    first, last = np.array([low]), np.array([high])
+    for tiles, coefficient in terms:
+        below, above = coefficient * tiles.start, coefficient * tiles.last
+        first, last = sums(first, below), sums(last, above)
+    return _lengths(np.maximum(np.minimum(last, whole - 1) - np.maximum(first, 0) + 1, 1))
+
+
+def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
+    """Size of the data dimension without padding: as given, else by the loops and the padding."""
+    for data_dimension, size in layer.data_dimension_sizes:
+        if data_dimension == relation.data_dimension:
+            return size
+    reach = 1 + sum(coefficient * (layer.size_of[name] - 1) for name, coefficient in relation.terms)
+    return max(1, reach - sum(dict(layer.padding).get(relation.data_dimension, (0, 0))))
+
+
+@dataclass
+class _Building:
+    """A graph while it grows, layer by layer."""
+
+    network: NetworkTensors
+    layers: tuple[CnLayer, ...]
+    cuts: tuple[LayerCut, ...]
+    """[layer]"""
+    operands: tuple[str, ...]
+    producers: dict[str, tuple[int, Producer]]
+    """Tensor -> number of the layer that makes it, how its CNs do."""
+    links: list[DataLink] = field(default_factory=list)
+    """Into each layer, layer by layer."""
+
+    def bits(self, tensor: str) -> int:
+        return self.network.workload.tensor_of[tensor].bits
+
+
+def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None = None) -> CnGraph:
+    """The CN graph of a network that is read with its tensors (profile `corrected`).
+
+    What is `known` of other ways to cut the same network saves time.
+
+    Raises InputError where the network has no tensors, where a layer is in no stack or in several, or where a
+    reduction is split over cores.
+    """
+    nodes = [node for node in workload.nodes if node.layer is not None]
+    _check(workload, nodes, tiling)
+    known = known or CutMemory(workload)
+    building = _start(nodes, tiling, known)
+    reads = ReadTable(workload, building.operands)
+    for number, node in enumerate(nodes):
+        _connect(building, number, known.needs(node, building.cuts[number]), reads)
+    shape, shapes = _shapes(building)
+    group = _joined([cut.grid.groups for cut in building.cuts])
+    first, second = _ordering_edges(building, group)
+    along = data_edges(building.links, _outputs(building), building.layers, building.operands)
+    target = np.concatenate([second, along.target])
+    order = np.argsort(target, kind="stable")
+    number_of = {node.node_id: number for number, node in enumerate(nodes)}
+    none = np.zeros(len(first), np.int64)
+    return CnGraph(
+        network=workload.name,
+        layers=building.layers,
+        stacks=tuple([tuple([number_of[node_id] for node_id in stack]) for stack in tiling.stacks]),
+        operands=building.operands,
+        shapes=shapes,
+        links=along.links,
+        notices=(*tiling.notices, *unknown_dependencies(building.network)),
+        group=group,
+        shape=shape,
+        output_bits=along.outside_bits[0],
+        network_output_bits=along.outside_bits[1],
+        edge_source=np.concatenate([first, along.source])[order],
+        edge_target=target[order],
+        edge_operand=np.concatenate([np.full(len(none), ORDERING, np.int16), along.operand])[order],
+        edge_bits=np.concatenate([none, along.bits])[order],
+        **reads.columns(),
+    )
+
+
+def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
+    """([cn] place in the shapes, the layer of each shape), in the order in which the layers meet them."""
+    places: dict[Layer, int] = {}
+    shape_of_cn: dict[LayerCut, Integers] = {}
+    for cut in building.cuts:
+        if cut not in shape_of_cn:
+            assert cut.node.layer is not None
+            classes, examples = shape_classes(cut.node.layer, cut.grid)
+            numbers = [places.setdefault(example, len(places)) for example in examples]
+            shape_of_cn[cut] = np.array(numbers)[classes]
+    return _joined([shape_of_cn[cut] for cut in building.cuts]), tuple(places)
+
+
+def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> None:
+    lacking = [node for node in nodes if not node.index_maps]
+    if lacking or (nodes and not workload.tensors):
+        message = "the layers say nothing of the tensors between them: read the network with the profile corrected"
+        raise InputError([Problem(message, path=node.name) for node in lacking[:1]] or message)
+    stacks_of = Counter([node_id for stack in tiling.stacks for node_id in stack])
+    problems = [
+        Problem("must be cut, and in one stack", path=node.name, value=f"in {stacks_of[node.node_id]} stacks")
+        for node in nodes
+        if node.node_id not in tiling.of_node or stacks_of[node.node_id] != 1
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _start(nodes: list[WorkloadNode], tiling: Tiling, known: CutMemory) -> _Building:
+    stack_of = {node_id: stack for stack, members in enumerate(tiling.stacks) for node_id in members}
+    tilings = [tiling.of_node[node.node_id] for node in nodes]
+    cuts = layer_cuts(nodes, tilings, known.network, known.cuts)
+    layers: list[CnLayer] = []
+    operands: dict[str, None] = {}
+    producers: dict[str, tuple[int, Producer]] = {}
+    problems: list[Problem] = []
+    first = 0
+    for number, (node, layer_tiling, cut) in enumerate(zip(nodes, tilings, cuts, strict=True)):
+        assert node.layer is not None
+        count = cut.grid.cn_count
+        place = (node.layer.loop_sizes, layer_tiling, first, count, stack_of[node.node_id], node.outputs)
+        layers.append(CnLayer(node.node_id, node.name, node.operator_type, *place))
+        first += count
+        for index_map in node.index_maps:
+            operands[index_map.operand] = None
+        for place_of_map, producer in cut.producers:
+            index_map = node.index_maps[place_of_map]
+            producers.setdefault(index_map.output.tensor, (number, producer))
+            if layer_tiling.group_loops:
+                problems += split_reductions(node.name, index_map, producer)
+    if problems:
+        raise InputError(problems)
+    return _Building(known.network, tuple(layers), tuple(cuts), tuple(operands), producers)
+
+
+def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -> None:
+    """Edges into the CNs of a layer, and what they read from outside."""
+    layer, cut = building.layers[number], building.cuts[number]
+    for (operand, tensor), demands in needs.items():
+        made_by = building.producers.get(tensor)
+        if made_by is None:
+            for demand in demands:
+                reads.add(operand, tensor, demand, reading_cns(demand, cut.grid), layer.first_cn)
+            continue
+        link = NeedLink(tuple(demands), made_by[1], cut.grid)
+        building.links.append(DataLink(link, made_by[0], number, operand, tensor, building.bits(tensor)))
+
+
+def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Integers]:
+    """(source, target) of the edges from each CN to the next one of its group in its layer."""
+    group_counts = np.array([cut.grid.tiling.group_count for cut in building.cuts])
+    first_group = (group_counts.cumsum() - group_counts).repeat([layer.cn_count for layer in building.layers])
+    # In the smallest type that holds them: numbers of 16 bits are sorted in linear time.
+    group_of_network = (group + first_group).astype(np.min_scalar_type(int(group_counts.sum())))
+    order = np.argsort(group_of_network, kind="stable")
+    same = group_of_network[order[1:]] == group_of_network[order[:-1]]
+    return order[:-1][same], order[1:][same]
+
+
+def _outputs(building: _Building) -> list[DataLink]:
+    """What each CN makes as final output (column 0), and what of it leaves the network (column 1)."""
+    outside = LayerGrid((), LayerTiling(-1))
+    links = []
+    for tensor, (number, producer) in building.producers.items():
+        link = NeedLink((whole_tensor(tensor, building.network),), producer, outside)
+        links.append(DataLink(link, number, 0, "", tensor, building.bits(tensor)))
+    for tensor, demands in needs_of_outputs(building.network).items():
+        if tensor in building.producers:
+            number, producer = building.producers[tensor]
+            link = NeedLink(tuple(demands), producer, outside)
+            links.append(DataLink(link, number, 1, "", tensor, building.bits(tensor)))
+    return links
+
+
+def _joined(parts: Sequence[Integers]) -> Integers:
+    return np.concatenate(parts) if parts else _none()
+
+
+def _none() -> Integers:
+    return np.zeros(0, np.int64)

@@ -1,0 +1,233 @@
+"""Graph of computation nodes as columns over CNs, edges and outside data, with its two files.
+
+`cn_graph.npz` has the columns, `cn_graph.json` layers, stacks and shapes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.columns import packed, unpacked
+from tilewright.base.artifacts.digests import content_digest, digest_of_bytes
+from tilewright.base.artifacts.envelope import read_object, write_document
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.artifacts.seals import REMEDY
+from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.harmless import terminal
+from tilewright.multicore.nodes.grid import Integers, LayerGrid
+from tilewright.multicore.nodes.tiling import LayerTiling
+from tilewright.workload.layer import Layer
+
+ORDERING = -1
+"""Operand of an edge without data: the CNs of a group run one after the other."""
+SmallIntegers = npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class CnLayer:
+    """A layer of the network and its CNs, which are numbered without gaps."""
+
+    node_id: int
+    name: str
+    operator_type: str
+    loop_sizes: tuple[tuple[str, int], ...]
+    tiling: LayerTiling
+    first_cn: int
+    cn_count: int
+    stack: int
+    """Layers of one stack are fused; stacks run one after the other."""
+    outputs: tuple[str, ...]
+    """Tensors that the layer makes."""
+
+    @cached_property
+    def grid(self) -> LayerGrid:
+        """Ranges of the CNs by formula."""
+        return LayerGrid(self.loop_sizes, self.tiling)
+
+
+class CnLink(NamedTuple):
+    """What flows between two layers for one operand, summed over their CNs."""
+
+    producer: int
+    """Number of the layer in the graph."""
+    consumer: int
+    operand: str
+    tensor: str
+    """The tensor that the producer makes."""
+    edge_count: int
+    bits: int
+    is_exact: bool
+    """False: a box around what is needed, because the data moved between the two is no box."""
+
+
+class SourceTensor(NamedTuple):
+    """A tensor that no layer makes."""
+
+    name: str
+    shape: tuple[int, ...]
+    bits: int
+    """Bits of an element."""
+    is_constant: bool
+    """A weight; else an input of the network."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of a CN graph and of what it was made of, which remembers its result as long as there is the graph.
+
+    What is given by name saves time only: it does not tell results apart.
+    """
+    known: WeakKeyDictionary[CnGraph, tuple[tuple[Any, ...], R]] = WeakKeyDictionary()
+
+    @wraps(function)
+    def remembering(*given: P.args, **named: P.kwargs) -> R:
+        graph = next(one for one in given if isinstance(one, CnGraph))
+        others = tuple(one for one in given if one is not graph)
+        before = known.get(graph)
+        if before is None or any(one is not other for one, other in zip(before[0], others, strict=True)):
+            before = known[graph] = (others, function(*given, **named))
+        return before[1]
+
+    return remembering
+
+
+@dataclass(frozen=True, eq=False)
+class _Described:
+    """What of a graph is no column."""
+
+    network: str
+    layers: tuple[CnLayer, ...]
+    stacks: tuple[tuple[int, ...], ...]
+    """Numbers of the layers of each stack."""
+    operands: tuple[str, ...]
+    """Names that the columns `edge_operand` and `read_operand` point to; '' is an input that is no operand."""
+    shapes: tuple[Layer, ...]
+    """The layer of each class of CNs that cost the same, without a name."""
+    links: tuple[CnLink, ...]
+    sources: tuple[SourceTensor, ...]
+    notices: tuple[str, ...]
+    """What is legal but not as it was written."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CnGraph(_Described):
+    """All CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
+
+    group: Integers
+    """[cn] part of the layer that runs on one core"""
+    shape: Integers
+    """[cn] place in `shapes`"""
+    output_bits: Integers
+    """[cn] final output that the CN makes; 0 for all but the last step of a reduction"""
+    network_output_bits: Integers
+    """[cn] how much of it leaves the network"""
+    edge_source: Integers
+    """[edge] CN"""
+    edge_target: Integers
+    """[edge] CN; ascending"""
+    edge_operand: SmallIntegers
+    """[edge] operand of the target's layer, or ORDERING"""
+    edge_bits: Integers
+    """[edge] how much of the source's output the target needs; 0 for ORDERING"""
+    read_cn: Integers
+    """[read] CN; ascending"""
+    read_operand: SmallIntegers
+    """[read] operand of its layer"""
+    read_content: Integers
+    """[read] content that it reads of a source tensor"""
+    content_source: Integers
+    """[content] place in `sources`"""
+    content_bits: Integers
+    """[content]"""
+    content_start: Integers
+    """[content + 1] into `content_bounds`, one row for each axis of the tensor"""
+    content_bounds: Integers
+    """[axis of a content, 2] first index and the one after the last, padding excluded: the identity of a content"""
+
+    def __repr__(self) -> str:
+        stacks = f"{len(self.stacks)} stack{'s' * (len(self.stacks) != 1)}"
+        counts = f"{self.cn_count:,} nodes of {len(self.layers)} layers in {stacks}"
+        return terminal(f"<{self.network}: {counts}, {len(self.edge_source):,} edges>")
+
+    @property
+    def cn_count(self) -> int:
+        """Number of CNs."""
+        return len(self.group)
+
+    @cached_property
+    def cn_layer(self) -> Integers:
+        """[cn] number of its layer"""
+        return np.repeat(np.arange(len(self.layers)), [layer.cn_count for layer in self.layers])
+
+    @cached_property
+    def data_edge_count(self) -> int:
+        """Number of edges along which data flows."""
+        return int((self.edge_operand != ORDERING).sum())
+
+
+COLUMNS = (
+    *("group", "shape", "output_bits", "network_output_bits"),
+    *("edge_source", "edge_target", "edge_operand", "edge_bits"),
+    *("read_cn", "read_operand", "read_content"),
+    *("content_source", "content_bits", "content_start", "content_bounds"),
+)
+"""The fields of CnGraph that are arrays."""
+
+
+SCHEMA = "tilewright/cn-graph"
+_TYPES = {"edge_operand": np.int16, "read_operand": np.int16}
+
+
+@dataclass(frozen=True, eq=False)
+class _Description(_Described):
+    """What the JSON file holds."""
+
+    columns: str
+    """Digest of the file with the columns."""
+
+
+_FIELDS = tuple(one.name for one in fields(_Described))
+
+
+def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: dict[str, Any]) -> str:
+    """Write both files, each atomically, the same bytes for the same graph; returns the digest of the payload."""
+    payload, content = _files_of(graph)
+    write_atomically(npz_path, content)
+    return write_document(json_path, SCHEMA, payload, provenance)
+
+
+def cn_graph_digest(graph: CnGraph) -> str:
+    """The digest that the artifact of a graph has, written or not."""
+    return content_digest(_files_of(graph)[0])
+
+
+def _files_of(graph: CnGraph) -> tuple[Any, bytes]:
+    """The payload of the description, and the columns."""
+    content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
+    fields = {name: getattr(graph, name) for name in _FIELDS}
+    return encode(_Description(**fields, columns=digest_of_bytes(content))), content
+
+
+def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:
+    """The graph of both files. Raises ArtifactError if one is missing or damaged, or if they are of two graphs."""
+    description = read_object(_Description, Path(json_path), SCHEMA)
+    try:
+        content = Path(npz_path).read_bytes()
+    except OSError as error:
+        raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(npz_path))]) from error
+    if digest_of_bytes(content) != description.columns:
+        message = f"artifact is damaged, or not of the graph that {json_path} describes; {REMEDY}"
+        raise ArtifactError([Problem(message, str(npz_path))])
+    arrays = unpacked(content, npz_path)
+    columns: dict[str, Any] = {name: arrays[name] for name in COLUMNS}
+    return CnGraph(**{name: getattr(description, name) for name in _FIELDS}, **columns)

@@ -1,0 +1,187 @@
+"""The regular grid of a layer's computation nodes: ranges, numbers and groups by formula, nothing held per CN."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.multicore.nodes.tiling import LayerTiling, OuterLoop
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class DimensionTiles:
+    """The tiles of one loop dimension, in the order of their ranges: the range of tile t is [start[t], end[t])."""
+
+    start: Integers
+    end: Integers
+    number: Integers
+    """What the tile adds to the number of a CN in the full grid."""
+
+    @property
+    def count(self) -> int:
+        """Number of tiles."""
+        return len(self.start)
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """[tile] length of its range."""
+        return self.end - self.start
+
+    @cached_property
+    def last(self) -> Integers:
+        """[tile] last value of its range."""
+        return self.end - 1
+
+    @cached_property
+    def shortest_and_longest(self) -> tuple[int, int]:
+        """The smallest and the largest length."""
+        lengths = self.lengths.tolist()
+        return min(lengths), max(lengths)
+
+
+@lru_cache(maxsize=1024)
+def whole_tile(size: int) -> DimensionTiles:
+    """The one tile of a dimension that is not cut; shared, and so not to be written to."""
+    return DimensionTiles(np.zeros(1, np.int64), np.full(1, size, np.int64), np.zeros(1, np.int64))
+
+
+def sums(outer: Integers, inner: Integers) -> Integers:
+    """All sums, the inner summand fastest."""
+    return (outer[:, None] + inner).ravel()
+
+
+Cuts = tuple[tuple[int, int, int], ...]
+"""(count, tile size, stride) of the outer loops over one dimension, innermost first."""
+
+
+def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
+    """Tiles that are not empty, and the rank of every combination of loop values among them (None: its number)."""
+    *inner, (count, tile_size, stride) = cuts
+    values = np.arange(count, dtype=np.int64)
+    start, number = tile_size * values, stride * values
+    end = np.minimum(start + tile_size, size)
+    for count, tile_size, stride in reversed(inner):
+        values = np.arange(count, dtype=np.int64)
+        start, number = sums(start, tile_size * values), sums(number, stride * values)
+        end = np.minimum(start + tile_size, end.repeat(count))
+    filled = start < end
+    if filled.all():
+        return DimensionTiles(start, end, number), None
+    return DimensionTiles(start[filled], end[filled], number[filled]), np.cumsum(filled) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class LayerGrid:
+    """All CNs of a layer.
+
+    The number of a CN in the full grid is `sum(value * stride)` over its outer loops, loop 0 with stride 1. Where
+    several loops cut one dimension that they do not divide, some combinations are empty: these get no CN, and the
+    others keep their order.
+    """
+
+    loop_sizes: tuple[tuple[str, int], ...]
+    tiling: LayerTiling
+
+    @property
+    def loops(self) -> tuple[OuterLoop, ...]:
+        """The outer loops, innermost first."""
+        return self.tiling.loops
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """What one step of each outer loop adds to the number of a CN in the full grid."""
+        counts = [loop.count for loop in self.loops]
+        return tuple([math.prod(counts[:place]) for place in range(len(counts))])
+
+    @cached_property
+    def tiles(self) -> Mapping[str, DimensionTiles]:
+        """Loop dimension -> its tiles; one for a dimension that is not cut."""
+        return {dimension: tiles for dimension, (tiles, _) in self._tiles_and_ranks.items()}
+
+    @cached_property
+    def _tiles_and_ranks(self) -> Mapping[str, tuple[DimensionTiles, Integers | None]]:
+        cuts: dict[str, Cuts] = {}
+        for loop, stride in zip(self.loops, self.strides, strict=True):
+            cuts[loop.dimension] = (*cuts.get(loop.dimension, ()), (loop.count, loop.tile_size, stride))
+        return {
+            dimension: cut_dimension(size, cuts[dimension]) if dimension in cuts else (whole_tile(size), None)
+            for dimension, size in self.loop_sizes
+        }
+
+    @cached_property
+    def cut_tiles(self) -> Mapping[str, DimensionTiles]:
+        """Dimension of more than one tile -> its tiles, in the order of the layer."""
+        return {dimension: tiles for dimension, tiles in self.tiles.items() if tiles.count > 1}
+
+    @property
+    def tiled_dimensions(self) -> tuple[str, ...]:
+        """Dimensions of more than one tile, in the order of the layer."""
+        return tuple(self.cut_tiles)
+
+    @cached_property
+    def full_numbers(self) -> Integers | None:
+        """[cn] the number in the full grid; None where that is the number of the CN itself."""
+        if math.prod([loop.count for loop in self.loops]) == self.cn_count:
+            return None
+        numbers = np.zeros(1, np.int64)
+        for tiles in self.cut_tiles.values():
+            numbers = sums(numbers, tiles.number)
+        return np.sort(numbers)
+
+    @cached_property
+    def cn_count(self) -> int:
+        """Number of CNs."""
+        return math.prod([tiles.count for tiles in self.cut_tiles.values()])
+
+    def cn_of(self, full_number: Integers) -> Integers:
+        """CNs of numbers in the full grid."""
+        return full_number if self.full_numbers is None else np.searchsorted(self.full_numbers, full_number)
+
+    def _sum_over_loops(self, weights: Sequence[int]) -> Integers:
+        """[cn] sum over the outer loops of value times weight."""
+        total = np.zeros(1, np.int64)
+        for loop, weight in zip(reversed(self.loops), reversed(weights), strict=True):
+            total = sums(total, np.arange(loop.count, dtype=np.int64) * weight)
+        return total if self.full_numbers is None else total[self.full_numbers]
+
+    def tile_of(self, dimension: str) -> Integers:
+        """[cn] tile of a dimension."""
+        weights = []
+        scale = 1
+        for loop in self.loops:
+            is_own = loop.dimension == dimension
+            weights.append(scale if is_own else 0)
+            scale *= loop.count if is_own else 1
+        position = self._sum_over_loops(weights)
+        rank = self._tiles_and_ranks[dimension][1]
+        return position if rank is None else rank[position]
+
+    def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:
+        """([cn] combination of the tiles of some dimensions, tile counts); the first dimension counts slowest."""
+        combination = np.zeros(self.cn_count, np.int64)
+        for dimension in dimensions:
+            combination *= self.tiles[dimension].count
+            if self.tiles[dimension].count > 1:
+                combination += self.tile_of(dimension)
+        return combination, tuple(self.tiles[dimension].count for dimension in dimensions)
+
+    def ranges(self, dimension: str) -> tuple[Integers, Integers]:
+        """([cn] first value, [cn] value after the last) of a dimension."""
+        tiles = self.tiles[dimension]
+        tile = self.tile_of(dimension)
+        return tiles.start[tile], tiles.end[tile]
+
+    @cached_property
+    def groups(self) -> Integers:
+        """[cn] group: the combination of the values of the group loops, the first one counting fastest."""
+        weights = [0] * len(self.loops)
+        scale = 1
+        for place in self.tiling.group_loops:
+            weights[place] = scale
+            scale *= self.loops[place].count
+        return self._sum_over_loops(weights)

@@ -1,0 +1,259 @@
+"""Layer splitting: a layer whose weights exceed a memory becomes several, over output channels (LayerSplittingStage).
+
+The result is an ONNX network of the same function: the parts of a layer are operators of its kind, each with the
+weights of some output channels, and a Concat puts their outputs together. Weights are sliced where the model holds
+them; of those in other files, or nowhere, the parts say shape and place. Mode 4 of `cn_define_mode` splits within a
+layer.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as Table
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.hardware.core import Memory
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.multicore.nodes.split_operators import (
+    NOT_INCLUDED,
+    ChannelPart,
+    OperatorForm,
+    TensorSlicer,
+    channel_parts,
+    has_data,
+    leave_out_data,
+    operator_form,
+    split_operator,
+)
+from tilewright.multicore.nodes.tiling_options import SplitOptions
+from tilewright.multicore.nodes.weights import (
+    network_input_operands,
+    smallest_weight_memory,
+    weight_bits,
+    weight_operand,
+)
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import part_name
+from tilewright.workload.network_options import NetworkOptions
+from tilewright.workload.onnx.loading import LARGEST_DATA_BYTES, load_model
+from tilewright.workload.onnx.resolution.network import resolve_graph
+
+METADATA_KEY = "tilewright.split_layers"
+"""Key of the model's metadata: JSON of layer -> number of its parts."""
+_MOST_NAMED = 6
+_LARGEST_KEPT_BYTES = 2**14
+
+
+@dataclass(frozen=True)
+class LayerSplit:
+    """A layer that is split, and why."""
+
+    layer: str
+    operator_type: str
+    weight_bits: int
+    core_id: int
+    """The core whose memory for weights is the smallest of those that may run the layer."""
+    memory: str
+    memory_bits: int
+    capacity_bits: int
+    """What of it the weights of a part may take."""
+    parts: tuple[ChannelPart, ...]
+    channels: int
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """Names of the layers that it becomes."""
+        return tuple(part_name(self.layer, place, len(self.parts)) for place in range(len(self.parts)))
+
+    @property
+    def largest_part_bits(self) -> int:
+        """Bits of the weights of the largest part."""
+        return self.weight_bits // self.channels * max(part.end - part.start for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitNetwork:
+    """The network after splitting."""
+
+    model: onnx.ModelProto
+    splits: tuple[LayerSplit, ...]
+    """Splits in the order of the network."""
+    notices: tuple[str, ...]
+    """Layers whose weights are too large and that stay whole, and what is left out of the model."""
+
+
+@dataclass(frozen=True)
+class _Excess:
+    """A layer whose weights are too large."""
+
+    node: WorkloadNode
+    weight_bits: int
+    core_id: int
+    memory: Memory
+    capacity_bits: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.node.name}: {self.weight_bits:,} bits of weights exceed {self.capacity_bits:,} bits"
+
+
+def open_model(path: Path, keep_weights: bool = False) -> onnx.ModelProto:
+    """The model in a file, to be split. Raises InputError if it cannot be read.
+
+    Files in which weights lie are large: unless they are to be kept, of constants over 16 KiB in a file over 1 MiB only
+    shapes and types are left. What is in other files is never opened.
+    """
+    model, _, _ = load_model(path)
+    if path.stat().st_size <= LARGEST_DATA_BYTES:
+        return model
+    if keep_weights:
+        return onnx.load(str(path), load_external_data=False)
+    for tensor in model.graph.initializer:
+        is_elsewhere = tensor.data_location == onnx.TensorProto.EXTERNAL
+        if not is_elsewhere and (not has_data(tensor) or tensor.ByteSize() > _LARGEST_KEPT_BYTES):
+            leave_out_data(tensor)
+    return model
+
+
+def split_layers(
+    model: onnx.ModelProto,
+    workload: Workload,
+    accelerator: MultiCoreAccelerator,
+    mapping: Mapping,
+    options: SplitOptions,
+    network_options: NetworkOptions | None = None,
+) -> SplitNetwork:
+    """A copy of a model in which the weights of every layer fit that can be split; `workload` is the model as read.
+
+    The limit of a layer is the smallest top memory for weights of the cores that may run it. The parts are the fewest
+    that fit. Layers whose cores are fixed stay whole, since the list of cores counts their groups. Raises InputError
+    with all layers of which not even one output channel fits.
+    """
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    excesses = list(_excesses(workload, accelerator, mapping, options))
+    operators = {node.output[0]: node for node in result.graph.node if node.output}
+    shapes, opset = _shapes_and_opset(model, network_options or NetworkOptions()) if excesses else ({}, 0)
+    notices, problems = [], []
+    found: dict[str, tuple[OperatorForm, LayerSplit]] = {}
+    for excess in excesses:
+        node = excess.node
+        assert node.layer is not None
+        if mapping.constraints_for(node.layer).core_allocation_is_fixed:
+            notices.append(f"{excess.text}; not split, because its cores are fixed")
+            continue
+        operator = operators.get(node.outputs[0])
+        form = operator_form(operator, _weight_tensor(node, workload), shapes) if operator is not None else None
+        if form is None:
+            notices.append(f"{excess.text}; not split, because a {node.origin_type} of this form cannot be")
+        elif excess.weight_bits // form.channels > excess.capacity_bits:
+            of_channel = excess.weight_bits // form.channels
+            message = f"the weights of one output channel ({of_channel:,} bits) exceed {excess.capacity_bits:,} bits"
+            problems.append(Problem(message, path=node.name, allowed=f"a larger {excess.memory.name}"))
+        else:
+            found[node.outputs[0]] = (form, _layer_split(excess, form))
+    if problems:
+        raise InputError(problems)
+    slicer = TensorSlicer(result, opset)
+    _replace_operators(result, slicer, found)
+    splits = tuple(split for _, split in found.values())
+    notices += _finish(result, slicer, splits)
+    return SplitNetwork(result, splits, tuple(notices))
+
+
+def _excesses(
+    workload: Workload, accelerator: MultiCoreAccelerator, mapping: Mapping, options: SplitOptions
+) -> Iterator[_Excess]:
+    for node in workload.nodes:
+        if node.layer is None:
+            continue
+        bits = weight_bits(node.layer, network_input_operands(node, workload))
+        smallest = smallest_weight_memory(node, mapping.constraints_for(node.layer), accelerator)
+        if smallest is not None:
+            core_id, memory = smallest
+            capacity_bits = int(options.share * memory.size_bits)
+            if bits > capacity_bits:
+                yield _Excess(node, bits, core_id, memory, capacity_bits)
+
+
+def _shapes_and_opset(model: onnx.ModelProto, options: NetworkOptions) -> tuple[dict[str, tuple[int, ...]], int]:
+    graph = resolve_graph(model, dict(options.dims), dict(options.input_shapes), dict(options.branches))
+    return {name: facts.shape for name, facts in graph.tensors.items()}, graph.opsets.get("", 1)
+
+
+def _weight_tensor(node: WorkloadNode, workload: Workload) -> str:
+    """The tensor that holds the weights of a layer."""
+    assert node.layer is not None
+    operand = weight_operand(node.layer, network_input_operands(node, workload))
+    return next(index_map.input.tensor for index_map in node.index_maps if index_map.operand == operand)
+
+
+def _layer_split(excess: _Excess, form: OperatorForm) -> LayerSplit:
+    most_channels = excess.capacity_bits // (excess.weight_bits // form.channels)
+    return LayerSplit(
+        layer=excess.node.name,
+        operator_type=excess.node.origin_type,
+        weight_bits=excess.weight_bits,
+        core_id=excess.core_id,
+        memory=excess.memory.name,
+        memory_bits=excess.memory.size_bits,
+        capacity_bits=excess.capacity_bits,
+        channels=form.channels,
+        parts=channel_parts(form, most_channels),
+    )
+
+
+def _replace_operators(
+    model: onnx.ModelProto, slicer: TensorSlicer, found: Table[str, tuple[OperatorForm, LayerSplit]]
+) -> None:
+    """Put the parts in the place of each operator (by its output) that is split."""
+    nodes: list[onnx.NodeProto] = []
+    for node in model.graph.node:
+        if node.output and node.output[0] in found:
+            form, split = found[node.output[0]]
+            replacing = split_operator(node, split.layer, form, split.parts, slicer)
+            _describe_outputs(model.graph, node.output[0], replacing[-1].input, form, split)
+            nodes += replacing
+        else:
+            nodes.append(node)
+    # Copied before the list is emptied, which owns what it holds.
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del model.graph.node[:]
+    model.graph.node.extend(copies)
+
+
+def _describe_outputs(
+    graph: onnx.GraphProto, output: str, parts: Sequence[str], form: OperatorForm, split: LayerSplit
+) -> None:
+    """Type and shape of the outputs of the parts, where the model says those of the whole."""
+    described = next((value for value in (*graph.value_info, *graph.output) if value.name == output), None)
+    if described is None or len(described.type.tensor_type.shape.dim) <= form.output_axis:
+        return
+    for name, part in zip(parts, split.parts, strict=True):
+        value = onnx.ValueInfoProto()
+        value.CopyFrom(described)
+        value.name = name
+        value.type.tensor_type.shape.dim[form.output_axis].dim_value = part.end - part.start
+        graph.value_info.append(value)
+
+
+def _finish(model: onnx.ModelProto, slicer: TensorSlicer, splits: Sequence[LayerSplit]) -> list[str]:
+    """Drop constants that nothing reads, mark those without data, note the splits in the model; returns notices."""
+    slicer.remove_unread()
+    absent = [tensor for tensor in model.graph.initializer if not has_data(tensor) and not tensor.external_data]
+    for tensor in absent:
+        leave_out_data(tensor)
+    if splits:
+        table = {split.layer: len(split.parts) for split in splits}
+        model.metadata_props.add(key=METADATA_KEY, value=json.dumps(table))
+    emptied = sorted({*(tensor.name for tensor in absent), *slicer.emptied})
+    if not emptied:
+        return []
+    names = ", ".join(emptied[:_MOST_NAMED]) + (
+        f" and {len(emptied) - _MOST_NAMED} more" if emptied[_MOST_NAMED:] else ""
+    )
+    return [f"shapes only, without data ({NOT_INCLUDED}): {names}"]

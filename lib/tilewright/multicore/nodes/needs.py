@@ -1,0 +1,404 @@
+"""Needs of the tiles of a layer: what each reads of every tensor and makes of its own, by the outer loops.
+
+Tensors are made by layers, come from outside, or are constant. Nodes that only move data are passed through: what is
+needed of their outputs is turned into what is needed of their inputs, box by box.
+"""
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from operator import attrgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import Problem
+from tilewright.mapping.runnable import UNSUPPORTED
+from tilewright.multicore.nodes.axis_rows import (
+    AxisOwners,
+    AxisRows,
+    access_rows,
+    owners_along,
+    row_of_contents,
+    shares_loops,
+    whole_owners,
+    whole_row,
+)
+from tilewright.multicore.nodes.grid import Integers, LayerGrid
+from tilewright.multicore.nodes.tiling import LayerTiling
+from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
+from tilewright.workload.dependencies import Boxes, input_boxes
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import Layer
+
+_ONE_ROW = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """What all CNs of a layer need of a tensor, whatever its name; CNs that need the same share a *content*."""
+
+    dimensions: tuple[str, ...]
+    """Dimensions of the layer whose tiles tell contents apart, the first slowest."""
+    content: Integers
+    """[entry] content: ascending; contents without an entry need nothing"""
+    is_exact: bool
+    """Whether what is needed is known element by element; else it is a box around it."""
+    axes: tuple[tuple[AxisRows, Integers], ...] | None = None
+    """(rows, [entry] row) of each axis: exact also where a box has gaps; None for several boxes
+    behind moves of data."""
+    moved_boxes: Boxes | None = None
+    """The boxes where there are no axes."""
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """[entry, axes, 2] elements, clipped to the tensor"""
+        if self.moved_boxes is not None:
+            return self.moved_boxes
+        assert self.axes is not None
+        boxes = np.empty((len(self.content), len(self.axes), 2), np.int64)
+        for axis, (rows, row_of_entry) in enumerate(self.axes):
+            boxes[:, axis, 0], boxes[:, axis, 1] = rows.first[row_of_entry], rows.end[row_of_entry]
+        return boxes
+
+    @property
+    def is_gapped(self) -> bool:
+        """Whether some boxes have gaps."""
+        return self.axes is not None and any(rows.gapped is not None for rows, _ in self.axes)
+
+    def bounds(self, axis: int) -> tuple[Integers, Integers]:
+        """(first index, the one after the last) of boxes along an axis, in no order; all that occur do."""
+        if self.moved_boxes is not None:
+            return self.moved_boxes[:, axis, 0], self.moved_boxes[:, axis, 1]
+        return self._bounds_of_axes[axis]
+
+    @cached_property
+    def _bounds_of_axes(self) -> tuple[tuple[Integers, Integers], ...]:
+        assert self.axes is not None
+        found = []
+        for rows, row_of_entry in self.axes:
+            occurs = np.zeros(len(rows.first), dtype=bool)
+            occurs[row_of_entry] = True
+            found.append((rows.first[occurs], rows.end[occurs]))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class NetworkTensors:
+    """A network as tensors: who makes each, and what the nodes that only move data say of it."""
+
+    workload: Workload
+    mover: dict[str, WorkloadNode]
+    """Tensor that is neither a constant nor made by a layer, but by moving data -> the node that does."""
+    shape_of: dict[str, Shape]
+    """Tensor -> its shape."""
+
+
+def network_tensors(workload: Workload) -> NetworkTensors:
+    """The tensors of a network, and which of them are only moved."""
+    constant = {tensor.name for tensor in workload.tensors if tensor.is_constant}
+    mover = {
+        name: node for node in workload.nodes if node.layer is None for name in node.outputs if name not in constant
+    }
+    return NetworkTensors(workload, mover, {tensor.name: tensor.shape for tensor in workload.tensors})
+
+
+def unknown_dependencies(network: NetworkTensors) -> list[str]:
+    """What is read, or leaves the network, without it being known what it depends on: no edges come from there."""
+    tensors = network.workload.tensor_of
+    told = []
+    unsupported = [node for node in network.workload.nodes if node.status == UNSUPPORTED]
+    if unsupported:
+        read = {name for node in network.workload.nodes for name in node.inputs} | set(network.workload.outputs)
+    for node in unsupported:
+        mapped = {index_map.output.tensor for index_map in node.index_maps}
+        for name in node.outputs:
+            is_constant = name in tensors and tensors[name].is_constant
+            if name in read and name not in mapped and not is_constant:
+                reason = f"{node.operator_type} is not modelled"
+                told.append(f"{node.name}: it is not known what {name} depends on, {reason}")
+    told += [f"{name}: its size is not known" for name in network.workload.outputs if name not in tensors]
+    return told
+
+
+def needs_of_layer(
+    node: WorkloadNode, demands: Sequence[Demand], network: NetworkTensors
+) -> dict[tuple[str, str], list[Demand]]:
+    """(operand of the layer, source behind it) -> what the CNs need of it; `demands` are those of the layer's maps.
+
+    The operand is '' for an input that is none (a bias).
+    """
+    found: dict[tuple[str, str], list[Demand]] = {}
+    for index_map, demand in zip(node.index_maps, demands, strict=True):
+        tensor = index_map.input.tensor
+        if tensor not in network.mover:
+            found.setdefault((index_map.operand, tensor), []).append(demand)
+            continue
+        for source, needed in sources_of(tensor, demand, network):
+            found.setdefault((index_map.operand, source), []).append(needed)
+    return found
+
+
+def needs_of_outputs(network: NetworkTensors) -> dict[str, list[Demand]]:
+    """Source -> what leaves the network of it: one content, the whole of each output; none of unknown size."""
+    found: dict[str, list[Demand]] = {}
+    for output in network.workload.outputs:
+        if output in network.workload.tensor_of:
+            for source, needed in sources_of(output, whole_tensor(output, network), network):
+                found.setdefault(source, []).append(needed)
+    return found
+
+
+def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
+    """All of a tensor, as one content."""
+    axes = tuple((whole_row(0, size, size), _ONE_ROW) for size in network.shape_of[tensor])
+    return Demand((), _ONE_ROW, True, axes)
+
+
+def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
+    """Demand in terms of tensors that layers make, that come from outside or are constant."""
+    if tensor not in network.mover:
+        yield tensor, demand
+        return
+    for index_map in network.mover[tensor].index_maps:
+        if index_map.output.tensor != tensor:
+            continue
+        behind = _behind(index_map, demand, network.shape_of[tensor], network.shape_of[index_map.input.tensor])
+        if len(behind.content):
+            yield from sources_of(index_map.input.tensor, behind, network)
+
+
+def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shape) -> Demand:
+    """What is needed of the input of a move of data where something is needed of its output."""
+    boxes, possible = input_boxes(index_map, demand.boxes, shape, input_shape)
+    is_exact = (
+        demand.is_exact
+        and not demand.is_gapped
+        and bool(possible.any())
+        and _keeps_boxes(index_map, demand.boxes, boxes, shape, possible)
+    )
+    content, boxes = demand.content[possible], boxes[possible]
+    if len(content) == 1:
+        spans = zip(boxes[0].tolist(), input_shape, strict=True)
+        axes = tuple((whole_row(first, end, size), _ONE_ROW) for (first, end), size in spans)
+        return Demand(demand.dimensions, content, is_exact, axes)
+    return Demand(demand.dimensions, content, is_exact, None, boxes)
+
+
+def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisRows], grid: LayerGrid) -> Demand:
+    """What the CNs of a grid need of the tensor that a map of their layer reads; `output_rows` are those it writes."""
+    rows = access_rows(index_map.input, shape, index_map, grid)
+    dimensions, content, row_of = _contents_of(grid, [row.dimensions for row in rows])
+    if any(row.has_empty_rows for row in rows):
+        filled = np.ones(len(content), dtype=bool)
+        for row, place in zip(rows, row_of, strict=True):
+            filled &= row.first[place] < row.end[place]
+        content, row_of = content[filled], [place[filled] for place in row_of]
+    # Where loop values write outside of the tensor, what they read is not needed.
+    is_cropped = any(row.is_clipped for row in output_rows)
+    is_exact = index_map.is_exact and not is_cropped and not shares_loops(index_map.input, index_map)
+    return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
+
+
+def _contents_of(
+    grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
+) -> tuple[tuple[str, ...], Integers, list[Integers]]:
+    """(dimensions whose tiles tell contents apart, all contents, for each axis [content] row).
+
+    `cut_by` are the dimensions that cut each axis.
+    """
+    used = {dimension for own in cut_by for dimension in own}
+    dimensions = tuple([dimension for dimension in grid.cut_tiles if dimension in used])
+    counts = tuple([grid.cut_tiles[dimension].count for dimension in dimensions])
+    content = np.arange(math.prod(counts), dtype=np.int64)
+    return dimensions, content, [row_of_contents(own, dimensions, counts) for own in cut_by]
+
+
+def _keeps_boxes(
+    index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
+) -> bool:
+    """Whether the boxes of inputs hold nothing but what the boxes of outputs depend on.
+
+    That is so where every axis follows one loop, step by step; and where as many elements are needed as lie in the
+    output box, each depending on one of its own (a reshape that happens to fit).
+    """
+    if not index_map.is_exact or shares_loops(index_map.input, index_map):
+        return False
+    every_axis = (*index_map.output.axes, *index_map.input.axes)
+    if all(_follows_one_loop(axis, index_map) for axis in every_axis) and not shares_loops(index_map.output, index_map):
+        return True
+    if not _is_one_to_one(index_map):
+        return False
+    window = [index_range(axis, index_map.size_of) for axis in index_map.output.axes]
+    if math.prod(last - first + 1 for first, last in window) != math.prod(size for _, size in index_map.loops):
+        return False
+    needed = np.ones(len(outputs), np.int64)
+    for axis, ((first, last), size) in enumerate(zip(window, shape, strict=True)):
+        start, end = (
+            np.maximum(outputs[:, axis, 0], max(first, 0)),
+            np.minimum(outputs[:, axis, 1], min(last + 1, size)),
+        )
+        needed *= np.maximum(end - start, 0)
+    return bool((needed == np.prod(inputs[:, :, 1] - inputs[:, :, 0], axis=1))[possible].all())
+
+
+def _follows_one_loop(axis: AxisIndex, index_map: IndexMap) -> bool:
+    factors = [factor for name, factor in axis.terms if factor and index_map.size_of[name] > 1]
+    return not factors or (len(factors) == 1 and abs(factors[0]) == 1)
+
+
+def _is_one_to_one(index_map: IndexMap) -> bool:
+    """Whether every combination of loop values has an output element and an input element of its own."""
+    for access in (index_map.output, index_map.input):
+        used = {name for axis in access.axes for name, factor in axis.terms if factor}
+        if shares_loops(access, index_map) or any(size > 1 and name not in used for name, size in index_map.loops):
+            return False
+        for axis in access.axes:
+            reach = 1
+            for factor, name in sorted((abs(factor), name) for name, factor in axis.terms if factor):
+                if index_map.size_of[name] > 1 and factor < reach:
+                    return False
+                reach += factor * (index_map.size_of[name] - 1)
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Producer:
+    """How the CNs of a layer make one tensor."""
+
+    grid: LayerGrid
+    owners: tuple[AxisOwners, ...]
+    """Numbers for each axis: what the tile that makes an index adds to the number of a CN."""
+    last_step: int = 0
+    """What the last steps of all reductions add: only they have final values."""
+    is_exact: bool = True
+    """False where tiles make elements together."""
+    unsplittable: tuple[str, ...] = ()
+    """Dimensions whose tiles add to the same elements: they cannot be of different groups."""
+
+    def cns(self, owner: Integers) -> Integers:
+        """CNs from sums of owners."""
+        return self.grid.cn_of(owner + self.last_step)
+
+
+def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
+    """How a layer makes one of its outputs; `rows` are those of its axes."""
+    owners: list[AxisOwners] = []
+    shared: list[str] = []
+    written: list[str] = []
+    for row in rows:
+        if row.only is not None:
+            owners.append(whole_owners(*row.only, row.size))
+            continue
+        made, together = owners_along(row)
+        owners.append(made)
+        written += row.dimensions
+        if together:
+            shared += row.dimensions
+    reduced = [dimension for dimension in grid.cut_tiles if dimension not in written]
+    last_step = sum([int(grid.cut_tiles[dimension].number.max()) for dimension in reduced])
+    return Producer(grid, tuple(owners), last_step, not shared, (*reduced, *shared))
+
+
+def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list[Problem]:
+    """What of a layer with a name cannot be cut as the grid wants it.
+
+    A reduction is added up by one core: its steps, and tiles that add to the same elements, must be of one group.
+    """
+    if not producer.unsplittable:
+        return []
+    grid = producer.grid
+    problems = []
+    for place in grid.tiling.group_loops:
+        dimension = grid.loops[place].dimension
+        if dimension in producer.unsplittable:
+            message = "a reduction cannot be split over cores: its partial sums would have to be added up across them"
+            kept = _kept(index_map) - set(producer.unsplittable)
+            allowed = ", ".join(name for name, _ in index_map.loops if name in kept)
+            problems.append(Problem(message, path=name, value=dimension, allowed=allowed))
+    return problems
+
+
+def _kept(index_map: IndexMap) -> set[str]:
+    return {name for axis in index_map.output.axes for name, _ in axis.terms}
+
+
+_all_but_name = attrgetter(*[field.name for field in fields(Layer) if field.name != "name"])
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCut:
+    """A layer that is cut; the same object for all layers of a network that differ in names of tensors only."""
+
+    node: WorkloadNode
+    """The first of these layers."""
+    grid: LayerGrid
+    demands: tuple[Demand, ...]
+    """[index map] what the CNs need of the tensor that the map reads"""
+    producers: tuple[tuple[int, Producer], ...]
+    """(index map, how the CNs make the tensor that it writes): the first map of each tensor that the layer makes."""
+
+
+KnownCuts = dict[Hashable, list[LayerCut]]
+"""Sizes of loops -> cuts of layers that have them."""
+
+
+def layer_cuts(
+    nodes: Sequence[WorkloadNode],
+    tilings: Sequence[LayerTiling],
+    network: NetworkTensors,
+    with_sizes: KnownCuts | None = None,
+) -> list[LayerCut]:
+    """The layers of nodes, each cut by outer loops; new cuts are added to `with_sizes`, those of the same network."""
+    # Compared, not hashed, but for what tells most layers apart: that takes less time.
+    with_sizes = {} if with_sizes is None else with_sizes
+    found = []
+    for node, tiling in zip(nodes, tilings, strict=True):
+        assert node.layer is not None
+        known = with_sizes.setdefault(node.layer.loop_sizes, [])
+        cut = next((cut for cut in known if _is_cut_alike(cut, node, tiling, network.shape_of)), None)
+        if cut is None:
+            cut = _layer_cut(node, tiling, network.shape_of)
+            known.append(cut)
+        found.append(cut)
+    return found
+
+
+def _is_cut_alike(cut: LayerCut, node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, Shape]) -> bool:
+    own = cut.grid.tiling
+    loops_are_equal = own.loops == tiling.loops and own.group_loops == tiling.group_loops
+    return loops_are_equal and _are_alike(cut.node, node, shape_of)
+
+
+def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, Shape]) -> bool:
+    """Whether two layers differ in names only."""
+    if len(node.index_maps) != len(other.index_maps) or _all_but_name(node.layer) != _all_but_name(other.layer):
+        return False
+    name_of: dict[str, str] = {}
+    """Output of one layer -> that of the other."""
+    for one, two in zip(node.index_maps, other.index_maps, strict=True):
+        output, source = one.output, one.input
+        if (
+            (output.axes, source.axes, one.loops, one.is_exact)
+            != (two.output.axes, two.input.axes, two.loops, two.is_exact)
+            or shape_of[output.tensor] != shape_of[two.output.tensor]
+            or shape_of[source.tensor] != shape_of[two.input.tensor]
+            or name_of.setdefault(output.tensor, two.output.tensor) != two.output.tensor
+        ):
+            return False
+    return len(set(name_of.values())) == len(name_of)
+
+
+def _layer_cut(node: WorkloadNode, tiling: LayerTiling, shape_of: Mapping[str, Shape]) -> LayerCut:
+    assert node.layer is not None
+    grid = LayerGrid(node.layer.loop_sizes, tiling)
+    demands = []
+    producers: dict[str, tuple[int, Producer]] = {}
+    for number, index_map in enumerate(node.index_maps):
+        output, source = index_map.output, index_map.input.tensor
+        rows = access_rows(output, shape_of[output.tensor], index_map, grid)
+        if output.tensor not in producers:
+            producers[output.tensor] = number, producer_of(rows, grid)
+        demands.append(demand_of_map(index_map, shape_of[source], rows, grid))
+    return LayerCut(node, grid, tuple(demands), tuple(producers.values()))

@@ -1,0 +1,83 @@
+"""Layer stacks: runs of layers that are fused with each other (Stream, 2025)."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.multicore.nodes.weights import network_input_operands, weight_bits
+from tilewright.workload.graph import Workload, WorkloadNode
+
+StackMode = Literal["lbl", "fused"]
+
+
+LAYER_BY_LAYER, FUSED = STACK_MODES = get_args(StackMode)
+
+
+Stacks = tuple[tuple[int, ...], ...]
+
+
+def layer_stacks(
+    workload: "Workload",
+    mode: str = FUSED,
+    stacks: Sequence[Sequence[int]] | None = None,
+    stack_cutoffs: Sequence[int] = (),
+    weight_capacity_bits: int | None = None,
+) -> Stacks:
+    """The stacks of a network as node ids of layers, in the order in which they run. Raises InputError.
+
+    `lbl`: every layer alone. `fused`: the given stacks, or consecutive layers up to each cutoff (a node id) as long as
+    the weights of a stack fit into `weight_capacity_bits` (those of all cores together; None: any fit), or without
+    cutoffs the first layers that fit; all layers that are left are alone. Ids of nodes without a layer are left out.
+    """
+    if mode not in STACK_MODES:
+        raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])
+    layers = {node.node_id: node for node in workload.nodes if node.layer is not None}
+    ids = list(layers)
+    if mode == LAYER_BY_LAYER:
+        return tuple((node_id,) for node_id in ids)
+    if stacks is not None:
+        return _given(workload, stacks, ids)
+    last = ids[-1] if ids else 0
+    found: list[tuple[int, ...]] = []
+    start = 0
+    for cutoff in stack_cutoffs or (last,):
+        members: list[int] = []
+        used = 0
+        for node_id in ids[start:]:
+            if node_id > cutoff:
+                break
+            used += _weight_bits(layers[node_id], workload)
+            if weight_capacity_bits is not None and used > weight_capacity_bits:
+                break
+            members.append(node_id)
+        if members:
+            found.append(tuple(members))
+        start += len(members)
+        if start < len(ids) and ids[start] <= cutoff:
+            break
+    return (*found, *((node_id,) for node_id in ids[start:]))
+
+
+def _weight_bits(node: "WorkloadNode", workload: "Workload") -> int:
+    assert node.layer is not None
+    return weight_bits(node.layer, network_input_operands(node, workload))
+
+
+def _given(workload: "Workload", stacks: Sequence[Sequence[int]], ids: list[int]) -> Stacks:
+    known = {node.node_id for node in workload.nodes}
+    problems, seen = [], set()
+    for place, stack in enumerate(stacks):
+        for node_id in stack:
+            path = f"layer_stacks[{place}]"
+            if node_id not in known:
+                problems.append(Problem("no layer has this id", path=path, value=str(node_id)))
+            if node_id in seen:
+                problems.append(Problem("this layer is in another stack too", path=path, value=str(node_id)))
+            seen.add(node_id)
+    if problems:
+        raise InputError(problems)
+    layers = set(ids)
+    kept = [tuple(node_id for node_id in stack if node_id in layers) for stack in stacks]
+    alone = [(node_id,) for node_id in ids if node_id not in seen]
+    # Layers that no stack names run where the order of the network puts them.
+    return tuple(sorted((stack for stack in (*kept, *alone) if stack), key=min))

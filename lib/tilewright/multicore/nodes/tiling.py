@@ -1,0 +1,417 @@
+"""Outer loops that cut layers into computation nodes: layer stacks, `cn_define_mode` with hint loops, and mapping
+files.
+
+Stacks, which say what is fused with what, are the dialect of Stream of 2025, hint loops that of Stream until 2024.
+
+Both dialects are here, since they end in the same tilings and are told off for the same loops.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.mapping.constraints import WILDCARD, MappingConstraints, TilingEntry
+from tilewright.mapping.words import ALL_TILES
+from tilewright.multicore.nodes.weights import network_input_operands, weight_operand, weight_tiles
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import OUTPUT, Layer
+
+
+@dataclass(frozen=True)
+class OuterLoop:
+    """A loop around the computation nodes: tile v of a dimension begins `v * tile_size` after the loop outside it.
+
+    The last tile is smaller where `tile_size` does not divide what the loop runs over; nothing is padded.
+    """
+
+    dimension: str
+    count: int
+    tile_size: int
+
+
+@dataclass(frozen=True)
+class LayerTiling:
+    """The outer loops of one layer."""
+
+    node_id: int
+    loops: tuple[OuterLoop, ...] = ()
+    """Innermost first: the first counts fastest in the numbers of the CNs. Of one dimension the first is the finest."""
+    group_loops: tuple[int, ...] = ()
+    """Places in `loops` of those whose values tell the groups of the layer apart: a group runs on one core."""
+
+    @property
+    def group_count(self) -> int:
+        """Number of groups that the loops make."""
+        count = 1
+        for place in self.group_loops:
+            count *= self.loops[place].count
+        return count
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a network is cut."""
+
+    layers: tuple[LayerTiling, ...]
+    """One for each layer of the network, in the order of its nodes."""
+    stacks: tuple[tuple[int, ...], ...]
+    """Node ids of the layers that are fused with one another; stacks run one after the other."""
+    notices: tuple[str, ...] = ()
+    """What is legal but not as it was written: a size larger than its layer, fewer tiles than asked for."""
+
+    @cached_property
+    def of_node(self) -> Mapping[int, LayerTiling]:
+        """Node id -> tiling of its layer."""
+        return {layer.node_id: layer for layer in self.layers}
+
+
+def counted_loops(
+    layer: Layer, counts: Sequence[tuple[str, int | str]]
+) -> tuple[tuple[OuterLoop | None, ...], list[str]]:
+    """Outer loops from (dimension, number of tiles or "all"), innermost first, and what is not as asked for.
+
+    Tiles have the size that divides the dimension into that number, rounded up, and the last one is what is left;
+    so there can be fewer than asked for: 6 in 4 are 3 tiles of 2. An entry is None where only one tile is left.
+    Of several loops over one dimension the outer ones cut first.
+    """
+    spans = dict(layer.loop_sizes)
+    loops: list[OuterLoop | None] = []
+    notices = []
+    for dimension, written in reversed(counts):
+        span = spans[dimension]
+        wanted = span if written == ALL_TILES else int(written)
+        tile_size = -(-span // min(wanted, span))
+        count = -(-span // tile_size)
+        if wanted > span:
+            notices.append(f"{layer.name}: {dimension} has {span} to cut, not {wanted}")
+        elif count < wanted:
+            notices.append(f"{layer.name}: {dimension} of {span} gives {count} tiles of {tile_size}, not {wanted}")
+        spans[dimension] = tile_size
+        loops.append(OuterLoop(dimension, count, tile_size) if count > 1 else None)
+    return tuple(reversed(loops)), notices[::-1]
+
+
+def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequence[bool]) -> LayerTiling:
+    """The tiling of the loops that are left; `in_group` says which of all of them tell groups apart."""
+    kept: list[OuterLoop] = []
+    places = []
+    for loop, tells_groups in zip(loops, in_group, strict=True):
+        if loop is not None:
+            if tells_groups:
+                places.append(len(kept))
+            kept.append(loop)
+    return LayerTiling(node_id, tuple(kept), tuple(places))
+
+
+HintLoop = tuple[str, int | str]
+"""(loop dimension, size or "all")."""
+HintLoops = Sequence[HintLoop] | Sequence[Sequence[HintLoop]] | Mapping[tuple[int, ...], Sequence[HintLoop]]
+DefineMode = Literal[1, 2, 3, 4]
+OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = MODES = get_args(DefineMode)
+"""Values of `cn_define_mode`: hint loops are outside of a CN; inside; outside, by groups of layers; outside, and
+weights that are too large are split."""
+
+
+@dataclass(frozen=True)
+class HintLoopOptions:
+    """How `cn_define_mode` cuts a network."""
+
+    cn_define_mode: int = OUTER
+    hint_loops: HintLoops = ()
+    """[("OY", "all")] cuts each layer into lines; innermost first. With mode 3 a list of such lists, or a table from
+    layers (node ids) to a list."""
+    layer_cutoffs: tuple[int, ...] = ()
+    """Mode 3: layers below the first cutoff (node id) get the first list, and so on."""
+    weight_capacity_bits: Mapping[int, int] | None = None
+    """Mode 4: node id -> bits that the weights of a CN may take; for the layers whose core is open."""
+
+
+def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
+    """The tiling of every layer of a network; all layers are one stack. Raises InputError with all problems.
+
+    Of the two kinds of groups, a group holds the CNs that use the same weights.
+    """
+    nodes = [node for node in workload.nodes if node.layer is not None]
+    problems = hint_loop_problems(options, nodes)
+    if problems:
+        raise InputError(problems)
+    tilings, notices = [], []
+    for node in nodes:
+        try:
+            tiling, remarks = _layer_tiling(node, options, network_input_operands(node, workload))
+        except InputError as error:
+            problems += error.problems
+            continue
+        tilings.append(tiling)
+        notices += remarks
+    if problems:
+        raise InputError(problems)
+    return Tiling(tuple(tilings), (tuple(node.node_id for node in nodes),) if nodes else (), tuple(notices))
+
+
+def _layer_tiling(
+    node: "WorkloadNode", options: HintLoopOptions, inputs: frozenset[str]
+) -> tuple[LayerTiling, list[str]]:
+    """The tiling of a layer, of which the operands `inputs` read inputs of the network; and remarks."""
+    layer = node.layer
+    assert layer is not None
+    hints = [(name.upper(), size) for name, size in hints_for(node, options) if name.upper() in layer.size_of]
+    loops: tuple[OuterLoop | None, ...]
+    if options.cn_define_mode == INNER:
+        inner = dict(hints)
+        sizes = [(name, _inner_size(inner.get(name, 1), span)) for name, span in layer.loop_sizes]
+        loops = tuple(_loop_of_tiles(name, layer.size_of[name], size) for name, size in sizes)
+        larger = [(name, size) for name, size in hints if size != ALL_TILES and int(size) > layer.size_of[name]]
+        notices = [f"{layer.name}: {name} has {layer.size_of[name]}, not {size}" for name, size in larger]
+    else:
+        capacities = (options.weight_capacity_bits or {}) if options.cn_define_mode == SPLIT_WEIGHTS else {}
+        split = weight_tiles(layer, capacities[node.node_id], inputs) if node.node_id in capacities else None
+        loops, notices = counted_loops(layer, [*hints, *([split] if split else [])])
+    held = _dimensions_of_weights(layer, inputs)
+    return layer_tiling(node.node_id, loops, [loop is not None and loop.dimension in held for loop in loops]), notices
+
+
+def _loop_of_tiles(name: str, span: int, size: int) -> OuterLoop | None:
+    count = -(-span // size)
+    return OuterLoop(name, count, size) if count > 1 else None
+
+
+def _dimensions_of_weights(layer: Layer, inputs: frozenset[str]) -> set[str]:
+    """Dimensions whose tiles have weights of their own and outputs of their own."""
+    dimensions = dict(layer.operand_dimensions)
+    operand = weight_operand(layer, inputs)
+    return set() if operand is None else set(dimensions[operand]) & set(dimensions[OUTPUT])
+
+
+def hints_for(node: "WorkloadNode", options: HintLoopOptions) -> Sequence[HintLoop]:
+    """The hint loops that a layer gets, also for dimensions that it does not have."""
+    hints = options.hint_loops
+    if options.cn_define_mode != BY_LAYER:
+        return hints  # type: ignore[return-value]
+    if isinstance(hints, Mapping):
+        return next((found for members, found in hints.items() if node.node_id in members), ())
+    place = sum(cutoff <= node.node_id for cutoff in options.layer_cutoffs)
+    return hints[place]  # type: ignore[return-value]
+
+
+def _inner_size(size: int | str, span: int) -> int:
+    return span if size == ALL_TILES else min(int(size), span)
+
+
+def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | None" = None) -> list[Problem]:
+    """What is wrong with options: with their form, and where the layers are given, with the names in them."""
+    if options.cn_define_mode not in MODES:
+        allowed = ", ".join(str(mode) for mode in MODES)
+        return [
+            Problem(
+                "not a way to define CNs", path="cn_define_mode", value=str(options.cn_define_mode), allowed=allowed
+            )
+        ]
+    if options.cn_define_mode != BY_LAYER:
+        if isinstance(options.hint_loops, Mapping):
+            return [Problem("is one list of loops unless cn_define_mode is 3", path="hint_loops")]
+        return _loop_problems(options.hint_loops, "hint_loops", nodes)
+    if isinstance(options.hint_loops, Mapping):
+        return _table_problems(options.hint_loops, nodes)
+    lists, cutoffs = options.hint_loops, options.layer_cutoffs
+    problems = []
+    if len(lists) != len(cutoffs) + 1:
+        message = "must have one cutoff less than hint_loops has lists"
+        problems.append(Problem(message, path="layer_cutoffs", value=str(len(cutoffs)), allowed=str(len(lists) - 1)))
+    if list(cutoffs) != sorted(cutoffs):
+        problems.append(Problem("must not fall", path="layer_cutoffs", value=str(list(cutoffs))))
+    for place, loops in enumerate(lists):
+        problems += _loop_problems(loops, f"hint_loops[{place}]", nodes)
+    return problems
+
+
+def _table_problems(
+    table: Mapping[tuple[int, ...], Sequence[HintLoop]], nodes: "list[WorkloadNode] | None"
+) -> list[Problem]:
+    problems, seen = [], set()
+    known = None if nodes is None else {node.node_id for node in nodes}
+    for members, loops in table.items():
+        path = f"hint_loops[{members}]"
+        problems += _loop_problems(loops, path, nodes)
+        for member in members:
+            if known is not None and member not in known:
+                problems.append(Problem("no layer has this id", path=path, value=str(member)))
+            if member in seen:
+                problems.append(Problem("this layer is in another list too", path=path, value=str(member)))
+            seen.add(member)
+    return problems
+
+
+def _loop_problems(loops: object, path: str, nodes: "list[WorkloadNode] | None") -> list[Problem]:
+    known = sorted({dimension for node in nodes or () if node.layer for dimension in node.layer.size_of})
+    problems = []
+    for place, entry in enumerate(loops if isinstance(loops, Sequence) and not isinstance(loops, str) else [loops]):
+        where = f"{path}[{place}]"
+        if (
+            not isinstance(entry, Sequence)
+            or isinstance(entry, str)
+            or len(entry) != 2
+            or not isinstance(entry[0], str)
+        ):
+            problems.append(Problem("must be a loop dimension and a size", path=where, value=str(entry)))
+            continue
+        name, size = entry
+        if nodes is not None and name.upper() not in known:
+            nearest = nearest_name(name.upper(), known)
+            message = "no layer of the network has this loop dimension"
+            problems.append(Problem(message, path=where, value=name, allowed=", ".join(known), nearest=nearest))
+        if size != ALL_TILES and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+            message = "the size of a loop must be a whole number of at least 1, or all"
+            problems.append(Problem(message, path=where, value=str(size)))
+    return problems
+
+
+_DEFAULT_TILES = 2
+_IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS = "OY", "D", "K"
+_IMAGE_RANK = 4
+
+
+def mapped_tiling(
+    workload: Workload, entry_of: Mapping[int, MappingConstraints], stacks: Sequence[Sequence[int]]
+) -> Tiling:
+    """The tiling of every layer of a network by its mapping entry (by node id). Raises InputError with all problems.
+
+    Tiles for several cores are the inner loops: CNs 0, 1, ... are the parts of the first tile, one a group. A layer
+    that is alone in its stack is not cut into tiles that run one after the other.
+    """
+    fused = {node_id for stack in stacks if len(stack) > 1 for node_id in stack}
+    tilings: list[LayerTiling] = []
+    notices: list[str] = []
+    problems: list[Problem] = []
+    known: dict[Hashable, LayerTiling] = {}
+    """Tilings without remarks; networks repeat their layers."""
+    for node in workload.nodes:
+        if node.layer is None:
+            continue
+        entry = entry_of[node.node_id]
+        key = id(entry), node.layer.loop_sizes, node.layer.operand_dimensions, node.node_id in fused
+        alike = known.get(key)
+        if alike is None:
+            tiling, remarks = _mapped_layer_tiling(node, entry, node.node_id in fused, problems)
+            notices += remarks
+            if not remarks:
+                known[key] = tiling
+        else:
+            tiling = LayerTiling(node.node_id, alike.loops, alike.group_loops)
+        tilings.append(tiling)
+        problems += _core_problems(node, entry, tiling)
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+    return Tiling(tuple(tilings), tuple(tuple(stack) for stack in stacks), tuple(dict.fromkeys(notices)))
+
+
+def _mapped_layer_tiling(
+    node: WorkloadNode, entry: MappingConstraints, is_fused: bool, problems: list[Problem]
+) -> tuple[LayerTiling, list[str]]:
+    """The tiling of a layer by its entry, and remarks."""
+    assert node.layer is not None
+    names = dimension_names(node.layer, entry)
+    split, left_out = loops_over_cores(node.layer, entry)
+    between, remarks = _tiles(node.layer, names, entry, split, problems)
+    remarks += left_out
+    within, more = _tiles(node.layer, names, entry, entry.intra_core_tiling, problems)
+    if not within:
+        within = _default_tiles(node.layer)
+    counts = [*between, *(within if is_fused else [])]
+    loops, others = counted_loops(node.layer, counts)
+    in_group = [place < len(between) for place in range(len(counts))]
+    return layer_tiling(node.node_id, loops, in_group), [*remarks, *more, *others]
+
+
+def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[TilingEntry, ...], list[str]]:
+    """What an entry splits over cores, without the reductions of a layer that it does not name, and remarks.
+
+    An entry for many layers speaks of most of them: a maximum over K, say, is found by one core all the same.
+    """
+    if entry.name == layer.name:
+        return entry.inter_core_tiling, []
+    names = dimension_names(layer, entry)
+    relations = {relation.data_dimension: [name for name, _ in relation.terms] for relation in layer.relations}
+    written = {loop for name in dict(layer.operand_dimensions)[OUTPUT] for loop in relations.get(name, [name])}
+    kept = tuple(loop for loop in entry.inter_core_tiling if names.get(loop.dimension, "") in ("", *written))
+    remarks = [
+        f"{layer.name}: {loop.dimension}, {loop.tiles} of entry {entry.name} is left out: a reduction is not split over"
+        " cores"
+        for loop in entry.inter_core_tiling
+        if loop not in kept
+    ]
+    return kept, remarks
+
+
+def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
+    """What a mapping file may call the dimensions of a layer -> dimension.
+
+    `layer_dimension_names` where given. Elementwise layers of four axes answer to H and D (axes 1 and 2) besides: the
+    names B, H, D, K that the reference gives to any tensor. Their last axis is not K: that is the channels here.
+    """
+    names = {name: name for name, _ in layer.loop_sizes}
+    output = layer.operand_dimensions[0][1]
+    if len(output) == _IMAGE_RANK and _is_elementwise(layer, output):
+        names = {"H": output[1], "D": output[2]} | names
+    if entry.layer_dimension_names:
+        names |= dict(zip(entry.layer_dimension_names, layer.size_of, strict=False))
+    return names
+
+
+def _is_elementwise(layer: Layer, output: tuple[str, ...]) -> bool:
+    """Whether the axes of the output are the loops, and no operand has others."""
+    axes = set(output)
+    return axes == set(layer.size_of) and all(axes.issuperset(operand) for _, operand in layer.operand_dimensions)
+
+
+def _tiles(
+    layer: Layer,
+    names: dict[str, str],
+    entry: MappingConstraints,
+    written: Sequence[TilingEntry],
+    problems: list[Problem],
+) -> tuple[list[tuple[str, int | str]], list[str]]:
+    """(dimension, number of tiles) of the entries for dimensions that the layer has, and remarks.
+
+    `names` are those of `dimension_names`.
+    """
+    found: list[tuple[str, int | str]] = []
+    remarks = []
+    for loop in written:
+        if loop.dimension not in names:
+            continue
+        dimension = names[loop.dimension]
+        if loop.tiles == WILDCARD:
+            if not entry.core_allocation:
+                message = "`*` is one tile for each core of core_allocation, which is not given"
+                problems.append(Problem(message, path=entry.name, value=f"{loop.dimension}, *"))
+            tiles: int | str = max(1, len(entry.core_allocation))
+            remarks.append(f"{layer.name}: {dimension}, * is {tiles} tiles, one for each core")
+        else:
+            tiles = loop.tiles
+        found.append((dimension, tiles))
+    return found, remarks
+
+
+def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
+    """Two tiles of image rows, else of matrix rows, else of channels, else of the first dimension but B and G."""
+    others = [dimension for dimension in layer.size_of if dimension not in ("B", "G")]
+    for dimension in (_IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS, *others):
+        if layer.size_of.get(dimension, 1) > 1 and dimension in dict(layer.operand_dimensions)[OUTPUT]:
+            return [(dimension, _DEFAULT_TILES)]
+    return []
+
+
+def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
+    """How the fixed cores of a layer are not one for each group, nor one for all; '' where nothing is wrong."""
+    listed = len(entry.core_allocation)
+    if not entry.core_allocation_is_fixed or listed in (1, group_count):
+        return ""
+    return f"fixes {listed} cores for the {group_count} groups of {node.name}"
+
+
+def _core_problems(node: WorkloadNode, entry: MappingConstraints, tiling: LayerTiling) -> list[Problem]:
+    message = fixed_cores_mismatch(node, entry, tiling.group_count)
+    return [Problem(message, path=entry.name, value=str(list(entry.core_allocation)))] if message else []

@@ -1,0 +1,261 @@
+"""Options by which a run cuts its network into computation nodes, and the tiling that they make.
+
+Both dialects of Stream: `cn_define_mode` with `hint_loops` (until 2024), or, without it, the tilings of the mapping
+file and layer stacks (2025). Nothing heavy is imported here: the configuration is checked with this class.
+
+How much of a memory weights may take. Nothing heavy is imported here: the configuration is checked with this.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.parameters import Limits, Parameters, Read, Told, parameters_of
+from tilewright.multicore.nodes.stacks import LAYER_BY_LAYER, StackMode, Stacks, layer_stacks
+from tilewright.multicore.nodes.tiling import (
+    BY_LAYER,
+    SPLIT_WEIGHTS,
+    DefineMode,
+    HintLoopOptions,
+    HintLoops,
+    hint_loop_problems,
+    hint_loop_tiling,
+)
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from tilewright.hardware.system import MultiCoreAccelerator
+    from tilewright.mapping.constraints import Mapping, MappingConstraints
+    from tilewright.multicore.nodes.tiling import Tiling
+    from tilewright.workload.graph import Workload
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class WeightShare(Parameters):
+    """Room for weights."""
+
+    split_W_percentage: Annotated[  # noqa: N815  the name in Stream
+        float, Limits(above=0, most=1), Told("wrong share", "a share above 0 and at most 1")
+    ] = 1.0
+    """Share of a memory that weights may take, above 0 and at most 1; of `cn_define_mode` 4 and of layer splitting."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SplitOptions(WeightShare):
+    """How much of a memory the weights of a part of a layer may take."""
+
+    split_W_double_buffered: bool = False  # noqa: N815  the name in Stream
+    """Leave room for two parts: the weights of the next are fetched while those of one are used."""
+
+    @property
+    def share(self) -> "Fraction":
+        """The share for one part."""
+        from fractions import Fraction  # here, because commands that split nothing start faster without
+
+        share = Fraction(repr(self.split_W_percentage))
+        return share / 2 if self.split_W_double_buffered else share
+
+
+_LOOPS_FORM = "a list of [DIMENSION, size], with cn_define_mode 3 a list of such lists or a table from layers to them"
+
+
+def _read_loops(value: Any, name: str) -> HintLoops | None:
+    """Loops as nested tuples, or a table from tuples of node ids to them; what is no loop stays for the next check."""
+    if isinstance(value, Table):
+        table = {_members(key): _as_tuples(loops) for key, loops in value.items()}
+        problems = [
+            Problem(
+                "must name layers", path=f"{name}[{key}]", value=repr(key), allowed="node ids, such as 3 or 0, 1, 2"
+            )
+            for key in value
+            if not _members(key)
+        ]
+        if problems:
+            raise InputError(problems)
+        return table
+    if value is not None and (isinstance(value, str) or not isinstance(value, Sequence)):
+        raise InputError([Problem("wrong form", path=name, value=repr(value), allowed=_LOOPS_FORM)])
+    return _as_tuples(value)  # type: ignore[no-any-return]
+
+
+def _members(key: Any) -> tuple[int, ...]:
+    """The node ids that a key names: a number, numbers, or text such as `0, 1` (also in brackets); () for others."""
+    if isinstance(key, str):
+        parts = key.strip().strip("()[]").rstrip(",").split(",")
+        numbers: list[Any] = [int(part) if part.strip().isdecimal() else None for part in parts]
+    else:
+        numbers = list(key) if isinstance(key, tuple | list) else [key]
+    return tuple(numbers) if all(_is_id(number) for number in numbers) else ()
+
+
+def _read_node_ids(value: Any, name: str) -> tuple[int, ...]:
+    if isinstance(value, list | tuple) and all(_is_id(item) for item in value):
+        return tuple(value)
+    allowed = "whole numbers from 0"
+    raise InputError([Problem("must be a list of node ids", path=name, value=repr(value), allowed=allowed)])
+
+
+def read_stacks(value: Any, name: str) -> Stacks | None:
+    """Stacks as tuples of node ids. Raises InputError with everything that is none."""
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple):
+        allowed = "lists of node ids, such as [[0, 1, 2], [3, 4]]"
+        raise InputError([Problem("must be a list of stacks", path=name, value=repr(value), allowed=allowed)])
+    told = Problems()
+    stacks = [told.attempt(_read_node_ids, stack, f"{name}[{place}]") for place, stack in enumerate(value)]
+    told.finish()
+    return tuple(stack for stack in stacks if stack is not None)
+
+
+def _is_id(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(_as_tuples(item) for item in value) if isinstance(value, list | tuple) else value
+
+
+def _as_lists(value: Any) -> Any:
+    return [_as_lists(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+NodeIds = Annotated[tuple[int, ...], Read(_read_node_ids)]
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Cutting(Parameters):
+    """Which loops cut layers into computation nodes, and which layers are fused."""
+
+    cn_define_mode: Annotated[DefineMode, Told("not a way to define CNs")] | None = None
+    """1: `hint_loops` around every layer; 2: inside of CNs; 3: by groups of layers; 4: as 1, and weights that are too
+    large are split; null: the mapping file cuts the layers."""
+    hint_loops: Annotated[HintLoops | None, Read(_read_loops)] = None
+    """Loops, innermost first: a dimension and a number of tiles or `all`, as [["OY", "all"]]. Mode 3: a list of such
+    lists, or a table from the ids of layers to them."""
+    layer_cutoffs: NodeIds = ()
+    """Mode 3: ids of the layers at which the next list of hint loops begins."""
+    mode: Annotated[StackMode, Told("not a mode")] = "fused"
+    """fused: layers of a stack are interleaved; lbl: every layer alone in its stack."""
+    layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
+    """Ids of the layers of each stack, as [[0, 1], [2]]; those in none are alone."""
+    stack_cutoffs: NodeIds = ()
+    """Ids of the layers at which stacks end."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TilingOptions(WeightShare, Cutting):
+    """How a network is cut. Lists may be given for tuples. Raises InputError with all values that are wrong."""
+
+    def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
+        """Options that exclude each other, and loops that are none."""
+        if "cn_define_mode" not in wrong:
+            yield from _cutting_problems(self, wrong)
+        if self.layer_stacks is not None and self.stack_cutoffs:
+            yield Problem("plays no part where layer_stacks are given", path="stack_cutoffs")
+        if self.mode == LAYER_BY_LAYER and (self.layer_stacks is not None or self.stack_cutoffs):
+            name = "layer_stacks" if self.layer_stacks is not None else "stack_cutoffs"
+            yield Problem("plays no part in mode lbl, where every layer is alone", path=name)
+        if "stack_cutoffs" not in wrong and list(self.stack_cutoffs) != sorted(set(self.stack_cutoffs)):
+            yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
+
+    def without_effect(self) -> dict[str, str]:
+        """The share of memories for weights, where no mode cuts layers by it."""
+        found = super().without_effect()
+        if self.cn_define_mode != SPLIT_WEIGHTS:
+            found["split_W_percentage"] = f"has no effect without cn_define_mode {SPLIT_WEIGHTS}"
+        return found
+
+    def hints(self, weight_capacity_bits: dict[int, int] | None = None) -> HintLoopOptions:
+        """The hint loops with their mode; only where there is a `cn_define_mode`."""
+        assert self.cn_define_mode is not None
+        loops = self.hint_loops or ()
+        if self.cn_define_mode == BY_LAYER and not loops and not isinstance(loops, Table):
+            loops = ((),)
+        return HintLoopOptions(self.cn_define_mode, loops, self.layer_cutoffs, weight_capacity_bits)
+
+    def stated(self) -> dict[str, Any]:
+        """The options as plain data for provenance."""
+        hints: Any = self.hint_loops
+        if isinstance(hints, Table):
+            hints = [[list(members), loops] for members, loops in hints.items()]
+        values = {parameter.name: getattr(self, parameter.name) for parameter in parameters_of(TilingOptions)}
+        return {name: _as_lists(value) for name, value in (values | {"hint_loops": hints}).items()}
+
+
+def network_tiling(
+    workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
+) -> "Tiling":
+    """The tiling of every layer of a network and its stacks. Raises InputError with all problems.
+
+    With `cn_define_mode` all layers are one stack unless stacks, their ends, or mode lbl are given; mode lbl with
+    `cn_define_mode` 1 and no loops is one CN for each layer, whatever the mapping file says.
+    """
+    from tilewright.multicore.nodes.tiling import mapped_tiling
+
+    if options.cn_define_mode is None:
+        entry_of = mapping.constraints_of(workload)
+        return mapped_tiling(workload, entry_of, _network_stacks(workload, entry_of, accelerator, options))
+    capacities = _weight_capacities(workload, mapping, accelerator, options)
+    tiling = hint_loop_tiling(workload, options.hints(capacities))
+    if options.mode == LAYER_BY_LAYER or options.layer_stacks is not None or options.stack_cutoffs:
+        stacks = _network_stacks(workload, mapping.constraints_of(workload), accelerator, options)
+        return replace(tiling, stacks=stacks)
+    return tiling
+
+
+def _network_stacks(
+    workload: "Workload",
+    entry_of: "Table[int, MappingConstraints]",
+    accelerator: "MultiCoreAccelerator",
+    options: TilingOptions,
+) -> Stacks:
+    from tilewright.multicore.nodes.weights import total_weight_capacity_bits
+
+    capacity_bits = total_weight_capacity_bits(workload, entry_of, accelerator)
+    return layer_stacks(workload, options.mode, options.layer_stacks, options.stack_cutoffs, capacity_bits)
+
+
+def _weight_capacities(
+    workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
+) -> dict[int, int] | None:
+    """Node id -> bits that the weights of a CN may take in mode 4.
+
+    A layer whose cores are fixed is split into the groups that its list has cores for, so that a mapping file that
+    fixes what was found for open cores cuts the layer alike.
+    """
+    from tilewright.multicore.nodes.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
+
+    if options.cn_define_mode != SPLIT_WEIGHTS:
+        return None
+    unsplit = hint_loop_tiling(workload, options.hints())
+    capacities: dict[int, int | None] = {}
+    for node in workload.nodes:
+        if node.layer is None:
+            continue
+        entry = mapping.constraints_for(node.layer)
+        if entry.core_allocation_is_fixed:
+            wanted = len(entry.core_allocation) // unsplit.of_node[node.node_id].group_count
+            bits = capacity_for_tiles(node.layer, max(wanted, 1), network_input_operands(node, workload))
+        else:
+            bits = weight_capacity_bits(node, entry, accelerator, options.split_W_percentage)
+        capacities[node.node_id] = bits
+    return {node_id: bits for node_id, bits in capacities.items() if bits is not None}
+
+
+CUTTING = ("cn_define_mode", "hint_loops", "layer_cutoffs")
+"""The options that say how a layer is cut."""
+
+
+def _cutting_problems(options: TilingOptions, wrong: set[str]) -> Iterator[Problem]:
+    mode = options.cn_define_mode
+    if mode is not None and not wrong & {"hint_loops", "layer_cutoffs"}:
+        yield from hint_loop_problems(options.hints())
+    elif mode is None and options.hint_loops is not None:
+        message = "needs a cn_define_mode; without one the mapping file cuts the layers"
+        yield Problem(message, path="hint_loops", allowed="cn_define_mode: 1 for loops around every layer")
+    if "layer_cutoffs" not in wrong and options.layer_cutoffs and mode != BY_LAYER:
+        yield Problem("is for cn_define_mode 3 only", path="layer_cutoffs")

@@ -1,0 +1,146 @@
+"""Weights of a layer in bits, the memories that hold them, and the split of layers whose weights are too large."""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.hardware.core import Memory
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.runnable import core_choice
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import OUTPUT, Layer
+
+_WEIGHTS = "W"
+_SPLIT_FIRST = ("K", "G", "H")
+
+
+def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
+    """The operand of a layer that holds its weights: W, else the last constant one; None if there is none.
+
+    A list of layers calls inputs of the network constant too: `network_inputs` are the operands that read them.
+    """
+    constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
+    if not constants:
+        return None
+    return _WEIGHTS if _WEIGHTS in constants else constants[-1]
+
+
+def network_input_operands(node: "WorkloadNode", workload: "Workload") -> frozenset[str]:
+    """The operands of a node's layer that read what comes from outside at run time."""
+    inputs = workload.inputs
+    return frozenset([index_map.operand for index_map in node.index_maps if index_map.input.tensor in inputs])
+
+
+def weight_bits(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> int:
+    """Bits of the weights of a layer, 0 if it has none."""
+    operand = weight_operand(layer, network_inputs)
+    if operand is None:
+        return 0
+    dimensions = dict(layer.operand_dimensions)[operand]
+    return math.prod([layer.size_of.get(dimension, 1) for dimension in dimensions]) * layer.bits_of[operand]
+
+
+def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
+    """The dimension that splits weights and outputs alike: K, else G, else H, else the largest; None if none does."""
+    operand = weight_operand(layer, network_inputs)
+    operands = dict(layer.operand_dimensions)
+    weights = operands[operand] if operand is not None else ()
+    shared = [name for name in weights if name in operands[OUTPUT] and layer.size_of.get(name, 1) > 1]
+    preferred = [name for name in _SPLIT_FIRST if name in shared]
+    return preferred[0] if preferred else max(shared, key=lambda name: layer.size_of[name], default=None)
+
+
+def weight_tiles(
+    layer: Layer, capacity_bits: int, network_inputs: frozenset[str] = frozenset()
+) -> tuple[str, int] | None:
+    """(dimension, number of tiles) such that the weights of a tile fit into a memory; None where all do.
+
+    The dimension is that of `split_dimension`. The number is the smallest with which the largest tile fits. Raises
+    InputError where not even a tile of 1 fits.
+    """
+    bits = weight_bits(layer, network_inputs)
+    if bits <= capacity_bits:
+        return None
+    dimension = split_dimension(layer, network_inputs)
+    if dimension is None:
+        message = f"the weights ({bits} bits) exceed {capacity_bits} bits, and no dimension splits weights and outputs"
+        raise InputError([Problem(message, path=layer.name)])
+    size = layer.size_of[dimension]
+    largest = capacity_bits // (bits // size)
+    if largest < 1:
+        message = f"the weights of one {dimension} ({bits // size} bits) exceed {capacity_bits} bits"
+        raise InputError([Problem(message, path=layer.name)])
+    return dimension, -(-size // largest)
+
+
+def capacity_for_tiles(layer: Layer, count: int, network_inputs: frozenset[str] = frozenset()) -> int | None:
+    """Bits of the largest of `count` tiles of weights, None if nothing splits them.
+
+    With this capacity `weight_tiles` gives that number of tiles.
+    """
+    dimension = split_dimension(layer, network_inputs)
+    if dimension is None:
+        return None
+    size = layer.size_of[dimension]
+    return weight_bits(layer, network_inputs) // size * -(-size // min(count, size))
+
+
+_WEIGHT_OPERAND = "I2"
+"""Memory operand of weights where the mapping file says nothing."""
+
+
+def weight_capacity_bits(
+    node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, share: float = 1.0
+) -> int | None:
+    """Bits that weights may take on whichever core runs a layer, rounded down.
+
+    `share` of the smallest top memory that holds weights, of the cores that may run the layer; None if there is none.
+    """
+    found = smallest_weight_memory(node, entry, accelerator)
+    return None if found is None else int(Fraction(repr(share)) * found[1].size_bits)
+
+
+def smallest_weight_memory(
+    node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator
+) -> tuple[int, Memory] | None:
+    """(core id, memory): the smallest top memory for weights of the cores that may run a layer, None without one."""
+    assert node.layer is not None
+    memory_operand = weight_memory_operand(node.layer, entry)
+    choice = core_choice(node, entry, accelerator)
+    found = [
+        (core_id, instance.memory)
+        for instance in accelerator.memory_instances
+        for core_id, operands in instance.users
+        if core_id in choice.core_ids and memory_operand in operands
+    ]
+    return min(found, key=lambda pair: (pair[1].size_bits, pair[0]), default=None)
+
+
+def total_weight_capacity_bits(
+    workload: Workload, entry_of: Mapping[int, MappingConstraints], accelerator: MultiCoreAccelerator
+) -> int:
+    """Bits of all top memories for weights but those of the off-chip core; a memory that cores share counts once.
+
+    `entry_of` has the entry of the mapping file for each layer by node id.
+    """
+    used = {
+        _memory_operand(operand, entry_of[node.node_id])
+        for node in workload.nodes
+        if node.layer is not None and (operand := weight_operand(node.layer)) is not None
+    }
+    return sum(
+        instance.memory.size_bits
+        for instance in accelerator.memory_instances
+        if any(core_id != accelerator.offchip_core_id and used & set(operands) for core_id, operands in instance.users)
+    )
+
+
+def weight_memory_operand(layer: Layer, entry: MappingConstraints) -> str:
+    """The memory operand of a layer's weights."""
+    return _memory_operand(weight_operand(layer) or "", entry)
+
+
+def _memory_operand(operand: str, entry: MappingConstraints) -> str:
+    return dict(entry.memory_operand_links).get(operand, _WEIGHT_OPERAND)

@@ -1,0 +1,48 @@
+"""The lower bounds of a problem with the weights from which they follow, for `scheduling.check.bound_certificate`."""
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.multicore.scheduling.bounds.classes import cn_classes
+from tilewright.multicore.scheduling.bounds.core_work import traffic_loads, weighted_core_work
+from tilewright.multicore.scheduling.bounds.limits import system_limits
+from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
+from tilewright.multicore.scheduling.bounds.paths import paths_through
+from tilewright.multicore.scheduling.bounds.work import fetched_pieces, possible_moves, written_pieces
+from tilewright.multicore.scheduling.problem import Booleans, Floats, SchedulingProblem
+
+_UNITS = 2**40
+"""A weight is a whole number of these parts of all weights, about."""
+
+
+def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> dict[str, Any]:
+    """Bounds over all allocations with `allowed[cn, core]`, which are `bounds`, with their weights as whole numbers, as
+    plain data. Before and after one CN, and phases, are left out."""
+    certificate: dict[str, Any] = {
+        "critical_path": {"cycles": bounds.critical_path_cycles},
+        "off_chip_traffic": {"cycles": bounds.off_chip_traffic_cycles},
+        "energy": {"pj": bounds.energy_pj},
+    }
+    if problem.graph.node_count == 0:
+        return certificate
+    classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
+    paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
+    bits = problem.graph.piece_bits
+    fetched, written = (int(bits[kept(problem, classes)].sum()) for kept in (fetched_pieces, written_pieces))
+    traffic = traffic_loads(problem, classes, limits, fetched, written)
+    work = weighted_core_work(classes, traffic, int(paths.release.min()) + int(paths.writing.min()))
+    cores = np.flatnonzero(classes.allowed.any(axis=0)).tolist()
+    weights = _whole(work.weights)
+    on_cores = [[core, weight] for core, weight in zip(cores, weights[: len(cores)], strict=True) if weight]
+    certificate["core_work"] = {"cycles": work.cycles, "cores": on_cores, "traffic": weights[len(cores) :]}
+    compulsory = moves.compulsory(np.ones(len(moves.piece), np.bool_))
+    if len(compulsory.bits):
+        by_links = compulsory.weighted()
+        on_links = [[link, weight] for link, weight in enumerate(_whole(by_links.weights)) if weight]
+        certificate["link_traffic"] = {"cycles": by_links.cycles, "links": on_links}
+    return certificate
+
+
+def _whole(weights: Floats) -> list[int]:
+    return [round(weight * _UNITS) for weight in weights.tolist()]

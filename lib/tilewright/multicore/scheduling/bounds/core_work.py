@@ -1,0 +1,69 @@
+"""Work of cores and traffic at least, weighed against each other (docs/bounds.md, "Work per core")."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilewright.multicore.scheduling.bounds.classes import CnClasses
+from tilewright.multicore.scheduling.bounds.limits import SLACK, SystemLimits, Weighted, best_by_weights
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Floats, SchedulingProblem
+
+ROUNDS = 400
+"""Steps of the search for weights."""
+
+
+TrafficLoad = tuple[Floats, float]
+"""([class, core] cycles that the streams of a CN take, cycles taken in any case)."""
+
+
+def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> int:
+    """The best bound by weights on cores and traffic, as `weighted_core_work`."""
+    if not classes.count.any():
+        return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
+    return weighted_core_work(classes, traffic, ends, rounds).cycles
+
+
+def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> Weighted:
+    """Bound with its weights: on cores that some CN is allowed, by number, then on traffic. There must be CNs.
+
+    `ends` are cycles before the first CN and after the last one; `rounds` are those of the search for weights.
+    """
+    present = np.flatnonzero(classes.count)
+    used = np.flatnonzero(classes.allowed[present].any(axis=0))
+    count, allowed = classes.count[present], classes.allowed[np.ix_(present, used)]
+    runtime = np.where(allowed, classes.runtime[np.ix_(present, used)], 0.0)
+    closed = np.where(allowed, 0.0, np.inf)
+    taken = np.array([cycles[np.ix_(present, used)] for cycles, _ in traffic]).reshape(len(traffic), runtime.size)
+    fixed = np.array([float(ends)] * len(used) + [cycles for _, cycles in traffic])
+    cells = np.arange(len(present)) * len(used)
+    """[class] place of its first core in flat tables"""
+
+    def bound(weight: Floats) -> tuple[float, Floats]:
+        on_cores, on_traffic = weight[: len(used)], weight[len(used) :]
+        priced = runtime * on_cores + (on_traffic @ taken).reshape(runtime.shape) + closed
+        return float(count @ priced.min(axis=1) + weight @ fixed), priced
+
+    def load(priced: Floats) -> Floats:
+        chosen = cells + priced.argmin(axis=1)
+        on_core = np.bincount(chosen - cells, count * runtime.take(chosen), len(used))
+        loads: Floats = fixed + np.concatenate((on_core, taken[:, chosen] @ count))
+        return loads
+
+    return best_by_weights(len(fixed), rounds, bound, load)
+
+
+def traffic_loads(
+    problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: int, written_bits: int
+) -> list[TrafficLoad]:
+    """Loads of what is read from the off-chip memory, of what is written to it, and of both.
+
+    The bits are those of what is fetched or written in any case.
+    """
+    bits = problem.costs.stream_bits[classes.row].astype(np.float64)
+    inward, outward = bits[:, :, 1:].sum(axis=2), bits[:, :, OUTPUT_OPERAND]
+    return [
+        (inward / limits.read_bits_per_cycle, fetched_bits / limits.read_bits_per_cycle),
+        (outward / limits.write_bits_per_cycle, written_bits / limits.write_bits_per_cycle),
+        ((inward + outward) / limits.both_bits_per_cycle, (fetched_bits + written_bits) / limits.both_bits_per_cycle),
+    ]

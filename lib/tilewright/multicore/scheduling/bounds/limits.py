@@ -1,0 +1,200 @@
+"""Limits that lower bounds are made of: rates of a system, least costs of moving, classes of CNs, and weights.
+
+CNs are alike that have the same row of the cost table and the same allowed cores.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class SystemLimits:
+    """Rates in bits per cycle; infinite where nothing limits them, 0 where there is no way."""
+
+    read_bits_per_cycle: float
+    """Rate of all that leaves the off-chip memory"""
+    write_bits_per_cycle: float
+    """Rate of all that enters it"""
+    both_bits_per_cycle: float
+    """Rate of both together"""
+    fetch_rate: Floats
+    """[memory] rate of one piece from the off-chip memory"""
+    direct_rate: Floats
+    """[core, memory] rate of one piece from the output memory of a core"""
+    write_rate: Floats
+    """[core] rate of one piece from the output memory of a core to the off-chip memory"""
+    read_link_pj: Floats
+    """[core] link energy of a bit from the off-chip memory"""
+    write_link_pj: Floats
+    """[core] link energy of a bit to the off-chip memory"""
+
+    def detour_rate(self, core: int, memory: int) -> float:
+        """Bits over cycles of one piece that is written off-chip from the output memory of a core and then fetched."""
+        rates = self.write_rate[core], self.fetch_rate[memory]
+        return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
+
+    def cheapest_fetch_pj(self, system: CoreSystem, bits: Integers) -> float:
+        """Least energy of fetching pieces from the off-chip memory, each once."""
+        return float(np.sum(self.fetch_pj(system, bits)))
+
+    def cheapest_write_pj(self, system: CoreSystem, bits: Integers) -> float:
+        """Least energy of writing pieces to the off-chip memory, each once."""
+        return float(np.sum(self.write_pj(system, bits)))
+
+    def fetch_pj(self, system: CoreSystem, bits: Integers) -> Floats:
+        """[piece] the least energy of fetching it from the off-chip memory."""
+        off = system.off_chip_memory
+        words = -(-bits // system.memory_read_bits[off]) * system.memory_read_energy_pj[off]
+        found: Floats = (
+            self._over_links(system, self.read_link_pj, bits) + words + _cheapest(bits, system, writing=True)
+        )
+        return found
+
+    def write_pj(self, system: CoreSystem, bits: Integers) -> Floats:
+        """[piece] the least energy of writing it to the off-chip memory."""
+        off = system.off_chip_memory
+        words = -(-bits // system.memory_write_bits[off]) * system.memory_write_energy_pj[off]
+        found: Floats = (
+            self._over_links(system, self.write_link_pj, bits) + words + _cheapest(bits, system, writing=False)
+        )
+        return found
+
+    def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
+        """[piece] the least energy over links; where there are no pieces links may have no way."""
+        least = float(np.min(_compute(system, link_pj), initial=math.inf))
+        found: Floats = np.zeros(len(bits))
+        if len(bits):
+            found += bits * least
+        return found
+
+
+def _compute(system: CoreSystem, values: Floats) -> Floats:
+    """Values of the cores other than the off-chip core."""
+    compute: Floats = values[np.arange(len(values)) != system.off_chip_core]
+    return compute
+
+
+def _cheapest(bits: Integers, system: CoreSystem, writing: bool) -> Floats:
+    """[piece] least energy of accessing pieces in a memory on chip."""
+    width = system.memory_write_bits if writing else system.memory_read_bits
+    energy = system.memory_write_energy_pj if writing else system.memory_read_energy_pj
+    on_chip = [memory for memory in range(len(width)) if memory != system.off_chip_memory]
+    least: Floats = np.min([-(-bits // width[memory]) * energy[memory] for memory in on_chip], axis=0)
+    return least
+
+
+def system_limits(system: CoreSystem) -> SystemLimits:
+    """The limits that follow from links, paths and words."""
+    off, cores, memories = system.off_chip_core, system.core_count, len(system.memory_capacity_bits)
+    reading = [system.path(off, core).tolist() for core in range(cores) if core != off and _reaches(system, off, core)]
+    writing = [system.path(core, off).tolist() for core in range(cores) if core != off and _reaches(system, core, off)]
+    fetch, direct, write = np.zeros(memories), np.zeros((cores, memories)), np.zeros(cores)
+    for source in range(cores):
+        home = int(system.core_memory[source, 0])
+        if home >= 0 and source != off and _reaches(system, source, off):
+            write[source] = _rate(system, source, off, home, system.off_chip_memory)
+        for target in range(cores):
+            if target == off or home < 0 or not _reaches(system, source, target):
+                continue
+            for memory in {int(memory) for memory in system.core_memory[target] if memory >= 0}:
+                rate = _rate(system, source, target, home, memory)
+                direct[source, memory] = max(direct[source, memory], rate)
+                if source == off:
+                    fetch[memory] = max(fetch[memory], rate)
+    return SystemLimits(
+        read_bits_per_cycle=_cut([reading], system),
+        write_bits_per_cycle=_cut([writing], system),
+        both_bits_per_cycle=_cut([reading, writing], system),
+        fetch_rate=fetch,
+        direct_rate=direct,
+        write_rate=write,
+        read_link_pj=np.array([float(system.link_energy_pj_per_bit[system.path(off, c)].sum()) for c in range(cores)]),
+        write_link_pj=np.array([float(system.link_energy_pj_per_bit[system.path(c, off)].sum()) for c in range(cores)]),
+    )
+
+
+def _reaches(system: CoreSystem, source: int, target: int) -> bool:
+    return source == target or bool(system.path_exists[source * system.core_count + target])
+
+
+def _rate(system: CoreSystem, source: int, target: int, read: int, written: int) -> float:
+    """Full rate of a large piece (rule 11 of docs/scheduling.md)."""
+    widths = system.link_bits_per_cycle[system.path(source, target)].tolist()
+    return float(min([*widths, system.memory_read_bits[read], system.memory_write_bits[written]]))
+
+
+def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
+    """Largest total rate over paths: the width of a link that all have, or of all their links at the same end.
+
+    The first list holds paths from the off-chip core (or to it, if it is the only one), a second one paths to it.
+    """
+    paths = [path for direction in directions for path in direction]
+    if not paths or any(len(path) == 0 for path in paths):
+        return math.inf
+    common = set.intersection(*(set(path) for path in paths))
+    limits = [float(system.link_bits_per_cycle[link]) for link in common]
+    for ends in ([0, -1], [-1, 0]):
+        links = {path[end] for direction, end in zip(directions, ends, strict=False) for path in direction}
+        limits.append(float(system.link_bits_per_cycle[list(links)].sum()))
+    return min(limits)
+
+
+SLACK = 1e-9
+"""Part by which sums of floating-point numbers are lowered before they count as bounds."""
+
+
+def changes(values: Integers) -> Booleans:
+    """[place] whether a value is not the one before it."""
+    found: Booleans = np.ones(len(values), np.bool_)
+    found[1:] = values[1:] != values[:-1]
+    return found
+
+
+def whole_cycles(values: Floats) -> Integers:
+    """Bounds on numbers of cycles, rounded up."""
+    return np.ceil(values * (1 - SLACK)).astype(np.int64)
+
+
+Choice = TypeVar("Choice")
+
+
+class Weighted(NamedTuple):
+    """A bound that weights on resources give."""
+
+    cycles: int
+    weights: Floats
+    """[resource] weights that sum to 1"""
+
+
+def best_by_weights(
+    resources: int,
+    rounds: int,
+    bound: Callable[[Floats], tuple[float, Choice]],
+    load: Callable[[Choice], Floats],
+) -> Weighted:
+    """The largest bound in cycles by weights that sum to 1, rounded up.
+
+    `bound` gives the bound by weights and what is cheapest with them, `load` the load of each resource by that. Any
+    weights are right; these come from `rounds` steps towards what is loaded the most.
+    """
+    logarithm, average, best = np.zeros(resources), np.zeros(resources), 0.0
+    weights: Floats = np.full(resources, 1.0 / max(resources, 1))
+    for step in range(1, rounds + 1):
+        weight = np.exp(logarithm - logarithm.max())
+        weight /= weight.sum()
+        average += (weight - average) / step
+        by_average, _ = bound(average / average.sum())
+        by_weight, cheapest = bound(weight)
+        if max(by_average, by_weight) > best:
+            best, weights = max((by_average, average / average.sum()), (by_weight, weight), key=lambda found: found[0])
+        loads = load(cheapest)
+        if not loads.any():
+            break
+        logarithm += loads / loads.max() * (2.0 / math.sqrt(step))
+    return Weighted(math.ceil(best * (1 - SLACK)), weights)

@@ -1,0 +1,300 @@
+"""The same bound by phases where nothing is done before what it needs (docs/bounds.md, "Phases in order").
+
+CNs of a layer that lie side by side are one item, and so are the pieces that they make: what is done of an item, and of
+those that wait for it, is compared at the end of each phase.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from tilewright.multicore.scheduling.bounds.chains import NodeChain
+from tilewright.multicore.scheduling.bounds.classes import CnClasses
+from tilewright.multicore.scheduling.bounds.limits import changes
+from tilewright.multicore.scheduling.bounds.paths import LongestPaths
+from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
+from tilewright.multicore.scheduling.bounds.phases import (
+    MemorySets,
+    limits_of_phases,
+    longest_program,
+    run_loads,
+    ways_of,
+)
+from tilewright.multicore.scheduling.bounds.work import PossibleMoves
+from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
+
+MOST_CNS = 16
+"""CNs whose runs are phases: with more, hardly any bound was larger."""
+MOST_CHOICES = 40_000
+"""Ways times phases of all that runs and moves, above which fewer phases are looked at: some ten seconds."""
+MOST_EDGES = 100_000
+"""Most edges of the graph, above which nothing is looked at."""
+MOST_PLACES = 28
+"""Items along a layer: CNs beyond are put together, side by side."""
+Pairs = list[tuple[int, int]]
+
+
+@dataclass(eq=False)
+class Members:
+    """What items consist of: a number of each member, its weight, and in which order members lie."""
+
+    item_of: dict[int, int] = field(default_factory=dict)
+    weight: dict[int, int] = field(default_factory=dict)
+    of_item: dict[int, list[int]] = field(default_factory=dict)
+
+    def add(self, item: int, members: Iterable[int], weights: Iterable[int]) -> None:
+        """The members of an item, in their order."""
+        for member, weight in zip(members, weights, strict=True):
+            self.item_of[member], self.weight[member] = item, weight
+            self.of_item.setdefault(item, []).append(member)
+
+
+def ordered_phases_latency_cycles(
+    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
+) -> int:
+    """The best bound by phases in order that is found, in cycles; 0 where the program would be too large."""
+    if not len(paths.head) or len(problem.edges[1]) > MOST_EDGES:
+        return 0
+    program = longest_program(
+        lambda chain: ordered_phase_problem(problem, classes, paths, moves, chain),
+        problem,
+        paths,
+        MOST_CNS,
+        MOST_CHOICES,
+    )
+    return bound_cycles(program, best_weights(program)) if program.choices <= MOST_CHOICES else 0
+
+
+def ordered_phase_problem(
+    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
+) -> PhaseProblem:
+    """What must be done in the phases of a chain, and in which order."""
+    return OrderedPhases(problem, classes, moves, chain).program(paths)
+
+
+class OrderedPhases:
+    """Items, and what waits for what."""
+
+    def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: NodeChain) -> None:
+        self.problem, self.classes, self.moves, self.chain = problem, classes, moves, chain
+        system = problem.system
+        self.on_chip = np.array([core for core in range(system.core_count) if core != system.off_chip_core])
+        self.memories = MemorySets(problem, classes)
+        self.items: list[Item] = []
+        self.runs, self.moved, self.fetched = Members(), Members(), Members()
+        self.place = _places(problem)
+        self.waits: dict[tuple[int, int], Pairs] = {}
+        """(item before, item after) -> members of which the second waits for the first"""
+        self.reader_of: dict[int, tuple[int, int]] = {}
+        """piece that is fetched -> (CN, operand) for which it counts"""
+        self.kind_of: dict[int, int] = {}
+        """piece that is made and moves -> kind of its first move"""
+        self.sets: dict[int, int] = {}
+        """item of what is fetched -> set of memories"""
+
+    def program(self, paths: LongestPaths) -> PhaseProblem:
+        """All of it."""
+        self._add_runs()
+        self._add_fetches(paths)
+        by_move = self._add_moves()
+        self._wait_for_edges(by_move)
+        orders, stays = [], []
+        for (before, after), pairs in self.waits.items():
+            says = self.items[after].first < self.items[before].last
+            if (says or before in self.sets) and self._is_even(before, after, pairs):
+                if says:
+                    orders.append((before, after))
+                if before in self.sets:
+                    stays.append((before, after, self.sets[before]))
+        return PhaseProblem(
+            tuple(self.items),
+            *limits_of_phases(self.problem, paths, self.chain, len(self.on_chip)),
+            *self.memories.limits(),
+            np.array(orders, np.int64).reshape(-1, 2),
+            np.array(stays, np.int64).reshape(-1, 3),
+        )
+
+    def _add_runs(self) -> None:
+        graph, chain = self.problem.graph, self.chain
+        cns = np.arange(graph.node_count)
+        keys = np.stack((graph.layer, self.place, self.classes.of_cn, chain.first, chain.last), axis=1)
+        loads: dict[int, np.ndarray] = {}
+        for key, members in _grouped(keys, np.lexsort((cns, graph.group))):
+            _, _, number, first, last = key
+            if number not in loads:
+                loads[number] = run_loads(self.problem, self.classes, self.on_chip, number)
+            self.runs.add(len(self.items), members, [1] * len(members))
+            free = np.zeros(len(loads[number]), np.bool_)
+            self.items.append(Item(float(len(members)), loads[number], first, last, free))
+
+    def _add_fetches(self, paths: LongestPaths) -> None:
+        """What comes from the off-chip memory, for the reader that it stays for longest."""
+        moves, chain = self.moves, self.chain
+        chosen = np.flatnonzero(moves.fetched)
+        reader = moves.reader[chosen]
+        order = np.lexsort((chosen, -paths.head[reader], -chain.first[reader], moves.piece[chosen]))
+        chosen = chosen[order][changes(moves.piece[chosen[order]])]
+        reader, producer = moves.reader[chosen], moves.producer[chosen]
+        begin = np.where(producer >= 0, chain.first[np.maximum(producer, 0)], 0)
+        items = np.array([self.runs.item_of[int(one)] for one in reader], np.int64)
+        keys = np.stack((moves.kind[chosen], begin, chain.arrives[reader], items, moves.operand[chosen]), axis=1)
+        for key, members in _grouped(keys, np.lexsort((moves.piece[chosen], reader))):
+            kind, first, last, after, operand = key
+            number = self._add_item(kind, first, last, moves.piece[chosen[members]].tolist(), self.fetched)
+            if number is None:
+                continue
+            self.sets[number] = self.memories.of(-1, int(reader[members[0]]), operand)
+            for place in members:
+                piece = int(moves.piece[chosen[place]])
+                self.reader_of[piece] = int(reader[place]), operand
+                self.waits.setdefault((number, after), []).append((piece, int(reader[place])))
+                if producer[place] >= 0:
+                    maker = int(producer[place])
+                    self.waits.setdefault((self.runs.item_of[maker], number), []).append((maker, piece))
+
+    def _add_moves(self) -> set[tuple[int, int]]:
+        """What is made on chip and moves, as it does first: (piece, reader) that wait for that."""
+        moves, chain = self.moves, self.chain
+        chosen = np.flatnonzero(~moves.fetched & ~moves.stays[moves.kind])
+        pieces, begin = np.unique(moves.piece[chosen], return_index=True)
+        first_kind = moves.kind[chosen[begin]]
+        place = np.searchsorted(pieces, moves.piece[chosen])
+        chosen = chosen[moves.kind[chosen] == first_kind[place]]  # of several kinds the first: any one is right
+        place = np.searchsorted(pieces, moves.piece[chosen])
+        reader, phases = moves.reader[chosen], len(chain.cns) * 2
+        arrives = np.where(reader >= 0, chain.arrives[np.maximum(reader, 0)], phases)
+        last = np.full(len(pieces), phases)
+        np.minimum.at(last, place, arrives)
+        producer = self.problem.graph.piece_producer[pieces]
+        made_in = np.array([self.runs.item_of[int(one)] for one in producer], np.int64)
+        keys = np.stack((first_kind, chain.first[producer], last, made_in, self._readers(place, reader)), axis=1)
+        for key, members in _grouped(keys, np.lexsort((pieces, producer))):
+            kind, since, until, before, _ = key
+            number = self._add_item(kind, since, until, pieces[members].tolist(), self.moved)
+            if number is not None:
+                self.kind_of |= {int(pieces[one]): kind for one in members}
+                made = [(int(producer[one]), int(pieces[one])) for one in members]
+                self.waits.setdefault((before, number), []).extend(made)
+        waiting = set()
+        for piece, cn in zip(moves.piece[chosen].tolist(), reader.tolist(), strict=True):
+            if cn >= 0 and piece in self.moved.item_of:
+                self.waits.setdefault((self.moved.item_of[piece], self.runs.item_of[cn]), []).append((piece, cn))
+                waiting.add((piece, cn))
+        return waiting
+
+    def _readers(self, place: Integers, reader: Integers) -> Integers:
+        """[piece] a number for the items that wait for it; `place` is that of the piece of each reader."""
+        found: list[set[int]] = [set() for _ in range(int(place.max(initial=-1)) + 1)]
+        for piece, cn in zip(place.tolist(), reader.tolist(), strict=True):
+            if cn >= 0:
+                found[piece].add(self.runs.item_of[cn])
+        numbers: dict[frozenset[int], int] = {}
+        return np.array([numbers.setdefault(frozenset(one), len(numbers)) for one in found], np.int64)
+
+    def _add_item(self, kind: int, first: int, last: int, pieces: list[int], members: Members) -> int | None:
+        """An item of pieces that move so; None where nothing loads a link."""
+        links = len(self.problem.system.link_bits_per_cycle)
+        loads, _ = ways_of(self.moves, kind, len(self.on_chip), links)
+        if not len(loads):
+            return None
+        bits = self.moves.piece_bits[pieces].tolist()
+        members.add(len(self.items), pieces, bits)
+        self.items.append(Item(float(sum(bits)), loads, first, last, np.zeros(len(loads), np.bool_)))
+        return len(self.items) - 1
+
+    def _wait_for_edges(self, by_move: set[tuple[int, int]]) -> None:
+        """Let CNs wait for those before them, but for what they wait for by the move of a piece."""
+        problem = self.problem
+        producer = problem.graph.piece_producer
+        piece = problem.fetch_order[0]
+        moved = {
+            (int(producer[one]), cn)
+            for one, cn in zip(piece.tolist(), problem.need_cn.tolist(), strict=True)
+            if (one, cn) in by_move
+        }
+        start, successor = problem.edges
+        source = np.repeat(np.arange(problem.graph.node_count), np.diff(start))
+        item_of = self.runs.item_of
+        for before, after in zip(source.tolist(), successor.tolist(), strict=True):
+            pair = item_of[before], item_of[after]
+            if (before, after) not in moved and pair[0] != pair[1]:
+                self.waits.setdefault(pair, []).append((before, after))
+
+    def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
+        """Whether each part of the second item can be given an equal part of the first that it waits for, in order."""
+        first, second = self._members(before), self._members(after)
+        known = set(pairs)
+        return all(pair in known for pair in _spread(first, second)) or _is_even_by_shares(first, second, known)
+
+    def _members(self, item: int) -> list[tuple[int, int]]:
+        """(member, weight) of an item."""
+        for members in (self.runs, self.moved, self.fetched):
+            if item in members.of_item:
+                return [(one, members.weight[one]) for one in members.of_item[item]]
+        raise KeyError(item)
+
+
+def _is_even_by_shares(
+    first: list[tuple[int, int]], second: list[tuple[int, int]], pairs: set[tuple[int, int]]
+) -> bool:
+    """Whether the same holds where each of the second divides its part among all that it waits for."""
+    of_second: dict[int, list[int]] = {}
+    for one, other in pairs:
+        of_second.setdefault(other, []).append(one)
+    if len(of_second) < len(second):
+        return False
+    weight = dict(first)
+    whole = sum(weight.values()), sum(one for _, one in second)
+    taken = dict.fromkeys(weight, Fraction(0))
+    for other, its_weight in second:
+        total = sum(weight[one] for one in of_second[other])
+        for one in of_second[other]:
+            taken[one] += Fraction(its_weight * weight[one], total)
+    return all(taken[one] * whole[0] == its_weight * whole[1] for one, its_weight in first)
+
+
+def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Pairs of members that share a part where both lists are laid along one line, as long as their weights say."""
+    total_first, total_second = (sum(weight for _, weight in one) for one in (first, second))
+    place, other = 0, 0
+    end, other_end = first[0][1] * total_second, second[0][1] * total_first
+    while True:
+        yield first[place][0], second[other][0]
+        if end <= other_end:
+            place += 1
+        if end >= other_end:
+            other += 1
+        if place == len(first) or other == len(second):
+            return
+        if end <= other_end:
+            end, other_end = (
+                end + first[place][1] * total_second,
+                (other_end if end < other_end else other_end + second[other][1] * total_first),
+            )
+        else:
+            other_end += second[other][1] * total_first
+
+
+def _places(problem: SchedulingProblem) -> Integers:
+    """[cn] where it lies among those of its layer and group, in at most `MOST_PLACES` places."""
+    graph = problem.graph
+    order = np.lexsort((np.arange(graph.node_count), graph.group, graph.layer))
+    begin = np.flatnonzero(changes(graph.layer[order]) | changes(graph.group[order]))
+    size = np.diff(np.append(begin, len(order)))
+    rank, sizes = np.arange(len(order)) - np.repeat(begin, size), np.repeat(size, size)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.where(sizes > MOST_PLACES, rank * MOST_PLACES // sizes, rank)
+    return place
+
+
+def _grouped(keys: Integers, order: Integers) -> Iterator[tuple[list[int], list[int]]]:
+    """(key, members in the order that is given) of each distinct row."""
+    if not len(keys):
+        return
+    distinct, of_row = np.unique(keys[order], axis=0, return_inverse=True)
+    by_key = np.argsort(of_row.reshape(-1), kind="stable")
+    counts = np.bincount(of_row.reshape(-1), minlength=len(distinct))
+    for key, members in zip(distinct.tolist(), np.split(order[by_key], np.cumsum(counts)[:-1]), strict=True):
+        yield key, members.tolist()

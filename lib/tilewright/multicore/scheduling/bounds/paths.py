@@ -1,0 +1,265 @@
+"""Lower bounds on latency from longest paths through the graph of CNs, each CN on its fastest core, and from what one
+CN waits for and what waits for it (docs/bounds.md).
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.base.compiled import native_function
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.record_pointer import pointer_to
+from tilewright.multicore.scheduling.bounds.classes import CnClasses
+from tilewright.multicore.scheduling.bounds.core_work import ROUNDS, TrafficLoad, core_work, traffic_loads
+from tilewright.multicore.scheduling.bounds.limits import SystemLimits, changes, whole_cycles
+from tilewright.multicore.scheduling.bounds.paths_kernel import cns_around, longest_paths
+from tilewright.multicore.scheduling.bounds.work import PossibleMoves
+from tilewright.multicore.scheduling.problem import Booleans, Integers, SchedulingProblem
+from tilewright.multicore.scheduling.state_record import GRAPH
+
+RECORDS = (GRAPH,)
+"""What the compiled paths work on."""
+
+
+@dataclass(frozen=True, eq=False)
+class LongestPaths:
+    """What no schedule is below, CN by CN."""
+
+    latency_cycles: int
+    head: Integers
+    """[cn] cycles before its start"""
+    runtime: Integers
+    """[cn] cycles that it runs"""
+    tail: Integers
+    """[cn] cycles after its end"""
+    release: Integers
+    """[cn] cycles until the constants that it never streams can have left the off-chip memory"""
+    writing: Integers
+    """[cn] cycles after its end until the results that it never streams can be off-chip"""
+    _record: np.record
+    _arrays: dict[str, Integers]
+    """What the record points to."""
+
+    def around(self, cn: int) -> tuple[Booleans, Booleans]:
+        """([cn] ends before a CN starts, [cn] starts after it ends), whatever the schedule."""
+        native_function(cns_around, RECORDS)(self._record, cn)
+        mark = self._arrays["mark"]
+        return mark == 1, mark == 2
+
+
+def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LongestPaths:
+    """The longest paths of a problem. Raises InputError where CNs wait for each other in a circle."""
+    release, writing = _release(problem, classes, limits), _writing(problem, classes, limits)
+    runtime = whole_cycles(classes.runtime.min(axis=1))[classes.of_cn]
+    start, successor = problem.edges
+    arrays = {
+        "head": release.copy(),
+        "runtime": runtime,
+        "tail": writing.copy(),
+        "waiting": problem.predecessor_count.copy(),
+        "queue": np.empty(len(runtime), np.int64),
+        "start": start,
+        "successor": np.ascontiguousarray(successor),
+        "delay": _edge_delays(problem, classes, limits),
+        "mark": np.zeros(len(runtime), np.int64),
+    }
+    record: np.record = np.zeros(1, GRAPH).view(np.recarray)[0]
+    record["node_count"] = len(runtime)
+    for name, array in arrays.items():
+        record[name] = pointer_to(array)
+    native_function(longest_paths, RECORDS)(record, 0)
+    if record["finished"] < len(runtime):
+        raise InputError([Problem("CNs wait for each other in a circle", path="graph")])
+    latency = int(record["latency"])
+    return LongestPaths(latency, arrays["head"], runtime, arrays["tail"], release, writing, record, arrays)
+
+
+def _first_of_piece(problem: SchedulingProblem) -> Booleans:
+    """[need] the first of its CN's needs of the piece; needs of a piece lie side by side."""
+    piece = problem.fetch_order[0]
+    return changes(piece) | changes(problem.need_cn)
+
+
+def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
+    """[cn] cycles until the constants that it never streams can have left the off-chip memory."""
+    piece, operand = problem.fetch_order
+    counts = (problem.graph.piece_producer[piece] < 0) & classes.never_streams[classes.of_cn[problem.need_cn], operand]
+    counts &= _first_of_piece(problem)
+    bits = np.bincount(problem.need_cn[counts], problem.graph.piece_bits[piece[counts]], problem.graph.node_count)
+    return whole_cycles(bits / limits.read_bits_per_cycle)
+
+
+def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
+    """[cn] cycles after its end until the results that it never streams can be off-chip."""
+    pieces = np.flatnonzero(problem.graph.piece_is_output)
+    pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], 0]]
+    producer = problem.graph.piece_producer[pieces]
+    bits = np.bincount(producer, problem.graph.piece_bits[pieces], problem.graph.node_count)
+    return whole_cycles(bits / limits.write_bits_per_cycle)
+
+
+def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
+    """[edge] cycles that data needs from CN to CN on the best pair of allowed cores."""
+    start, successor = problem.edges
+    delay = np.zeros(len(successor), np.int64)
+    piece, operand = problem.fetch_order
+    producer = problem.graph.piece_producer[piece]
+    needs = np.flatnonzero(producer >= 0)
+    if len(needs) == 0:
+        return delay
+    source, target = producer[needs], problem.need_cn[needs]
+    operands = problem.system.core_memory.shape[1]
+    key = (classes.of_cn[source] * len(classes.row) + classes.of_cn[target]) * operands + operand[needs]
+    distinct, inverse = np.unique(key, return_inverse=True)
+    rates = np.empty(len(distinct))
+    for i, value in enumerate(distinct.tolist()):
+        pair, of_operand = divmod(value, operands)
+        rates[i] = _best_rate(problem, classes, limits, pair // len(classes.row), pair % len(classes.row), of_operand)
+    cycles = whole_cycles(problem.graph.piece_bits[piece[needs]] / rates[inverse.reshape(-1)])
+    edge_key = np.repeat(np.arange(problem.graph.node_count), np.diff(start)) * problem.graph.node_count + successor
+    np.maximum.at(delay, np.searchsorted(edge_key, source * problem.graph.node_count + target), cycles)
+    return delay
+
+
+def _best_rate(
+    problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, source: int, target: int, operand: int
+) -> float:
+    """Bits per cycle of a piece from a CN of one class to one of another; infinite if it need not move."""
+    rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
+    for producer in np.flatnonzero(classes.allowed[source]).tolist():
+        for consumer in np.flatnonzero(classes.allowed[target]).tolist():
+            best = max(best, pair_rate(problem, limits, rows, (producer, consumer), operand))
+            if math.isinf(best):
+                return best
+    return best if best > 0 else math.inf
+
+
+def pair_rate(
+    problem: SchedulingProblem, limits: SystemLimits, rows: tuple[int, int], cores: tuple[int, int], operand: int
+) -> float:
+    """Bits per cycle of a piece from a CN to one that reads it by an operand, of rows of the cost table, on two cores;
+    infinite if it need not move, 0 where there is no way."""
+    memory, streams = problem.system.core_memory, problem.costs.stream_bits > 0
+    producer, consumer = cores
+    out = bool(streams[rows[0], producer, 0])
+    off_chip_only = bool(streams[rows[1], consumer, operand])
+    home, wanted = int(memory[producer, 0]), int(memory[consumer, operand])
+    if (out and off_chip_only) or (not out and not off_chip_only and home == wanted):
+        return math.inf
+    if off_chip_only:
+        return float(limits.write_rate[producer])
+    if wanted < 0:
+        return 0.0
+    if out:
+        return float(limits.fetch_rate[wanted])
+    return max(float(limits.direct_rate[producer, wanted]), limits.detour_rate(producer, wanted))
+
+
+_MOST_TRIED, _LEAST_TRIED = 16, 2
+"""CNs that are looked at first, one of a layer; fewer where the graph is large."""
+_MOST_NEEDS = 10**7
+"""Needs of a graph times CNs that are looked at first."""
+_FEW_ROUNDS = 40
+"""Steps of the search for weights for all CNs that are looked at; the best of these gets more."""
+
+
+def split_latency_cycles(
+    problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, paths: LongestPaths, moves: PossibleMoves
+) -> int:
+    """The best bound by one CN, of some: what is over before it starts, and what begins after it ends.
+
+    Every CN gives a bound. The last CN of a layer waits for almost all of the layers before: some of these are looked
+    at, evenly over the network, then those around the best of them.
+    """
+    if not len(paths.head):
+        return 0
+    split = SplitBounds(problem, classes, limits, paths, moves)
+    candidates = latest_cns(problem.graph.layer, paths.head)
+    count = int(np.clip(_MOST_NEEDS // max(1, len(problem.need_cn)), _LEAST_TRIED, _MOST_TRIED))
+    found: dict[int, int] = {}
+    low, high = 0, len(candidates) - 1
+    for _ in range(2):
+        tried = np.linspace(low, high, count).round().astype(np.int64).tolist()
+        found |= {
+            place: split.latency_cycles(int(candidates[place]), _FEW_ROUNDS) for place in tried if place not in found
+        }
+        best = max(found, key=lambda place: (found[place], -place))
+        low, high = max([p for p in found if p < best], default=best), min([p for p in found if p > best], default=best)
+    return max(found[best], split.latency_cycles(int(candidates[best]), ROUNDS))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitBounds:
+    """A problem, and what bounds by one of its CNs follow from."""
+
+    problem: SchedulingProblem
+    classes: CnClasses
+    limits: SystemLimits
+    paths: LongestPaths
+    moves: PossibleMoves
+
+    def latency_cycles(self, cn: int, rounds: int) -> int:
+        """The bound by one CN."""
+        before, after = self.paths.around(cn)
+        head = max(int(self.paths.head[cn]), self.cycles_before(cn, before, rounds))
+        tail = max(int(self.paths.tail[cn]), self.cycles_after(cn, after, rounds))
+        return head + int(self.paths.runtime[cn]) + tail
+
+    def cycles_before(self, cn: int, before: Booleans, rounds: int) -> int:
+        """Cycles before a CN starts: all that it waits for has run, and what they and it read is in place."""
+        reads = _are_among(self.moves.reader, before, cn)
+        fetched = self.moves.bits(reads & self.moves.fetched)
+        first = int(self.paths.release[before].min()) if before.any() else 0
+        work = self._work(before, self._traffic(fetched, 0), first, rounds)
+        return max(work, self.moves.compulsory(reads).latency_cycles(rounds))
+
+    def cycles_after(self, cn: int, after: Booleans, rounds: int) -> int:
+        """Cycles after a CN ends: all that waits for it runs, what they and it make moves, and of the constants that
+        they need at most as many are on chip already as there is room for."""
+        makes = _are_among(self.moves.producer, after, cn)
+        reads = _are_among(self.moves.reader, after) & (self.moves.producer < 0)
+        fetched = max(0, self.moves.bits(reads) - self._room_bits(reads)) + self.moves.bits(makes & self.moves.fetched)
+        written = self.moves.bits(makes & (self.moves.reader < 0))
+        last = int(self.paths.writing[after].min()) if after.any() else 0
+        work = self._work(after, self._traffic(fetched, written), last, rounds)
+        return max(work, self.moves.compulsory(makes).latency_cycles(rounds))
+
+    def _room_bits(self, reads: Booleans) -> int:
+        """Bits of all memories on chip from which CNs may read constants for some reasons."""
+        system, operands = self.problem.system, self.classes.never_streams.shape[1]
+        pairs = np.unique(self.classes.of_cn[self.moves.reader[reads]] * operands + self.moves.operand[reads])
+        memories = {
+            int(memory)
+            for pair in pairs.tolist()
+            for memory in system.core_memory[self.classes.allowed[pair // operands], pair % operands]
+        }
+        return sum(int(system.memory_capacity_bits[memory]) for memory in memories - {-1, system.off_chip_memory})
+
+    def _traffic(self, fetched_bits: int, written_bits: int) -> list[TrafficLoad]:
+        return traffic_loads(self.problem, self.classes, self.limits, fetched_bits, written_bits)
+
+    def _work(self, cns: Booleans, traffic: list[TrafficLoad], ends: int, rounds: int) -> int:
+        count = np.bincount(self.classes.of_cn[cns], minlength=len(self.classes.count))
+        return core_work(replace(self.classes, count=count), traffic, ends, rounds)
+
+
+def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
+    """[entry] whether it is a CN, and a chosen one or the one more."""
+    among: Booleans = (cns >= 0) & (chosen[np.maximum(cns, 0)] | (cns == more))
+    return among
+
+
+def latest_cns(layer: Integers, head: Integers) -> Integers:
+    """CNs to look at, by their earliest start: all where they are few, else those of `latest_of_layers`."""
+    if len(layer) > _MOST_TRIED:
+        return latest_of_layers(layer, head)
+    order = np.lexsort((np.arange(len(layer)), -head, layer))
+    return order[np.argsort(head[order], kind="stable")]
+
+
+def latest_of_layers(layer: Integers, head: Integers) -> Integers:
+    """CN of each layer that can start last (the first of several), by their earliest start."""
+    order = np.lexsort((np.arange(len(layer)), -head, layer))
+    latest: Integers = order[np.append(True, layer[order][1:] != layer[order][:-1])]
+    return latest[np.argsort(head[latest], kind="stable")]

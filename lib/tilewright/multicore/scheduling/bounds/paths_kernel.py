@@ -1,0 +1,64 @@
+"""Paths through the graph of CNs (compiled)."""
+
+from tilewright.base.compiled import kernel
+from tilewright.multicore.scheduling.access_kernel import cell
+
+
+@kernel
+def longest_paths(g, _count):
+    """Earliest start of each CN, the earliest end of all, and the cycles that follow each CN.
+
+    `g.finished` counts the CNs that are on no circle, `g.queue` has them in topological order.
+    """
+    last = 0
+    for cn in range(g.node_count):
+        if cell(g.waiting, cn).value == 0:
+            cell(g.queue, last).value = cn
+            last += 1
+    first = 0
+    g.latency = 0
+    while first < last:
+        cn = cell(g.queue, first).value
+        first += 1
+        end = cell(g.head, cn).value + cell(g.runtime, cn).value
+        g.latency = max(g.latency, end + cell(g.tail, cn).value)
+        for edge in range(cell(g.start, cn).value, cell(g.start, cn + 1).value):
+            successor = cell(g.successor, edge).value
+            head = cell(g.head, successor)
+            head.value = max(head.value, end + cell(g.delay, edge).value)
+            cell(g.waiting, successor).value -= 1
+            if cell(g.waiting, successor).value == 0:
+                cell(g.queue, last).value = successor
+                last += 1
+    g.finished = first
+    for place in range(first):
+        cn = cell(g.queue, first - 1 - place).value
+        tail = cell(g.tail, cn)
+        for edge in range(cell(g.start, cn).value, cell(g.start, cn + 1).value):
+            successor = cell(g.successor, edge).value
+            behind = cell(g.runtime, successor).value + cell(g.tail, successor).value
+            tail.value = max(tail.value, cell(g.delay, edge).value + behind)
+
+
+@kernel
+def cns_around(g, chosen):
+    """Mark with 1 the CNs from which a path leads to one, with 2 those to which a path leads from it.
+
+    After `longest_paths`.
+    """
+    for cn in range(g.node_count):
+        cell(g.mark, cn).value = 0
+    cell(g.mark, chosen).value = 2
+    for place in range(g.node_count):
+        cn = cell(g.queue, place).value
+        if cell(g.mark, cn).value == 2:
+            for edge in range(cell(g.start, cn).value, cell(g.start, cn + 1).value):
+                cell(g.mark, cell(g.successor, edge).value).value = 2
+    cell(g.mark, chosen).value = 1
+    for place in range(g.node_count):
+        cn = cell(g.queue, g.node_count - 1 - place).value
+        for edge in range(cell(g.start, cn).value, cell(g.start, cn + 1).value):
+            if cell(g.mark, cell(g.successor, edge).value).value == 1:
+                cell(g.mark, cn).value = 1
+                break
+    cell(g.mark, chosen).value = 0

@@ -1,0 +1,180 @@
+"""A lower bound on latency by phases: the runs of CNs each of which waits for the one before it, and the times between
+them (docs/bounds.md, "Phases").
+
+What runs or moves in a phase must fit its length on every core and link, and what stays on chip from one phase to the
+next must fit the memories.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tilewright.multicore.scheduling.bounds.chains import NodeChain, chain_of
+from tilewright.multicore.scheduling.bounds.classes import CnClasses
+from tilewright.multicore.scheduling.bounds.limits import changes
+from tilewright.multicore.scheduling.bounds.paths import LongestPaths
+from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
+from tilewright.multicore.scheduling.bounds.work import PossibleMoves
+from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
+
+MOST_CNS = 32
+"""CNs whose runs are phases."""
+MOST_CHOICES = 40_000
+"""Ways times phases of all that runs and moves, above which fewer phases are looked at."""
+
+
+def phases_latency_cycles(
+    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
+) -> int:
+    """The best bound by phases that is found, in cycles."""
+    if not len(paths.head):
+        return 0
+    program = longest_program(
+        lambda chain: phase_problem(problem, classes, paths, moves, chain), problem, paths, MOST_CNS, MOST_CHOICES
+    )
+    return bound_cycles(program, best_weights(program))
+
+
+def longest_program(
+    make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
+) -> PhaseProblem:
+    """Program of the longest chain, of at most so many CNs, that has no more choices; of one CN where each has more."""
+    while True:
+        program = make(chain_of(problem, paths, cns))
+        if program.choices <= choices or cns <= 1:
+            return program
+        cns //= 2
+
+
+def phase_problem(
+    problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
+) -> PhaseProblem:
+    """What must be done in the phases of a chain."""
+    system = problem.system
+    on_chip = np.array([core for core in range(system.core_count) if core != system.off_chip_core])
+    memories = MemorySets(problem, classes)
+    items = (*_runs(problem, classes, chain, on_chip), *_moves(problem, moves, chain, memories, len(on_chip)))
+    nothing = np.zeros((0, 2), np.int64), np.zeros((0, 3), np.int64)
+    return PhaseProblem(items, *limits_of_phases(problem, paths, chain, len(on_chip)), *memories.limits(), *nothing)
+
+
+def limits_of_phases(
+    problem: SchedulingProblem, paths: LongestPaths, chain: NodeChain, cores: int
+) -> tuple[Integers, Floats]:
+    """([phase] cycles that it takes in any case, [phase, resource] that the resource is idle)."""
+    last = 2 * len(chain.cns)
+    least = np.zeros(last + 1, np.int64)
+    least[1::2] = paths.runtime[chain.cns]
+    least[0], least[last] = paths.head[chain.cns[0]], paths.tail[chain.cns[-1]]
+    idle = np.zeros((last + 1, cores + len(problem.system.link_bits_per_cycle)))
+    idle[0, :cores] = float(paths.release.min())
+    idle[last, :cores] = float(paths.writing.min())
+    return least, idle
+
+
+def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_chip: Integers) -> list[Item]:
+    """Runs of CNs, each on one of its cores, with what they stream."""
+    keys = np.stack((classes.of_cn, chain.first, chain.last), axis=1)
+    distinct, counts = np.unique(keys, axis=0, return_counts=True)
+    loads: dict[int, Floats] = {}
+    items = []
+    for (number, first, last), count in zip(distinct.tolist(), counts.tolist(), strict=True):
+        if number not in loads:
+            loads[number] = run_loads(problem, classes, on_chip, number)
+        items.append(Item(float(count), loads[number], first, last, np.zeros(len(loads[number]), np.bool_)))
+    return items
+
+
+def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers, number: int) -> Floats:
+    """[allowed core, 1, resource] cycles of a CN of a class, with what it streams."""
+    system = problem.system
+    rows = []
+    for place in np.flatnonzero(classes.allowed[number][on_chip]).tolist():
+        core, row = int(on_chip[place]), np.zeros(len(on_chip) + len(system.link_bits_per_cycle))
+        row[place] = classes.runtime[number, core]
+        for operand, bits in enumerate(problem.costs.stream_bits[classes.row[number], core].tolist()):
+            ends = (core, system.off_chip_core) if operand == 0 else (system.off_chip_core, core)
+            links = np.unique(system.path(*ends))  # one that stands there twice is taken once
+            row[len(on_chip) + links] += bits / system.link_bits_per_cycle[links]
+        rows.append(row)
+    return np.array(rows)[:, None, :]
+
+
+class MemorySets:
+    """Sets of memories in which data may lie, numbered as they come."""
+
+    def __init__(self, problem: SchedulingProblem, classes: CnClasses) -> None:
+        self._system, self._classes = problem.system, classes
+        self._numbers: dict[frozenset[int], int] = {}
+        self._known: dict[tuple[int, int, int], int] = {}
+
+    def of(self, producer: int, reader: int, operand: int) -> int:
+        """Sets for a piece from where a CN makes it (-1: it is a constant) to where another one reads it, by an
+        operand."""
+        of_cn = self._classes.of_cn
+        key = (int(of_cn[producer]) if producer >= 0 else -1, int(of_cn[reader]), operand)
+        if key not in self._known:
+            memory, allowed = self._system.core_memory, self._classes.allowed
+            found = {int(one) for one in memory[allowed[key[1]], operand]}
+            if key[0] >= 0:
+                found |= {int(one) for one in memory[allowed[key[0]], 0]}
+            chosen = frozenset(found - {-1, self._system.off_chip_memory})
+            self._known[key] = self._numbers.setdefault(chosen, len(self._numbers))
+        return self._known[key]
+
+    def limits(self) -> tuple[Floats, Booleans]:
+        """([set] bits that fit, [set, set] whether the first is part of the second)."""
+        sets = list(self._numbers)
+        capacity = self._system.memory_capacity_bits
+        room = np.array([float(sum(int(capacity[memory]) for memory in one)) for one in sets])
+        inside = np.array([[one <= other for other in sets] for one in sets], np.bool_)
+        return room, inside.reshape(len(sets), len(sets))
+
+
+def _moves(
+    problem: SchedulingProblem, moves: PossibleMoves, chain: NodeChain, memories: MemorySets, cores: int
+) -> list[Item]:
+    """Data that must reach its reader, of each piece for one reason."""
+    producer, reader = moves.producer, moves.reader
+    if not len(moves.piece):
+        return []
+    last_phase = 2 * len(chain.cns)
+    made, is_read = producer >= 0, reader >= 0
+    of_maker, of_reader = np.maximum(producer, 0), np.maximum(reader, 0)
+    first = np.where(made, chain.first[of_maker], 0)
+    last = np.where(is_read, chain.arrives[of_reader], last_phase)
+    until = np.where(is_read, chain.first[of_reader], -1)
+    at_home = made & ~moves.fetched
+    since = np.where(at_home, chain.last[of_maker] + 1, -1)
+    # Of what is fetched the reader that it must stay for longest, else the one that waits least; ties as they come.
+    urgency = np.where(moves.fetched, -until, last)
+    order = np.lexsort((np.arange(len(urgency)), urgency, moves.piece))
+    order = order[changes(moves.piece[order])]
+    sets = [
+        memories.of(int(producer[one]) if at_home[one] else -1, int(reader[one]), int(moves.operand[one]))
+        if is_read[one]
+        else -1
+        for one in order.tolist()
+    ]
+    columns = (moves.kind[order], first[order], last[order], until[order], since[order], np.array(sets, np.int64))
+    distinct, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    bits = np.bincount(inverse.reshape(-1), moves.piece_bits[moves.piece[order]], len(distinct))
+    items = []
+    for row, count in zip(distinct.tolist(), bits.tolist(), strict=True):
+        kind, begin, end, to, since_phase, memory_set = row
+        loads, holds = ways_of(moves, kind, cores, len(problem.system.link_bits_per_cycle))
+        if len(loads):
+            since_or_none = None if since_phase < 0 else since_phase
+            items.append(Item(count, loads, begin, end, holds & (memory_set >= 0), memory_set, since_or_none, to))
+    return items
+
+
+def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Floats, Booleans]:
+    """([way, leg, resource] cycles of a bit, [way] whether it stays on chip)."""
+    evicting = moves.evicting[kind]
+    legs = evicting.shape[1]
+    direct: Sequence[Floats] = [np.zeros((legs, links))] if moves.stays[kind] else list(moves.ways[kind])
+    direct = [way for way in direct if not any(np.array_equal(way, other) for other in evicting)]
+    ways = np.array([*direct, *evicting]).reshape(-1, legs, links)
+    holds = np.arange(len(ways)) < len(direct)
+    return np.concatenate((np.zeros((len(ways), legs, cores)), ways), axis=2), holds

@@ -1,0 +1,102 @@
+"""Data that streams on some allowed cores of a CN and moves on the others: one of both in any case (docs/bounds.md)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.multicore.scheduling.bounds.classes import CnClasses
+from tilewright.multicore.scheduling.bounds.core_work import TrafficLoad
+from tilewright.multicore.scheduling.bounds.limits import SLACK, SystemLimits, changes
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Floats, Integers, SchedulingProblem
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedOrMoved:
+    """Pieces, each of one CN: it must be fetched or written if that is on a core where the operand does not stream."""
+
+    piece: Integers
+    """[entry]"""
+    cn: Integers
+    """[entry]"""
+    operand: Integers
+    """[entry] operand by which it is read, or `OUTPUT_OPERAND`"""
+
+    def more(
+        self, problem: SchedulingProblem, classes: CnClasses, of_class: Floats, amount: Floats, own: Booleans
+    ) -> float:
+        """What some entries add to the sum over CNs of the least over allowed cores.
+
+        `of_class[class, core]` are taken in any case, `amount[entry]` where it must move; `own[entry]` are those meant.
+        """
+        cns, place = np.unique(self.cn[own], return_inverse=True)
+        if not len(cns):
+            return 0.0
+        of_cn = classes.of_cn[cns]
+        taken = np.where(classes.allowed[of_cn], of_class[of_cn], np.inf)
+        streams = problem.costs.stream_bits[classes.row[classes.of_cn[self.cn[own]]], :, self.operand[own]] > 0
+        with_moves = taken.copy()
+        np.add.at(with_moves, place.reshape(-1), np.where(streams, 0.0, amount[own][:, None]))
+        return float(np.sum(with_moves.min(axis=1) - taken.min(axis=1)))
+
+    def energy_pj(self, problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
+        """What they add to the least energy of the CNs."""
+        if not len(self.piece):
+            return 0.0
+        bits, out = problem.graph.piece_bits[self.piece], self.operand == OUTPUT_OPERAND
+        amount = np.zeros(len(bits))
+        amount[out] = limits.write_pj(problem.system, bits[out])
+        amount[~out] = limits.fetch_pj(problem.system, bits[~out])
+        every = np.ones(len(bits), np.bool_)
+        return self.more(problem, classes, cn_energy_pj(problem, classes, limits), amount, every)
+
+
+def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: Booleans) -> StreamedOrMoved:
+    """Constants that are not `fetched` in any case, each for its first reader that may fetch it, and results that may
+    stream."""
+    graph, (piece, operand) = problem.graph, problem.fetch_order
+    may_fetch = ~classes.always_streams[classes.of_cn[problem.need_cn], operand]
+    needs = np.flatnonzero((graph.piece_producer[piece] < 0) & ~fetched[piece] & may_fetch)
+    needs = needs[np.argsort(piece[needs], kind="stable")]
+    needs = needs[changes(piece[needs])]
+    results = np.flatnonzero(graph.piece_is_output)
+    results = results[~classes.never_streams[classes.of_cn[graph.piece_producer[results]], OUTPUT_OPERAND]]
+    return StreamedOrMoved(
+        np.concatenate((piece[needs], results)),
+        np.concatenate((problem.need_cn[needs], graph.piece_producer[results])),
+        np.concatenate((operand[needs], np.full(len(results), OUTPUT_OPERAND))),
+    )
+
+
+def cn_energy_pj(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Floats:
+    """[class, core] energy on the core and of what streams."""
+    costs, system = problem.costs, problem.system
+    off = system.off_chip_memory
+    bits = costs.stream_bits[classes.row]
+    is_out = np.arange(bits.shape[2]) == OUTPUT_OPERAND
+    words = -(-bits // np.where(is_out, system.memory_write_bits[off], system.memory_read_bits[off]))
+    energy: Floats = costs.on_core_energy_pj[classes.row].copy()
+    energy += bits[:, :, 0] * limits.write_link_pj + bits[:, :, 1:].sum(axis=2) * limits.read_link_pj
+    energy += words[:, :, 0] * system.memory_write_energy_pj[off]
+    energy += words[:, :, 1:].sum(axis=2) * system.memory_read_energy_pj[off]
+    return energy
+
+
+def off_chip_traffic(
+    problem: SchedulingProblem,
+    classes: CnClasses,
+    limits: SystemLimits,
+    traffic: Sequence[TrafficLoad],
+    either: StreamedOrMoved,
+) -> int:
+    """Cycles that compulsory traffic with the off-chip memory takes; of each CN the least it may stream or move."""
+    if len(classes.count) == 0:
+        return 0
+    bits, out = problem.graph.piece_bits[either.piece].astype(np.float64), either.operand == OUTPUT_OPERAND
+    rates = limits.read_bits_per_cycle, limits.write_bits_per_cycle, limits.both_bits_per_cycle
+    cycles = []
+    for (streams, fixed), rate, own in zip(traffic, rates, (~out, out, out | ~out), strict=True):
+        least = float(classes.count @ np.where(classes.allowed, streams, np.inf).min(axis=1))
+        cycles.append(fixed + least + either.more(problem, classes, streams, bits / rate, own))
+    return math.ceil(max(cycles) * (1 - SLACK))

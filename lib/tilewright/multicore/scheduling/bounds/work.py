@@ -1,0 +1,290 @@
+"""Work of resources at least (docs/bounds.md): busy cycles of cores and off-chip memory, and the load of links."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.multicore.scheduling.bounds.classes import CnClasses
+from tilewright.multicore.scheduling.bounds.limits import Weighted, best_by_weights, changes
+from tilewright.multicore.scheduling.problem import (
+    OUTPUT_OPERAND,
+    Booleans,
+    CoreSystem,
+    Floats,
+    Integers,
+    SchedulingProblem,
+)
+
+
+def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
+    """[piece] a constant that must be on chip for some CN."""
+    piece, operand = problem.fetch_order
+    fetched = np.zeros(len(problem.graph.piece_bits), np.bool_)
+    fetched[piece[classes.never_streams[classes.of_cn[problem.need_cn], operand]]] = True
+    return fetched & (problem.graph.piece_producer < 0)
+
+
+def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
+    """[piece] a result that must be written off-chip from on chip."""
+    graph = problem.graph
+    written = graph.piece_is_output.copy()
+    results = np.flatnonzero(written)
+    written[results] = classes.never_streams[classes.of_cn[graph.piece_producer[results]], OUTPUT_OPERAND]
+    return written
+
+
+_ROUNDS = 300
+Way = tuple[tuple[int, ...], ...]
+"""Links that a piece passes, each once: directly, or as it is written off-chip and, at any later time, fetched."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompulsoryMoves:
+    """Kinds of moves and the ways that are open to each; none of them may be left out."""
+
+    bits: Integers
+    """[move] bits of the pieces that must move so, each counted once"""
+    start: Integers
+    """[move + 1] into the ways"""
+    cycles_per_bit: Floats
+    """[way, link] cycles that a bit takes of the link"""
+
+    def latency_cycles(self, rounds: int = _ROUNDS) -> int:
+        """The best bound by weights on links: no link carries more than its width."""
+        return self.weighted(rounds).cycles if len(self.bits) else 0
+
+    def weighted(self, rounds: int = _ROUNDS) -> Weighted:
+        """Bound with its weights [link]; something must move."""
+        move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
+
+        def bound(weight: Floats) -> tuple[float, Integers]:
+            price = self.cycles_per_bit @ weight
+            cheapest = np.minimum.reduceat(price, self.start[:-1])
+            return float(self.bits @ cheapest), np.flatnonzero(price == cheapest[move_of_way])
+
+        def load(ways: Integers) -> Floats:
+            # The first of the cheapest ways of each move.
+            loads: Floats = self.bits @ self.cycles_per_bit[ways[np.unique(move_of_way[ways], return_index=True)[1]]]
+            return loads
+
+        return best_by_weights(self.cycles_per_bit.shape[1], rounds, bound, load)
+
+
+@dataclass(frozen=True, eq=False)
+class PossibleMoves:
+    """Why pieces move: for what a CN reads, or to leave the network."""
+
+    piece: Integers
+    """[reason] ascending; of one piece first the kind of move that takes most time if nothing else moves"""
+    piece_bits: Integers
+    """[piece]"""
+    reader: Integers
+    """[reason] CN; -1 for results"""
+    producer: Integers
+    """[reason] CN; -1 for constants"""
+    fetched: Booleans
+    """[reason] whether it comes from the off-chip memory: a constant, or what its producer streams out"""
+    operand: Integers
+    """[reason] memory operand that it is read by, or written by"""
+    kind: Integers
+    """[reason]"""
+    ways: tuple[Floats, ...]
+    """[kind] [way, leg, link] cycles that a bit takes of the link, on the second leg at the same time or later; no ways
+    where nothing needs to move over a link"""
+    evicting: tuple[Floats, ...]
+    """[kind] [way, leg, link] the same of the ways by the off-chip memory, for data that could stay on chip too"""
+    stays: Booleans
+    """[kind] nothing needs to move: it may be read where it was made"""
+    energy_pj: Floats
+    """[kind] least energy of a bit over links and in the memories at the ends; 0 for fetches and results"""
+
+    def once(self, kept: Booleans) -> Integers:
+        """Reasons that count: the first of each piece."""
+        chosen = np.flatnonzero(kept)
+        return chosen[changes(self.piece[chosen])]
+
+    def bits(self, kept: Booleans) -> int:
+        """Bits of the pieces that move for some reasons."""
+        return int(self.piece_bits[self.piece[self.once(kept)]].sum())
+
+    def compulsory(self, kept: Booleans) -> CompulsoryMoves:
+        """What must move for some reasons."""
+        chosen = self.once(kept)
+        bits = np.zeros(len(self.ways), np.int64)
+        np.add.at(bits, self.kind[chosen], self.piece_bits[self.piece[chosen]])
+        used = [number for number, table in enumerate(self.ways) if bits[number] and len(table)]
+        start = np.zeros(len(used) + 1, np.int64)
+        np.cumsum([len(self.ways[number]) for number in used], out=start[1:])
+        tables = [self.ways[number].sum(axis=1) for number in used]
+        return CompulsoryMoves(bits[used], start, np.concatenate(tables) if tables else np.zeros((0, 0)))
+
+    def core_to_core_energy_pj(self) -> float:
+        """Least energy of the moves from core to core: of each piece the one that takes most."""
+        most = np.zeros(len(self.piece_bits))
+        np.maximum.at(most, self.piece, self.energy_pj[self.kind])
+        return float(self.piece_bits @ most)
+
+
+def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed: bool = False) -> PossibleMoves:
+    """The moves of a problem.
+
+    A constant must reach a memory that some CN reads it from; a result must leave its producer's memory; what one CN
+    makes for another must move if no two allowed cores of theirs have it in one memory. What may stream is left out, or
+    `with_streamed` what must stream at one end and cannot at the other: it is fetched, or written.
+    """
+    graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
+    sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
+    set_of_cn = set_of_class.reshape(-1)[of_cn]
+    operands = problem.system.core_memory.shape[1]
+    outside = len(sets)
+    piece, operand = problem.fetch_order
+    producer = graph.piece_producer[piece]
+    made = producer >= 0
+    maker = np.maximum(producer, 0)
+    is_copied = never_streams[of_cn[problem.need_cn], operand]
+    kept = is_copied & (~made | never_streams[of_cn[maker], OUTPUT_OPERAND]) & ~graph.piece_is_output[piece]
+    leaves = graph.piece_is_output.copy()
+    fetched = ~made
+    if with_streamed:
+        streamed_out = made & classes.always_streams[of_cn[maker], OUTPUT_OPERAND]
+        kept |= is_copied & streamed_out
+        fetched = fetched | streamed_out
+        leaves[piece[made & classes.always_streams[of_cn[problem.need_cn], operand]]] = True
+    kept = np.flatnonzero(kept)
+    results = np.flatnonzero(leaves)
+    results = results[never_streams[of_cn[graph.piece_producer[results]], OUTPUT_OPERAND]]
+    sources = np.where(fetched, outside, set_of_cn[maker])[kept]
+    sources = np.concatenate((sources, set_of_cn[graph.piece_producer[results]]))
+    targets = np.concatenate((set_of_cn[problem.need_cn[kept]], np.full(len(results), outside)))
+    by = np.concatenate((operand[kept], np.full(len(results), OUTPUT_OPERAND)))
+    kinds, kind = np.unique((sources * (outside + 1) + targets) * operands + by, return_inverse=True)
+    described = [_kind(problem.system, sets, outside, int(number), operands) for number in kinds.tolist()]
+    ways = [{} if one.stays else _ways(problem.system, one) for one in described]
+    by_off_chip = [_ways_by_off_chip(problem.system, one) for one in described]
+    is_between = (kinds // operands // (outside + 1) != outside) & (kinds // operands % (outside + 1) != outside)
+    widths = problem.system.link_bits_per_cycle
+    tables, evicting = (
+        [np.array([_load(way, widths) for way in found]).reshape(-1, _LEGS, len(widths)) for found in of_kind]
+        for of_kind in (ways, by_off_chip)
+    )
+    longest = np.array([table.sum(axis=(1, 2)).min() if len(table) else 0.0 for table in tables])
+    pieces, kind = np.concatenate((piece[kept], results)), kind.reshape(-1)
+    order = np.lexsort((-longest[kind], pieces)) if len(pieces) else pieces
+    return PossibleMoves(
+        piece=pieces[order],
+        piece_bits=graph.piece_bits,
+        reader=np.concatenate((problem.need_cn[kept], np.full(len(results), -1)))[order],
+        producer=np.concatenate((producer[kept], graph.piece_producer[results]))[order],
+        fetched=np.concatenate((fetched[kept], np.zeros(len(results), np.bool_)))[order],
+        operand=by[order],
+        kind=kind[order],
+        ways=tuple(tables),
+        evicting=tuple(evicting),
+        stays=np.array([one.stays for one in described], np.bool_),
+        energy_pj=np.where(is_between, [min(found.values(), default=0.0) for found in ways], 0.0),
+    )
+
+
+_LEGS = 2
+"""Legs of a way: what is written off-chip may be fetched again much later."""
+
+
+def _load(way: Way, widths: Integers) -> Floats:
+    """[leg, link] cycles of a bit; legs over the same links are one leg, any part of which may be later."""
+    loads = np.zeros((_LEGS, len(widths)))
+    for load, links in zip(loads, way, strict=False):
+        load[list(links)] = 1.0 / widths[list(links)]
+    if np.array_equal(loads[0], loads[1]):
+        return np.stack((loads.sum(axis=0), np.zeros(len(widths))))
+    return loads
+
+
+class _Kind(NamedTuple):
+    """Who may send and who may read pieces of a kind."""
+
+    senders: list[int]
+    """Cores with the piece; the off-chip core for constants."""
+    wanted: list[int]
+    """Memories that it is read from; the off-chip memory for results."""
+    stays: bool
+    """Whether some sender makes it where it is read, or nothing separates them."""
+
+
+def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands: int) -> _Kind:
+    pair, operand = divmod(kind, operands)
+    source, target = divmod(pair, outside + 1)
+    off = system.off_chip_core
+    senders = [off] if source == outside else np.flatnonzero(sets[source]).tolist()
+    readers = [off] if target == outside else np.flatnonzero(sets[target]).tolist()
+    wanted = sorted({int(system.core_memory[reader, operand]) for reader in readers} - {-1})
+    homes = {int(system.core_memory[sender, OUTPUT_OPERAND]) for sender in senders}
+    found = _Kind(senders, wanted, not homes.isdisjoint(wanted))
+    if found.stays:
+        return found
+    paths = [path for sender, fetcher, _ in _ends(system, found) for path, _ in _paths(system, sender, fetcher)]
+    return found._replace(stays=any(not any(path) for path in paths))
+
+
+def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
+    """(sender, fetcher, memory): of a memory that several cores share, any of them may fetch."""
+    fetchers = {memory: np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in kind.wanted}
+    return [
+        (sender, fetcher, memory) for sender in kind.senders for memory in kind.wanted for fetcher in fetchers[memory]
+    ]
+
+
+def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
+    """Way -> its least energy per bit; {} where nothing can move."""
+    found: dict[Way, float] = {}
+    for sender, fetcher, memory in _ends(system, kind):
+        for path, off_chip_pj in _paths(system, sender, fetcher):
+            links = [link for leg in path for link in leg]
+            energy = _energy(system, links, int(system.core_memory[sender, OUTPUT_OPERAND]), memory) + off_chip_pj
+            found[path] = min(energy, found.get(path, math.inf))
+    return found
+
+
+def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
+    """Ways of data that is written off-chip and fetched again, also where it need not move."""
+    ways = (_by_off_chip(system, sender, fetcher) for sender, fetcher, _ in _ends(system, kind))
+    return dict.fromkeys(way for way in ways if way is not None)
+
+
+def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, float]]:
+    """The direct path of a pair, and the one by way of the off-chip memory with the energy of a bit there; none
+    within a core needs a link."""
+    memory = system.off_chip_memory
+    paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []
+    if system.path_exists[sender * system.core_count + receiver]:
+        direct = _links(system, sender, receiver)
+        paths.append(((direct,) if direct else (), 0.0))
+    around = _by_off_chip(system, sender, receiver)
+    if around is not None:
+        written = system.memory_write_energy_pj[memory] / system.memory_write_bits[memory]
+        read = system.memory_read_energy_pj[memory] / system.memory_read_bits[memory]
+        paths.append((around, float(written + read)))
+    return paths
+
+
+def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
+    """Links of what a pair of cores writes off-chip and fetches again; None where there is no such way."""
+    off, cores = system.off_chip_core, system.core_count
+    if off in (sender, receiver):
+        return None
+    if not (system.path_exists[sender * cores + off] and system.path_exists[off * cores + receiver]):
+        return None
+    return (_links(system, sender, off), _links(system, off, receiver))
+
+
+def _links(system: CoreSystem, sender: int, receiver: int) -> tuple[int, ...]:
+    """Links of a path, each once: however often one stands there, a transfer takes it for bits / rate cycles."""
+    return tuple(dict.fromkeys(system.path(sender, receiver).tolist()))
+
+
+def _energy(system: CoreSystem, path: list[int], home: int, wanted: int) -> float:
+    """Least energy of a bit: its links, its part of a word at both ends."""
+    links = float(system.link_energy_pj_per_bit[path].sum())
+    read = float(system.memory_read_energy_pj[home] / system.memory_read_bits[home])
+    return links + read + float(system.memory_write_energy_pj[wanted] / system.memory_write_bits[wanted])

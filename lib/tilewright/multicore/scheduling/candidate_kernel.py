@@ -1,0 +1,193 @@
+"""Compiled choice of the CN that a core prepares next, and the queue of events."""
+
+from tilewright.base.compiled import kernel
+from tilewright.multicore.scheduling import access_kernel as at
+from tilewright.multicore.scheduling.residency_kernel import add_request, changes_of, claim, release_claim
+from tilewright.multicore.scheduling.state_record import CHOSEN, CLAIMED, EMPTY, NONE
+
+
+@kernel
+def add_event(s, cycles, what):
+    """Something ends at a time; what started first comes first among ends at the same time."""
+    order = s.event_number
+    s.event_number = order + 1
+    place = s.events_count
+    s.events_count = place + 1
+    while place > 0:
+        parent = (place - 1) // 2
+        if at.event(s, parent).cycles <= cycles:  # numbers of later events are larger
+            break
+        move_event(s, parent, place)
+        place = parent
+    event = at.event(s, place)
+    event.cycles = cycles
+    event.order = order
+    event.what = what
+
+
+@kernel
+def move_event(s, source, target):
+    """Copy an entry of the heap of events."""
+    event = at.event(s, target)
+    event.cycles = at.event(s, source).cycles
+    event.order = at.event(s, source).order
+    event.what = at.event(s, source).what
+
+
+@kernel
+def is_earlier(s, first, second):
+    """Order of two entries of the heap of events."""
+    a = at.event(s, first)
+    b = at.event(s, second)
+    return a.cycles < b.cycles or (a.cycles == b.cycles and a.order < b.order)
+
+
+@kernel
+def pop_event(s):
+    """Take out the earliest event; returns what it is."""
+    what = at.event(s, 0).what
+    last = s.events_count - 1
+    s.events_count = last
+    place = 0
+    while 2 * place + 1 < last:
+        child = 2 * place + 1
+        if child + 1 < last and is_earlier(s, child + 1, child):
+            child += 1
+        if is_earlier(s, last, child):
+            break
+        move_event(s, child, place)
+        place = child
+    move_event(s, last, place)
+    return what
+
+
+@kernel
+def add_candidate(q, s, cn):
+    """All predecessors of the CN have started."""
+    state = at.core(s, at.core_of(q, cn))
+    push(q, s, s.future, state.heap_start, state.future_count, cn, False)
+    state.future_count += 1
+    state.new_candidate = 1
+
+
+@kernel
+def comes_before(q, s, first, second, by_rank):
+    """Order of CNs, by rank or by when they are ready, ties by number."""
+    if by_rank:
+        return at.node(q, first).rank < at.node(q, second).rank
+    first_ready = at.node_state(s, first).ready_cycles
+    second_ready = at.node_state(s, second).ready_cycles
+    return first_ready < second_ready or (first_ready == second_ready and first < second)
+
+
+@kernel
+def push(q, s, heap, start, count, cn, by_rank):
+    """Put a CN into a heap that has `count` entries from `start` on."""
+    place = count
+    while place > 0:
+        parent = (place - 1) // 2
+        if not comes_before(q, s, cn, at.cell(heap, start + parent).value, by_rank):
+            break
+        at.cell(heap, start + place).value = at.cell(heap, start + parent).value
+        place = parent
+    at.cell(heap, start + place).value = cn
+
+
+@kernel
+def pop(q, s, heap, start, count, by_rank):
+    """Take the first CN out of a heap that has `count` entries from `start` on."""
+    first = at.cell(heap, start).value
+    last = count - 1
+    cn = at.cell(heap, start + last).value
+    place = 0
+    while 2 * place + 1 < last:
+        child = 2 * place + 1
+        if child + 1 < last and comes_before(
+            q, s, at.cell(heap, start + child + 1).value, at.cell(heap, start + child).value, by_rank
+        ):
+            child += 1
+        if not comes_before(q, s, at.cell(heap, start + child).value, cn, by_rank):
+            break
+        at.cell(heap, start + place).value = at.cell(heap, start + child).value
+        place = child
+    at.cell(heap, start + place).value = cn
+    return first
+
+
+@kernel
+def horizon(s, core):
+    """Time at which the core can start another CN at the earliest."""
+    return max(s.now, at.core(s, core).busy_until)
+
+
+@kernel
+def choose(q, s, core):
+    """Take the best candidate out; sets whether the choice is tentative, since the CN is not ready by the horizon."""
+    state = at.core(s, core)
+    start = state.heap_start
+    limit = horizon(s, core)
+    while state.future_count > 0 and at.node_state(s, at.cell(s.future, start).value).ready_cycles <= limit:
+        cn = pop(q, s, s.future, start, state.future_count, False)
+        state.future_count -= 1
+        push(q, s, s.ready, start, state.ready_count, cn, q.by_rank)
+        state.ready_count += 1
+    if state.ready_count > 0:
+        state.tentative = 0
+        state.ready_count -= 1
+        return pop(q, s, s.ready, start, state.ready_count + 1, q.by_rank)
+    state.tentative = 1
+    state.future_count -= 1
+    return pop(q, s, s.future, start, state.future_count + 1, False)
+
+
+@kernel
+def prepare_next(q, s, core):
+    """Choose the CN that the core prepares, or another one where the choice was tentative; True if that changed."""
+    state = at.core(s, core)
+    if state.slot_state == EMPTY:
+        if state.future_count + state.ready_count == 0:
+            return False
+        take(q, s, core, choose(q, s, core))
+        add_request(s, core)
+        return True
+    if not state.tentative or not state.new_candidate:
+        return False
+    state.new_candidate = 0
+    chosen = state.slot
+    if at.node_state(s, chosen).ready_cycles <= horizon(s, core):
+        state.tentative = 0
+        return False
+    push(q, s, s.future, state.heap_start, state.future_count, chosen, False)
+    state.future_count += 1
+    better = choose(q, s, core)
+    if better == chosen:
+        return False
+    if state.slot_state == CLAIMED:
+        release_claim(q, s, chosen)
+    take(q, s, core, better)
+    return True
+
+
+@kernel
+def take(q, s, core, cn):
+    """The core prepares this CN."""
+    state = at.core(s, core)
+    state.slot = cn
+    state.slot_state = CHOSEN
+    state.failed_at = NONE
+    state.new_candidate = 0
+    state.issued = at.needs_of(q, cn).start
+    state.arrived = at.needs_of(q, cn).start
+
+
+@kernel
+def claim_next(q, s, core):
+    """Claim space for the chosen CN where it has none; True if that succeeded."""
+    state = at.core(s, core)
+    if state.slot_state != CHOSEN or state.failed_at == changes_of(q, s, core):
+        return False
+    if claim(q, s, core, state.slot):
+        state.slot_state = CLAIMED
+        return True
+    state.failed_at = changes_of(q, s, core)
+    return False

@@ -1,0 +1,259 @@
+"""Checks that data is where and while it is read, that memories have room, and that transfers are possible.
+
+A transfer has its ends, path, rate, length, cause and broadcast checked.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
+from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.multicore.scheduling.state_record import CORE_TO_CORE, EVICTION, NONE, OFF_CHIP_FETCH, SINK_OUTPUT
+
+
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """Pieces in memories over a time, from `start` to `end`."""
+
+    piece: Integers
+    memory: Integers
+    start: Integers
+    end: Integers
+
+
+def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
+    """Reads of data that has not arrived: by transfers, by CNs while they run, of results at the end."""
+    faults = []
+    lookup = _Lookup(problem, _arrivals(problem, schedule))
+    for reads, text in (
+        (_sent(schedule), "piece {piece} is sent from memory {memory} at {start}, before it is there"),
+        (_needed(problem, schedule), "CN {cn} starts before piece {piece} is in memory {memory}"),
+        (_results(problem, schedule), "piece {piece}, a result, is not off-chip at the end"),
+    ):
+        for read in np.flatnonzero(lookup.last_before(reads) < 0).tolist():
+            cn = problem.need_cn[read] if "{cn}" in text else -1
+            where = {"piece": reads.piece[read], "memory": reads.memory[read], "start": reads.start[read]}
+            faults.append(text.format(cn=cn, **where))
+    return faults
+
+
+def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collection[int]) -> list[str]:
+    """Direct moves of what the CNs of some layers make, where that is to go by way of the off-chip memory."""
+    moves = schedule.transfers
+    producer = problem.graph.piece_producer[moves["piece"]]
+    is_of_layers = (producer >= 0) & np.isin(problem.graph.layer[producer], list(layers))
+    direct = np.flatnonzero(is_of_layers & (moves["cause"] == CORE_TO_CORE))
+    return [
+        f"piece {moves['piece'][move]} of layer {problem.graph.layer[producer[move]]} moves directly at"
+        f" {moves['start_cycles'][move]}"
+        for move in direct.tolist()
+    ]
+
+
+def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
+    """Capacity at all times, space for all that must be there, every gain by an arrival, all on chip given back."""
+    faults: list[str] = []
+    stays = _stays(problem, schedule)
+    for memory, capacity in enumerate(problem.system.memory_capacity_bits.tolist()):
+        times, stored = schedule.memory_use(memory)
+        over = np.flatnonzero((stored > capacity) | (stored < 0))
+        if len(over):
+            faults.append(f"memory {memory} holds {stored[over[0]]} bits at {times[over[0]]}, it has {capacity}")
+        if int(stored.max(initial=0)) != schedule.peak_bits[memory]:
+            faults.append(f"memory {memory}: the peak does not fit the changes")
+        if len(stored) and stored[-1] != 0 and memory != problem.system.off_chip_memory:
+            faults.append(f"memory {memory} holds {stored[-1]} bits at the end, when nobody needs them")
+        here = stays.memory == memory
+        bits = problem.graph.piece_bits[stays.piece[here]]
+        rows = schedule.memory_changes[schedule.memory_changes["memory"] == memory]
+        rows = rows[rows["change_bits"] > 0]
+        gained, arrived = _totals(rows["time_cycles"], rows["change_bits"]), _totals(stays.start[here], bits)
+        if not all(np.array_equal(one, other) for one, other in zip(gained, arrived, strict=True)):
+            faults.append(f"memory {memory} gains other bits than those that arrive")
+        both = np.concatenate((stays.start[here], stays.end[here], times))
+        moments, changes = _totals(both, np.concatenate((bits, -bits, np.zeros_like(times))))
+        used = np.cumsum(changes)
+        place = np.searchsorted(times, moments, side="right") - 1
+        held = np.concatenate((np.zeros(1, np.int64), stored))[place + 1]
+        for moment in np.flatnonzero(held < used)[:1]:
+            faults.append(f"memory {memory} has no space at {moments[moment]} for the {used[moment]} bits in use")
+    return faults
+
+
+def _streams(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
+    """[cn, operand]"""
+    found: Booleans = problem.costs.stream_bits[problem.graph.cost_row, schedule.allocation] > 0
+    return found
+
+
+def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
+    """[cn, operand] memory that holds it while the CN runs: that of its core, or the off-chip memory if it streams."""
+    system = problem.system
+    found: Integers = np.where(
+        _streams(problem, schedule), system.off_chip_memory, system.core_memory[schedule.allocation]
+    )
+    return found
+
+
+def _arrivals(problem: SchedulingProblem, schedule: Schedule) -> _Events:
+    """Times from which on pieces take space (start) and can be read (end): constants, what CNs make, what transfers
+    bring.
+
+    What is written off-chip counts there when it has arrived, whole.
+    """
+    graph, moves, off_chip = problem.graph, schedule.transfers, problem.system.off_chip_memory
+    constants, made = np.flatnonzero(graph.piece_producer < 0), np.flatnonzero(graph.piece_producer >= 0)
+    producer = graph.piece_producer[made]
+    memory = _memory_of(problem, schedule)[producer, OUTPUT_OPERAND]
+    nothing = np.zeros(len(constants), np.int64)
+    piece = np.concatenate((constants, made, moves["piece"]))
+    where = np.concatenate((np.full(len(constants), off_chip), memory, moves["target_memory"]))
+    start = np.concatenate((nothing, schedule.start_cycles[producer], moves["start_cycles"]))
+    end = np.concatenate((nothing, schedule.end_cycles[producer], moves["end_cycles"]))
+    return _Events(piece, where, np.where(where == off_chip, end, start), end)
+
+
+def _sent(schedule: Schedule) -> _Events:
+    """What transfers read."""
+    moves = schedule.transfers
+    return _Events(moves["piece"], moves["source_memory"], moves["start_cycles"], moves["end_cycles"])
+
+
+def _needed(problem: SchedulingProblem, schedule: Schedule) -> _Events:
+    """[need] what CNs read."""
+    piece, operand = problem.fetch_order
+    cn = problem.need_cn
+    memory = _memory_of(problem, schedule)[cn, operand]
+    return _Events(piece, memory, schedule.start_cycles[cn], schedule.end_cycles[cn])
+
+
+def _results(problem: SchedulingProblem, schedule: Schedule) -> _Events:
+    """What must be off-chip at the end."""
+    results = np.flatnonzero(problem.graph.piece_is_output)
+    end = np.full(len(results), schedule.latency_cycles)
+    return _Events(results, np.full(len(results), problem.system.off_chip_memory), end, end)
+
+
+class _Lookup:
+    """Finds the arrivals that reads depend on."""
+
+    def __init__(self, problem: SchedulingProblem, arrivals: _Events) -> None:
+        self._memories = len(problem.system.memory_capacity_bits)
+        self._times = np.sort(arrivals.end)
+        key = self._key(arrivals, arrivals.end)
+        self._order = np.argsort(key, kind="stable")
+        self._sorted = key[self._order]
+
+    def _key(self, events: _Events, time: Integers) -> Integers:
+        """A number that orders by place, then by time; an arrival at the time itself comes no later."""
+        place = events.piece * self._memories + events.memory
+        found: Integers = place * (len(self._times) + 1) + np.searchsorted(self._times, time, side="right")
+        return found
+
+    def last_before(self, reads: _Events) -> Integers:
+        """[read] the last arrival of its piece in its memory that ends no later than the read starts, else -1."""
+        key = self._key(reads, reads.start)
+        last = np.searchsorted(self._sorted, key, side="right") - 1
+        if not len(self._order):
+            return np.full(len(last), -1)
+        places = len(self._times) + 1
+        same = (last >= 0) & (reads.memory >= 0) & (self._sorted[last] // places == key // places)
+        return np.where(same, self._order[last], -1)
+
+
+def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
+    """[arrival] how long a piece stays at least: until its last read before it arrives again; off-chip for ever.
+
+    What stays in between is not logged, but nothing can be read after an arrival that did not stay until then.
+    """
+    arrivals = _arrivals(problem, schedule)
+    lookup, until = _Lookup(problem, arrivals), arrivals.end.copy()
+    for reads in (_sent(schedule), _needed(problem, schedule)):
+        found = lookup.last_before(reads)
+        np.maximum.at(until, found[found >= 0], reads.end[found >= 0])
+    last = max(int(until.max(initial=0)), schedule.latency_cycles) + 1
+    until = np.where(arrivals.memory == problem.system.off_chip_memory, last, until)
+    return _Events(arrivals.piece, arrivals.memory, arrivals.start, until)
+
+
+def _totals(times: Integers, bits: Integers) -> tuple[Integers, Integers]:
+    """(distinct times, sum of the bits of each)."""
+    order = np.argsort(times, kind="stable")
+    distinct, first = np.unique(times[order], return_index=True)
+    return distinct, np.add.reduceat(bits[order], first) if len(first) else distinct
+
+
+def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
+    """What is wrong with transfers, each taken by itself or with the one whose broadcast it listens to."""
+    moves = schedule.transfers
+    wrong = {
+        "is not between memories of its cores": ~_at_ends(problem, schedule),
+        "has no path": ~_has_path(problem, schedule),
+        "is faster than the words of its memories": moves["bits_per_cycle"] > _words(problem, schedule),
+        "does not last as long as its bits take": moves["end_cycles"] - moves["start_cycles"]
+        != -(-problem.graph.piece_bits[moves["piece"]] // moves["bits_per_cycle"]),
+        "has the wrong cause": moves["cause"] != _causes(problem, schedule),
+    }
+    faults = [
+        f"transfer {move} of piece {moves['piece'][move]} {what}"
+        for what, found in wrong.items()
+        for move in np.flatnonzero(found)
+    ]
+    return faults + _broadcast_faults(problem, schedule)
+
+
+def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
+    """[transfer] whether its memories belong to its cores."""
+    moves, memory_of = schedule.transfers, problem.system.core_memory
+    source = np.any(memory_of[moves["source_core"]] == moves["source_memory"][:, None], axis=1)
+    target = np.any(memory_of[moves["target_core"]] == moves["target_memory"][:, None], axis=1)
+    found: Booleans = source & target
+    return found
+
+
+def _has_path(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
+    """[transfer] whether there is a path between its cores, or they are one."""
+    source, target = schedule.transfers["source_core"], schedule.transfers["target_core"]
+    found: Booleans = (source == target) | problem.system.path_exists[source * problem.system.core_count + target]
+    return found
+
+
+def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
+    """[transfer] bits of the narrower of the words at its ends."""
+    read = problem.system.memory_read_bits[schedule.transfers["source_memory"]]
+    written = problem.system.memory_write_bits[schedule.transfers["target_memory"]]
+    found: Integers = np.minimum(read, written)
+    return found
+
+
+def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
+    """[transfer] why it moves, from its ends: results are written as such, all else to make room or to be streamed."""
+    moves, off_chip = schedule.transfers, problem.system.off_chip_memory
+    inward, outward = moves["source_memory"] == off_chip, moves["target_memory"] == off_chip
+    written = np.where(problem.graph.piece_is_output[moves["piece"]], SINK_OUTPUT, EVICTION)
+    within = np.where(inward, OFF_CHIP_FETCH, CORE_TO_CORE)
+    return np.where(inward & outward, NONE, np.where(outward, written, within))
+
+
+def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
+    """Listeners without a transfer of the same piece, from the same memory at the same time, over a common bus."""
+    moves, system = schedule.transfers, problem.system
+    columns = ("piece", "source_memory", "start_cycles", "bits_per_cycle")
+    listeners = np.flatnonzero(moves["broadcast_of"] != NONE)
+    if not len(listeners):
+        return []
+    mains = moves[moves["broadcast_of"] == NONE]
+    pair = mains["source_core"] * system.core_count + mains["target_core"]
+    known = set(zip(pair.tolist(), *(mains[name].tolist() for name in columns), strict=True))
+    buses = set(np.flatnonzero(system.link_is_broadcast).tolist())
+    faults = []
+    for move in listeners.tolist():
+        row = moves[move]
+        main = int(row["broadcast_of"])
+        common = set(system.path(*divmod(main, system.core_count)).tolist())
+        common &= set(system.path(int(row["source_core"]), int(row["target_core"])).tolist())
+        if (main, *(int(row[name]) for name in columns)) not in known or not common & buses:
+            faults.append(f"transfer {move} of piece {row['piece']} listens to a broadcast that there is not")
+    return faults

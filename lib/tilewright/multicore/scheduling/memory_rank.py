@@ -1,0 +1,93 @@
+"""The rank by which candidate selection `memory` takes CNs: what frees most memory soonest goes first."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRank:
+    """The order for every allocation: it depends on the cores that run a layer, not on those that might."""
+
+    by_turn: Integers
+    """[cn] place in the order where the groups of every layer take turns"""
+    by_group: Integers
+    """[cn] place in the order where one group of a layer after the other runs to its end"""
+    shared_bits: Integers
+    """[layer, operand] constants that more than one CN of the layer needs"""
+
+    def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
+        """[cn] place in the order: earliest stack, deepest layer, then by the weights of the layer, then first CN.
+
+        Where the constants that CNs of a layer share fit the memories of the cores that run it, all groups do their
+        first CN, then all their second: the tiles that the next layers wait for are complete as soon as can be. Where
+        they do not, one group after the other runs to its end, so that its constants come once.
+        """
+        fits = np.all(self.shared_bits <= _smallest_memory(problem, allocation, len(self.shared_bits)), axis=1)
+        # The CNs of a layer have the same places among all CNs in both orders.
+        return np.where(fits[problem.graph.layer], self.by_turn, self.by_group)
+
+
+def memory_rank(problem: SchedulingProblem) -> MemoryRank:
+    """Part of the priority order that is the same for every allocation."""
+    graph = problem.graph
+    turn = _place_in_group(graph.layer, graph.group)
+    return MemoryRank(
+        by_turn=_ranks(problem, turn, graph.group),
+        by_group=_ranks(problem, graph.group, np.zeros_like(turn)),
+        shared_bits=_shared_constants(problem),
+    )
+
+
+def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Integers:
+    """[cn] place by stack, layer from the last one, `first`, `second`, number."""
+    graph = problem.graph
+    number = np.arange(graph.node_count)
+    rank = np.empty(graph.node_count, np.int64)
+    rank[np.lexsort((number, second, first, -graph.layer, graph.stack))] = number
+    return rank
+
+
+def _place_in_group(layer: Integers, group: Integers) -> Integers:
+    """[cn] how many CNs of its group have a smaller number."""
+    count = len(layer)
+    order = np.lexsort((np.arange(count), group, layer))
+    is_first = np.append(True, (np.diff(layer[order]) != 0) | (np.diff(group[order]) != 0))[:count]
+    starts = np.flatnonzero(is_first)
+    place = np.empty(count, np.int64)
+    place[order] = np.arange(count) - np.repeat(starts, np.diff(np.append(starts, count)))
+    return place
+
+
+def _shared_constants(problem: SchedulingProblem) -> Integers:
+    """[layer, operand] bits of the constants that more than one CN of the layer needs."""
+    graph = problem.graph
+    layers = int(graph.layer.max(initial=-1)) + 1
+    constant = graph.piece_producer[graph.need_piece] < 0
+    layer, piece, operand = (
+        column[constant] for column in (graph.layer[problem.need_cn], graph.need_piece, graph.need_operand)
+    )
+    operands = problem.system.core_memory.shape[1]
+    # One row for each (layer, operand, piece), with the number of CNs that have the need.
+    pieces = len(graph.piece_bits)
+    key, needs = np.unique((layer * operands + operand) * pieces + piece, return_counts=True)
+    key = key[needs > 1]
+    bits = np.zeros(layers * operands, np.int64)
+    np.add.at(bits, key // max(pieces, 1), graph.piece_bits[key % max(pieces, 1)])
+    return bits.reshape(layers, operands)
+
+
+def _smallest_memory(problem: SchedulingProblem, allocation: Integers, layers: int) -> Integers:
+    """[layer, operand] bits of the smallest memory for the operand on a core that runs a CN of the layer."""
+    system = problem.system
+    huge = np.iinfo(np.int64).max
+    memory = system.core_memory
+    capacity = np.where(memory < 0, huge, system.memory_capacity_bits[memory])
+    core = np.clip(allocation, 0, system.core_count - 1)  # cores that do not exist are told later
+    runs = np.bincount(problem.graph.layer * system.core_count + core, minlength=layers * system.core_count) > 0
+    layer, core = np.divmod(np.flatnonzero(runs), system.core_count)
+    smallest = np.full((layers, memory.shape[1]), huge, np.int64)
+    np.minimum.at(smallest, layer, capacity[core])
+    return smallest

@@ -1,0 +1,323 @@
+"""The input of the scheduler: computation nodes (CNs) and their data, a cost table, and a system of cores; with the
+checks that its arrays fit together (shapes, ranges, signs).
+
+Everything is an array; lists of different lengths are in CSR form (`start[i]` to below `start[i + 1]` are the entries
+of i). A *piece* is the unit of data: CNs produce pieces and need pieces, a piece moves and is stored as a whole, and
+two pieces never share content. Data that two CNs share (a halo, a weight) is one piece that both need; the overlap on
+an edge CN → CN is the bits of the pieces that the one produces and the other needs.
+
+Operand 0 is the output operand, in `need_operand`, `core_memory` and the cost table alike.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import InputError, Problem
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+OUTPUT_OPERAND = 0
+
+
+@dataclass(frozen=True, eq=False)
+class NodeGraph:
+    """CNs, pieces and who needs what."""
+
+    layer: Integers
+    """[cn] layer, in the order of the network"""
+    group: Integers
+    """[cn] part of the layer that one core runs"""
+    stack: Integers
+    """[cn] layer stack; earlier stacks first"""
+    cost_row: Integers
+    """[cn] row of the cost table"""
+    piece_bits: Integers
+    """[piece] bits, at least 1"""
+    piece_producer: Integers
+    """[piece] cn, or -1 for a constant, which starts in the off-chip memory"""
+    piece_is_output: Booleans
+    """[piece] is written off-chip when it is produced, as a result of the network"""
+    need_start: Integers
+    """[cn + 1] into need_piece"""
+    need_piece: Integers
+    """[need] piece that the CN reads"""
+    need_operand: Integers
+    """[need] memory operand by which the CN reads it"""
+    order_start: Integers
+    """[cn + 1] into order_predecessor"""
+    order_predecessor: Integers
+    """[edge] CN that ends before this CN starts, though no data flows"""
+
+    @property
+    def node_count(self) -> int:
+        """Number of CNs."""
+        return len(self.layer)
+
+
+@dataclass(frozen=True, eq=False)
+class CostTable:
+    """What a CN costs on each core."""
+
+    runtime_cycles: Integers
+    """[row, core] on-loading included; -1 where the core cannot run it"""
+    on_core_energy_pj: Floats
+    """[row, core] array and memories of the core, not the off-chip memory or links"""
+    stream_bits: Integers
+    """[row, core, operand] read from (operand 0: written to) the off-chip memory during the CN; 0: the operand fits"""
+    stream_bits_per_cycle: Integers
+    """[row, core, operand] bandwidth at which it streams when nothing is in the way"""
+
+
+@dataclass(frozen=True, eq=False)
+class CoreSystem:
+    """Cores, the memories that transfers end in, links, and the path of every pair of cores."""
+
+    off_chip_core: int
+    core_memory: Integers
+    """[core, operand] memory that holds the operand of a CN on the core; -1 where the core has none"""
+    memory_capacity_bits: Integers
+    """[memory]"""
+    memory_read_bits: Integers
+    """[memory] word width in bits, one word a cycle"""
+    memory_write_bits: Integers
+    """[memory] word width in bits, one word a cycle"""
+    memory_read_energy_pj: Floats
+    """[memory] energy of a word"""
+    memory_write_energy_pj: Floats
+    """[memory] energy of a word"""
+    link_bits_per_cycle: Integers
+    """[link] shared by all who use the link, in both directions; a memory port may be a link too"""
+    link_energy_pj_per_bit: Floats
+    """[link]"""
+    link_is_broadcast: Booleans
+    """[link] a bus: what goes over it reaches every core on it"""
+    path_exists: Booleans
+    """[core * cores + core] whether there is a path from the first to the second"""
+    path_start: Integers
+    """[cores * cores + 1] into path_link"""
+    path_link: Integers
+    """[hop] link"""
+    rates_pj_a_cycle: tuple[tuple[str, float], ...] = ()
+    """(term of the energy, energy of a cycle) of all cores together, whatever they do; in the order of adding up"""
+
+    @property
+    def core_count(self) -> int:
+        """Number of cores, the off-chip core included."""
+        return len(self.core_memory)
+
+    @property
+    def off_chip_memory(self) -> int:
+        """The memory of the off-chip core."""
+        return int(self.core_memory[self.off_chip_core, OUTPUT_OPERAND])
+
+    def path(self, source: int, target: int) -> Integers:
+        """Links from one core to another."""
+        pair = source * self.core_count + target
+        return self.path_link[self.path_start[pair] : self.path_start[pair + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class SchedulingProblem:
+    """A checked problem; raises InputError with everything that is wrong with it.
+
+    The needs of a CN are kept in the order in which they are fetched: constants before produced pieces, each by number.
+    """
+
+    graph: NodeGraph
+    costs: CostTable
+    system: CoreSystem
+
+    def __post_init__(self) -> None:
+        problems: list[Problem] = graph_problems(self.graph)
+        problems += cost_table_problems(self.costs, self.system.core_count, self.system.core_memory.shape[1])
+        problems += system_problems(self.system)
+        if not problems and len(self.graph.layer):
+            if self.graph.cost_row.min() < 0 or self.graph.cost_row.max() >= len(self.costs.runtime_cycles):
+                problems.append(Problem("names a row that the cost table does not have", path="cost_row"))
+            operands = self.graph.need_operand
+            if len(operands) and (operands.min() < 0 or operands.max() >= self.system.core_memory.shape[1]):
+                problems.append(Problem("names an operand that no core has", path="need_operand"))
+        if problems:
+            raise InputError(problems)
+
+    @cached_property
+    def need_cn(self) -> Integers:
+        """[need] CN that has it."""
+        return np.repeat(np.arange(self.graph.node_count), np.diff(self.graph.need_start))
+
+    @cached_property
+    def fetch_order(self) -> tuple[Integers, Integers]:
+        """(need_piece, need_operand) with the needs of each CN in the order of fetching."""
+        piece, operand = self.graph.need_piece, self.graph.need_operand
+        key = piece + len(self.graph.piece_bits) * (self.graph.piece_producer[piece] >= 0)
+        same_cn = self.need_cn[1:] == self.need_cn[:-1]
+        if bool(np.all(~same_cn | (key[1:] > key[:-1]))):
+            return piece, operand
+        order = np.lexsort((operand, key, self.need_cn))
+        return piece[order], operand[order]
+
+    @cached_property
+    def piece_needs(self) -> tuple[Integers, Integers]:
+        """CSR (start, need) of the needs of each piece, in fetch order."""
+        return _group(self.fetch_order[0], len(self.graph.piece_bits))
+
+    @cached_property
+    def outputs(self) -> tuple[Integers, Integers]:
+        """CSR (start, piece) of what each CN produces."""
+        produced = np.flatnonzero(self.graph.piece_producer >= 0)
+        start, order = _group(self.graph.piece_producer[produced], self.graph.node_count)
+        return start, produced[order]
+
+    @cached_property
+    def edges(self) -> tuple[Integers, Integers]:
+        """CSR (start, successor) of the distinct CNs that wait for each CN, for its data or for its end."""
+        count = self.graph.node_count
+        producer = self.graph.piece_producer[self.fetch_order[0]]
+        order_node = np.repeat(np.arange(count), np.diff(self.graph.order_start))
+        source = np.concatenate((producer[producer >= 0], self.graph.order_predecessor))
+        target = np.concatenate((self.need_cn[producer >= 0], order_node))
+        key = np.sort(source * max(count, 1) + target)  # np.unique hashes, which is slow for many distinct values
+        key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
+        return starts_of(key // max(count, 1), count), key % max(count, 1)
+
+    @cached_property
+    def predecessor_count(self) -> Integers:
+        """[cn] distinct CNs that it waits for."""
+        return np.bincount(self.edges[1], minlength=self.graph.node_count).astype(np.int64)
+
+    @cached_property
+    def topological_order(self) -> Integers:
+        """CNs so that each comes after those it waits for; shorter than the graph where there is a cycle."""
+        start, successor = self.edges
+        waiting = self.predecessor_count.copy()
+        order = list(np.flatnonzero(waiting == 0))
+        for cn in order:
+            for following in successor[start[cn] : start[cn + 1]]:
+                waiting[following] -= 1
+                if waiting[following] == 0:
+                    order.append(following)
+        return np.array(order, np.int64)
+
+
+def _group(owner: Integers, count: int) -> tuple[Integers, Integers]:
+    """CSR of the positions of each owner, in their order."""
+    return starts_of(owner, count), np.argsort(owner, kind="stable").astype(np.int64)
+
+
+def starts_of(owner: Integers, count: int) -> Integers:
+    """Where the entries of each of `count` owners begin in a list by owner, and where the last end (CSR)."""
+    start = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
+    return start
+
+
+def graph_problems(graph: NodeGraph) -> list[Problem]:
+    """Everything that is wrong with CNs, pieces and needs taken by themselves."""
+    nodes, pieces = len(graph.layer), len(graph.piece_bits)
+    problems = [
+        Problem(f"must have {nodes} entries, one a CN", path=name, value=str(len(getattr(graph, name))))
+        for name in ("group", "stack", "cost_row")
+        if len(getattr(graph, name)) != nodes
+    ]
+    problems += [
+        Problem(f"must have {pieces} entries, one a piece", path=name, value=str(len(getattr(graph, name))))
+        for name in ("piece_producer", "piece_is_output")
+        if len(getattr(graph, name)) != pieces
+    ]
+    if len(graph.need_operand) != len(graph.need_piece):
+        problems.append(Problem("must be as long as need_piece", path="need_operand"))
+    problems += _csr_problems("need_start", graph.need_start, nodes, len(graph.need_piece))
+    problems += _csr_problems("order_start", graph.order_start, nodes, len(graph.order_predecessor))
+    problems += _range_problems("need_piece", graph.need_piece, 0, pieces)
+    problems += _range_problems("order_predecessor", graph.order_predecessor, 0, nodes)
+    problems += _range_problems("piece_producer", graph.piece_producer, -1, nodes)
+    problems += _range_problems("piece_bits", graph.piece_bits, 1, 2**53)
+    if not problems and bool(np.any(graph.piece_is_output & (graph.piece_producer < 0))):
+        problems.append(Problem("marks a constant as a result of the network", path="piece_is_output"))
+    return problems
+
+
+def cost_table_problems(costs: CostTable, cores: int, operands: int) -> list[Problem]:
+    """Everything that is wrong with the cost table, given how many cores and operands there are."""
+    rows = len(costs.runtime_cycles)
+    problems = []
+    for name, shape in (
+        ("runtime_cycles", (rows, cores)),
+        ("on_core_energy_pj", (rows, cores)),
+        ("stream_bits", (rows, cores, operands)),
+        ("stream_bits_per_cycle", (rows, cores, operands)),
+    ):
+        if getattr(costs, name).shape != shape:
+            problems.append(Problem(f"must have shape {shape}", path=name, value=str(getattr(costs, name).shape)))
+    if problems:
+        return problems
+    runs = costs.runtime_cycles != -1
+    if bool(np.any(costs.runtime_cycles[runs] < 1)):
+        problems.append(Problem("must be at least 1, or -1 where a core cannot run the CN", path="runtime_cycles"))
+    energy = costs.on_core_energy_pj[runs]
+    if not bool(np.all(np.isfinite(energy) & (energy >= 0))):
+        problems.append(Problem("must be finite and not negative", path="on_core_energy_pj"))
+    if bool(np.any(costs.stream_bits < 0)):
+        problems.append(Problem("must not be negative", path="stream_bits"))
+    if bool(np.any((costs.stream_bits > 0) & (costs.stream_bits_per_cycle < 1))):
+        problems.append(Problem("must be at least 1 where bits are streamed", path="stream_bits_per_cycle"))
+    return problems
+
+
+def system_problems(system: CoreSystem) -> list[Problem]:
+    """Everything that is wrong with cores, memories, links and paths."""
+    cores, memories, links = len(system.core_memory), len(system.memory_capacity_bits), len(system.link_bits_per_cycle)
+    problems = [
+        Problem(f"must have {count} entries", path=name, value=str(len(getattr(system, name))))
+        for names, count in (
+            (("memory_read_bits", "memory_write_bits", "memory_read_energy_pj", "memory_write_energy_pj"), memories),
+            (("link_energy_pj_per_bit", "link_is_broadcast"), links),
+            (("path_exists",), cores * cores),
+        )
+        for name in names
+        if len(getattr(system, name)) != count
+    ]
+    problems += _range_problems("core_memory", system.core_memory.ravel(), -1, memories)
+    for name in ("memory_capacity_bits", "memory_read_bits", "memory_write_bits", "link_bits_per_cycle"):
+        problems += _range_problems(name, getattr(system, name), 1, 2**62)
+    for name in ("memory_read_energy_pj", "memory_write_energy_pj", "link_energy_pj_per_bit"):
+        energy = getattr(system, name)
+        if not bool(np.all(np.isfinite(energy) & (energy >= 0))):
+            problems.append(Problem("must be finite and not negative", path=name))
+    problems += _csr_problems("path_start", system.path_start, cores * cores, len(system.path_link))
+    problems += _range_problems("path_link", system.path_link, 0, links)
+    if not 0 <= system.off_chip_core < cores:
+        problems.append(Problem("is no core", path="off_chip_core", value=str(system.off_chip_core)))
+    elif not problems:
+        problems += _off_chip_problems(system)
+    return problems
+
+
+def _off_chip_problems(system: CoreSystem) -> list[Problem]:
+    """The off-chip core has one memory, which no other core shares."""
+    own = system.core_memory[system.off_chip_core]
+    others = np.delete(system.core_memory, system.off_chip_core, axis=0)
+    if len(set(own.tolist())) != 1 or own[0] < 0:
+        return [Problem("must be the same memory for every operand of the off-chip core", path="core_memory")]
+    if bool(np.any(others == own[0])):
+        return [Problem("gives the off-chip memory to another core too", path="core_memory")]
+    return []
+
+
+def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Problem]:
+    if len(start) != count + 1 or start[0] != 0 or start[-1] != total or bool(np.any(np.diff(start) < 0)):
+        return [Problem(f"must rise from 0 to {total} in {count + 1} entries", path=name)]
+    return []
+
+
+def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Problem]:
+    """Values must be at least `low` and below `high`."""
+    wrong = np.flatnonzero((values < low) | (values >= high))
+    if len(wrong) == 0:
+        return []
+    message = f"has {len(wrong)} entries out of range, the first at {wrong[0]}"
+    return [Problem(message, path=name, value=str(values[wrong[0]]), allowed=f"{low} to {high - 1}")]

@@ -1,0 +1,322 @@
+"""Compiled residency of data in memories: claims of space, pins, eviction.
+
+Space has two counts: `claimed` is what a memory holds plus what was promised, without what is on its way out; `stored`
+is what it physically holds. Claims decide who may have space, stored bits decide when it can be used.
+"""
+
+from tilewright.base.compiled import kernel
+from tilewright.multicore.scheduling import access_kernel as at
+from tilewright.multicore.scheduling.state_record import (
+    ABSENT,
+    BEING_WRITTEN,
+    EVICTION,
+    LEAVING,
+    NONE,
+    NOT_OFF_CHIP,
+    PRESENT,
+    RESERVED,
+)
+
+
+@kernel
+def store(q, s, memory, bits):
+    """Physically take (or, with negative bits, give back) space."""
+    at.memory_state(s, memory).stored_bits += bits
+    if q.record:
+        row = s.changes_count
+        s.changes_count = row + 1
+        if row < s.change_room:
+            change = at.change_row(s, row)
+            change.time_cycles = s.now
+            change.memory = memory
+            change.change_bits = bits
+
+
+@kernel
+def remaining_uses(s, copy):
+    """Needs that this copy still serves: those in its memory, and for a home one for each copy still to be sent."""
+    c = at.copy(s, copy)
+    where = at.piece_state(s, c.piece)
+    return c.uses + where.pending if where.home == copy else c.uses
+
+
+@kernel
+def settle_copy(q, s, copy):
+    """A copy is present without a pin, or its uses have changed: drop it if it is of no use, else offer it."""
+    uses = remaining_uses(s, copy)
+    if uses == 0:
+        drop(q, s, copy)
+    else:
+        push_evictable(s, copy, uses * at.bits_of(q, s, copy))
+
+
+@kernel
+def pin(q, s, copy):
+    """Keep a copy where it is until it is unpinned."""
+    c = at.copy(s, copy)
+    if c.state == PRESENT and c.pins == 0:
+        at.memory_state(s, c.memory).evictable_bits -= at.bits_of(q, s, copy)
+    c.pins += 1
+
+
+@kernel
+def unpin(q, s, copy):
+    """Take one pin away."""
+    c = at.copy(s, copy)
+    c.pins -= 1
+    if c.pins > 0:
+        return
+    room = at.memory_state(s, c.memory)
+    if c.state == PRESENT:
+        room.evictable_bits += at.bits_of(q, s, copy)
+        room.changes += 1
+        settle_copy(q, s, copy)
+    elif c.state == RESERVED:
+        c.state = ABSENT
+        room.claimed_bits -= at.bits_of(q, s, copy)
+        room.changes += 1
+
+
+@kernel
+def become_present(q, s, copy):
+    """The data of a copy has all arrived."""
+    c = at.copy(s, copy)
+    c.state = PRESENT
+    where = at.piece_state(s, c.piece)
+    if copy != where.home and c.uses > 0 and is_sent_by_home(s, copy):
+        where.pending -= 1
+        touch_home(q, s, c.piece)
+    room = at.memory_state(s, c.memory)
+    room.changes += 1
+    if c.pins == 0:
+        room.evictable_bits += at.bits_of(q, s, copy)
+        settle_copy(q, s, copy)
+
+
+@kernel
+def touch_home(q, s, piece):
+    """The uses of the home of a piece have changed."""
+    home = at.piece_state(s, piece).home
+    if home >= 0 and at.copy(s, home).state == PRESENT and at.copy(s, home).pins == 0:
+        settle_copy(q, s, home)
+
+
+@kernel
+def is_sent_by_home(s, copy):
+    """Whether the home of its piece, if there is one, waits for the copy to be there; it does not for detours."""
+    return not at.copy(s, copy).takes_detour
+
+
+@kernel
+def drop(q, s, copy):
+    """Free the space of a present copy without a pin at once."""
+    c = at.copy(s, copy)
+    room = at.memory_state(s, c.memory)
+    bits = at.bits_of(q, s, copy)
+    c.state = ABSENT
+    room.evictable_bits -= bits
+    room.claimed_bits -= bits
+    room.changes += 1
+    store(q, s, c.memory, -bits)
+
+
+@kernel
+def evict(q, s, copy):
+    """Give the space of a present copy away: at once if its data is elsewhere too, else once it is written."""
+    c = at.copy(s, copy)
+    where = at.piece_state(s, c.piece)
+    home = where.home
+    if where.off_chip != NOT_OFF_CHIP or (home != copy and home >= 0 and at.copy(s, home).state == PRESENT):
+        drop(q, s, copy)
+    else:
+        room = at.memory_state(s, c.memory)
+        bits = at.bits_of(q, s, copy)
+        room.evictable_bits -= bits
+        room.claimed_bits -= bits
+        c.state = LEAVING
+        request_write(q, s, copy, EVICTION)
+    if home != copy and is_sent_by_home(s, copy):
+        where.pending += 1
+        touch_home(q, s, c.piece)
+
+
+@kernel
+def request_write(q, s, copy, cause):
+    """Queue a copy to be written off-chip; writes from one memory go one after the other."""
+    c = at.copy(s, copy)
+    room = at.memory_state(s, c.memory)
+    at.piece_state(s, c.piece).off_chip = BEING_WRITTEN
+    c.write_cause = cause
+    c.write_next = NONE
+    if room.write_first == NONE:
+        room.write_first = copy
+        add_request(s, q.core_count + c.memory)
+    else:
+        at.copy(s, room.write_last).write_next = copy
+    room.write_last = copy
+
+
+@kernel
+def add_request(s, who):
+    """A core, or the number of cores plus a memory, waits to be served."""
+    at.request(s, s.requests_count).value = who
+    s.requests_count += 1
+
+
+@kernel
+def claim(q, s, core, cn):
+    """Promise the CN all the space it lacks, in all its memories or in none; True if that was possible."""
+    for operand in range(q.operand_count):
+        if at.memory_of(q, core, operand) >= 0:
+            room = at.memory_state(s, at.memory_of(q, core, operand))
+            room.changes_before = room.changes
+    possible = True
+    for need in at.needs_of(q, cn):
+        copy = at.need_copy(s, need)
+        if copy >= 0:
+            possible = possible and at.copy(s, copy).state != LEAVING
+            reserve(q, s, copy)
+    for output in at.outputs_of(q, cn):
+        copy = at.home_of_output(q, s, output)
+        if copy >= 0:
+            reserve(q, s, copy)
+    for operand in range(q.operand_count):
+        memory = at.memory_of(q, core, operand)
+        if memory >= 0 and memory != q.off_chip_memory:
+            room = at.memory_state(s, memory)
+            possible = possible and room.claimed_bits - room.evictable_bits <= at.memory(q, memory).capacity_bits
+    if not possible:
+        release_claim(q, s, cn)
+        for operand in range(q.operand_count):  # a failed claim changes nothing
+            if at.memory_of(q, core, operand) >= 0:
+                room = at.memory_state(s, at.memory_of(q, core, operand))
+                room.changes = room.changes_before
+        return False
+    for operand in range(q.operand_count):
+        memory = at.memory_of(q, core, operand)
+        while memory >= 0 and at.memory_state(s, memory).claimed_bits > at.memory(q, memory).capacity_bits:
+            evict(q, s, pop_evictable(s, memory))
+    return True
+
+
+@kernel
+def reserve(q, s, copy):
+    """Pin a copy, and promise it space where it has none."""
+    pin(q, s, copy)
+    c = at.copy(s, copy)
+    if c.state == ABSENT:
+        c.state = RESERVED
+        at.memory_state(s, c.memory).claimed_bits += at.bits_of(q, s, copy)
+
+
+@kernel
+def release_claim(q, s, cn):
+    """Take back what `claim` has promised and pinned; what has arrived or is under way stays."""
+    for need in at.needs_of(q, cn):
+        copy = at.need_copy(s, need)
+        if copy >= 0:
+            unpin(q, s, copy)
+    for output in at.outputs_of(q, cn):
+        copy = at.home_of_output(q, s, output)
+        if copy >= 0:
+            unpin(q, s, copy)
+
+
+@kernel
+def changes_of(q, s, core):
+    """A number that differs when a claim of the core might succeed that has failed before."""
+    total = 0
+    for operand in range(q.operand_count):
+        memory = at.memory_of(q, core, operand)
+        if memory >= 0:
+            total += at.memory_state(s, memory).changes
+    return total
+
+
+@kernel
+def is_valid(s, copy, version):
+    """Whether an entry among the candidates for eviction still says the truth."""
+    c = at.copy(s, copy)
+    return c.version == version and c.state == PRESENT and c.pins == 0
+
+
+@kernel
+def push_evictable(s, copy, key):
+    """Enter a copy, with its present key, among those that may be evicted; entries made before become void."""
+    c = at.copy(s, copy)
+    room = at.memory_state(s, c.memory)
+    if room.evict_start + room.evict_count == at.memory_state(s, c.memory + 1).evict_start:
+        compact(s, c.memory)
+    c.version += 1
+    room.evict_count += 1
+    sift_up(s, room.evict_start, room.evict_count - 1, key, copy, c.version)
+
+
+@kernel
+def pop_evictable(s, memory):
+    """Take out the copy with the smallest key, ties by number; there must be one."""
+    room = at.memory_state(s, memory)
+    start = room.evict_start
+    while True:
+        copy = at.entry(s, start).copy
+        version = at.entry(s, start).version
+        room.evict_count -= 1
+        last = at.entry(s, start + room.evict_count)
+        sift_down(s, start, room.evict_count, last.key, last.copy, last.version)
+        if is_valid(s, copy, version):
+            return copy
+
+
+@kernel
+def compact(s, memory):
+    """Throw void entries away; there is at most one valid entry a copy, and room for twice as many."""
+    room = at.memory_state(s, memory)
+    start = room.evict_start
+    kept = 0
+    for i in range(start, start + room.evict_count):
+        entry = at.entry(s, i)
+        if is_valid(s, entry.copy, entry.version):
+            sift_up(s, start, kept, entry.key, entry.copy, entry.version)
+            kept += 1
+    room.evict_count = kept
+
+
+@kernel
+def sift_up(s, start, place, key, copy, version):
+    """Put an entry into the heap whose free place is the last one."""
+    while place > 0:
+        parent = (place - 1) // 2
+        above = at.entry(s, start + parent)
+        if above.key < key or (above.key == key and above.copy <= copy):
+            break
+        set_entry(s, start + place, above.key, above.copy, above.version)
+        place = parent
+    set_entry(s, start + place, key, copy, version)
+
+
+@kernel
+def sift_down(s, start, count, key, copy, version):
+    """Put an entry into the heap whose free place is the first one."""
+    place = 0
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count:
+            left = at.entry(s, start + child)
+            right = at.entry(s, start + child + 1)
+            if right.key < left.key or (right.key == left.key and right.copy < left.copy):
+                child += 1
+        below = at.entry(s, start + child)
+        if key < below.key or (key == below.key and copy <= below.copy):
+            break
+        set_entry(s, start + place, below.key, below.copy, below.version)
+        place = child
+    set_entry(s, start + place, key, copy, version)
+
+
+@kernel
+def set_entry(s, place, key, copy, version):
+    """Write an entry of a heap."""
+    entry = at.entry(s, place)
+    entry.key = key
+    entry.copy = copy
+    entry.version = version

@@ -1,0 +1,146 @@
+"""The system of a scheduling problem from an accelerator of several cores: memories, links, paths, and their names.
+
+Columns of cores follow `MultiCoreAccelerator.core_ids`, links `MultiCoreAccelerator.links`, and memories
+`MultiCoreAccelerator.memory_instances`, of which the off-chip core has the one of its outputs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.hardware.core import Memory
+from tilewright.hardware.memory_columns import memory_columns
+from tilewright.hardware.static_power import system_rates_pj_a_cycle
+from tilewright.hardware.system import MemoryInstance, MultiCoreAccelerator
+from tilewright.hardware.system_links import offchip_ports
+from tilewright.hardware.system_paths import path_table
+from tilewright.multicore.scheduling.problem import CoreSystem, Integers
+
+OTHER = "other"
+"""Data that CNs read by no operand of their layer, as a bias: kept beside the weights, they never stream."""
+MEMORY_OPERANDS = ("O", "I1", "I2", OTHER)
+"""The memory operands in the order of their numbers in a scheduling problem."""
+UNLIMITED_BITS_PER_CYCLE = 2**61
+"""Width of a link of infinite bandwidth: more than memories read or write in a cycle."""
+
+
+@dataclass(frozen=True)
+class AssembledSystem:
+    """A system and what its memories are called."""
+
+    system: CoreSystem
+    memory_names: tuple[str, ...]
+
+
+def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
+    """The system of an accelerator.
+
+    A memory reads and writes one word a cycle: the widest access of the port that hands on outputs, and of the port
+    that takes inputs. A port that several cores share is a link of the paths already. What is read by no operand
+    (OTHER) lies where the core keeps I2, else I1, else O. Raises InputError if there is no off-chip core.
+    """
+    off_chip_id = accelerator.offchip_core_id
+    if off_chip_id is None:
+        allowed = "offchip_core: FILE, or offchip_core_id"
+        raise InputError(
+            [Problem("has no off-chip core to keep weights and results", accelerator.name, allowed=allowed)]
+        )
+    instances = scheduled_memories(accelerator)
+    core_memory = _core_memory(accelerator, instances)
+    off_chip = accelerator.core_ids.index(off_chip_id)
+    core_memory[off_chip] = core_memory[off_chip, 0]
+    path_exists, path_start, path_link = _paths(accelerator)
+    columns = memory_columns([instance.memory for instance in instances])
+    widths = [_word_bits(accelerator, instance, off_chip_id) for instance in instances]
+    system = CoreSystem(
+        off_chip_core=off_chip,
+        core_memory=core_memory,
+        memory_capacity_bits=columns["memory_bits"],
+        memory_read_bits=_integers([read for read, _ in widths]),
+        memory_write_bits=_integers([write for _, write in widths]),
+        memory_read_energy_pj=columns["read_energy_pj"],
+        memory_write_energy_pj=columns["write_energy_pj"],
+        link_bits_per_cycle=_integers(
+            [
+                UNLIMITED_BITS_PER_CYCLE if link.bandwidth_bits_per_cycle is None else link.bandwidth_bits_per_cycle
+                for link in accelerator.links
+            ]
+        ),
+        link_energy_pj_per_bit=np.array([link.energy_pj_per_bit for link in accelerator.links], np.float64),
+        link_is_broadcast=np.array([link.kind == "bus" for link in accelerator.links], np.bool_),
+        path_exists=path_exists,
+        path_start=path_start,
+        path_link=path_link,
+        rates_pj_a_cycle=tuple(system_rates_pj_a_cycle(accelerator).items()),
+    )
+    names = tuple(f"{'+'.join(map(str, instance.core_ids))}: {instance.memory.name}" for instance in instances)
+    return AssembledSystem(system, names)
+
+
+def scheduled_memories(accelerator: MultiCoreAccelerator) -> list[MemoryInstance]:
+    """The memories of the system in its order: those at the tops of cores, of the off-chip core that of its outputs."""
+    return [
+        instance
+        for instance in accelerator.memory_instances
+        if instance.core_ids != (accelerator.offchip_core_id,) or "O" in instance.users[0][1]
+    ]
+
+
+def _integers(values: Sequence[int]) -> Integers:
+    return np.array(values, np.int64)
+
+
+def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryInstance]) -> Integers:
+    """[core, operand] memory, -1 where the core has none."""
+    table = np.full((len(accelerator.core_ids), len(MEMORY_OPERANDS)), -1, np.int64)
+    for memory, instance in enumerate(instances):
+        for core_id, operands in instance.users:
+            for operand in operands:
+                table[accelerator.core_ids.index(core_id), MEMORY_OPERANDS.index(operand)] = memory
+    other = MEMORY_OPERANDS.index(OTHER)
+    for operand in ("O", "I1", "I2"):
+        held = table[:, MEMORY_OPERANDS.index(operand)]
+        table[held >= 0, other] = held[held >= 0]
+    return table
+
+
+def _word_bits(accelerator: MultiCoreAccelerator, instance: MemoryInstance, off_chip_id: int) -> tuple[int, int]:
+    """Bits of a word that is read and of one that is written when data move; of different ports the narrowest."""
+    if instance.core_ids == (off_chip_id,):
+        read, write, _ = offchip_ports(accelerator.core_of[off_chip_id])
+        assert read is not None
+        assert write is not None
+        return read, write
+    read_widths, write_widths = [], []
+    for (core_id, operands), name in zip(instance.users, instance.names, strict=True):
+        memory = next(m for m in accelerator.core_of[core_id].memories if m.name == name)
+        for operand in operands:
+            if operand == "O":
+                read_widths += _port_widths(memory, operand, "th")
+            else:
+                write_widths += _port_widths(memory, operand, "fh")
+    read = min(read_widths, default=_widest(instance.memory, ("read", "read_write")))
+    return read, min(write_widths, default=_widest(instance.memory, ("write", "read_write")))
+
+
+def _port_widths(memory: Memory, operand: str, direction: str) -> list[int]:
+    port = memory.port_of.get((operand, direction))
+    return [] if port is None else [memory.ports[port].bandwidth_max_bits]
+
+
+def _widest(memory: Memory, kinds: tuple[str, ...]) -> int:
+    widths = [port.bandwidth_max_bits for port in memory.ports if port.port_type in kinds]
+    return max(widths or [port.bandwidth_max_bits for port in memory.ports])
+
+
+def _paths(accelerator: MultiCoreAccelerator) -> tuple[np.ndarray, Integers, Integers]:
+    """(path_exists, path_start, path_link) of all pairs of cores, as in `CoreSystem`."""
+    table = path_table(accelerator)
+    pairs = [(source, target) for source in accelerator.core_ids for target in accelerator.core_ids]
+    links = [table.path(*pair).links if table.has_path(*pair) else () for pair in pairs]
+    exists = np.array([table.has_path(*pair) for pair in pairs], np.bool_)
+    start = np.zeros(len(pairs) + 1, np.int64)
+    np.cumsum([len(path) for path in links], out=start[1:])
+    return exists, start, _integers([link for path in links for link in path])

@@ -1,0 +1,394 @@
+"""Data on the move (compiled): shares of links, fetches, broadcasts, writes to the off-chip memory, prefetches."""
+
+from tilewright.base.compiled import kernel
+from tilewright.multicore.scheduling import access_kernel as at
+from tilewright.multicore.scheduling.candidate_kernel import add_event
+from tilewright.multicore.scheduling.residency_kernel import become_present, pin, request_write, store, unpin
+from tilewright.multicore.scheduling.state_record import (
+    ABSENT,
+    ARRIVING,
+    CLAIMED,
+    CORE_TO_CORE,
+    EVICTION,
+    LEAVING,
+    NONE,
+    OFF_CHIP,
+    OFF_CHIP_FETCH,
+    PRESENT,
+    RESERVED,
+    SINK_OUTPUT,
+)
+
+
+@kernel
+def share_of(q, s, pair, source_memory, target_memory, bits):
+    """Bits per cycle that a transfer over the links of a pair of cores gets if it starts now; 0: it waits."""
+    full = min(bits, at.memory(q, source_memory).read_bits, at.memory(q, target_memory).write_bits)
+    for hop in at.hops_of(q, pair):
+        full = min(full, at.link(q, at.link_of(q, hop)).bits_per_cycle)
+    share = full
+    for hop in at.hops_of(q, pair):
+        share = min(share, at.link_state(s, at.link_of(q, hop)).free_bits_per_cycle)
+    return share if share * q.share_divisor >= full else 0
+
+
+@kernel
+def on_path(q, pair, link):
+    """Whether a link is on the path of a pair of cores."""
+    if pair >= 0:
+        for hop in at.hops_of(q, pair):
+            if at.link_of(q, hop) == link:
+                return True
+    return False
+
+
+@kernel
+def start_flight(q, s, copy, source, cause, pair, shared, rate):
+    """Start moving a piece: the copy arrives (or, for a write, is read), `source` is read (NONE: off-chip).
+
+    Links that the flight `shared` uses too carry the data already; what is read was read for that flight.
+    """
+    c = at.copy(s, copy)
+    bits = at.piece(q, c.piece).bits
+    number = new_flight(s)
+    flight = at.flight(s, number)
+    flight.copy = copy
+    flight.source = source
+    flight.cause = cause
+    flight.rate = rate
+    flight.path = pair
+    flight.shared = shared
+    for hop in at.hops_of(q, pair):
+        link = at.link_of(q, hop)
+        if not on_path(q, shared, link):
+            at.link_state(s, link).free_bits_per_cycle -= rate
+            at.link_bits(q, s, cause, link).value += bits
+    source_memory = q.off_chip_memory
+    target_memory = q.off_chip_memory
+    if cause == EVICTION or cause == SINK_OUTPUT:
+        source_memory = c.memory
+    else:
+        target_memory = c.memory
+        if source >= 0:
+            source_memory = at.copy(s, source).memory
+    if shared == NONE:
+        at.words_read(q, s, cause, source_memory).value += at.words(bits, at.memory(q, source_memory).read_bits)
+    at.words_written(q, s, cause, target_memory).value += at.words(bits, at.memory(q, target_memory).write_bits)
+    end = s.now + at.words(bits, rate)
+    add_event(s, end, q.core_count + number)
+    if q.record:
+        log_transfer(q, s, flight, source_memory, target_memory, end)
+
+
+@kernel
+def new_flight(s):
+    """Number for a flight: one that has ended gives it up, else the next one."""
+    if s.free_flights > 0:
+        s.free_flights -= 1
+        return at.cell(s.flight_free, s.free_flights).value
+    s.flights_count += 1
+    return s.flights_count - 1
+
+
+@kernel
+def log_transfer(q, s, flight, source_memory, target_memory, end):
+    """Add a row to the log; rows beyond its room are counted only."""
+    row = s.transfers_count
+    s.transfers_count = row + 1
+    if row < s.transfer_room:
+        transfer = at.transfer_row(s, row)
+        transfer.piece = at.copy(s, flight.copy).piece
+        transfer.cause = flight.cause
+        transfer.source_memory = source_memory
+        transfer.target_memory = target_memory
+        transfer.source_core = at.source_core(q, flight.path)
+        transfer.target_core = at.target_core(q, flight.path)
+        transfer.start_cycles = s.now
+        transfer.end_cycles = end
+        transfer.bits_per_cycle = flight.rate
+        transfer.broadcast_of = flight.shared
+
+
+@kernel
+def source_pair(q, s, copy, core):
+    """The pair (source core, core) by which a copy can be fetched now; NONE: its data is nowhere yet."""
+    piece = at.copy(s, copy).piece
+    where = at.piece_state(s, piece)
+    home = where.home
+    if home >= 0 and home != copy and at.copy(s, home).state == PRESENT and not at.piece(q, piece).goes_off_chip:
+        source = at.copy(s, home).core
+        if at.has_path(q, source, core):
+            return at.pair_of(q, source, core)
+    if where.off_chip == OFF_CHIP:
+        return at.pair_of(q, q.off_chip_core, core)
+    return NONE
+
+
+@kernel
+def has_room(q, s, copy):
+    """Whether the memory can take the copy now."""
+    return at.fits(q, s, at.copy(s, copy).memory, at.bits_of(q, s, copy))
+
+
+@kernel
+def fetch(q, s, copy, core):
+    """Start the transfer of a reserved copy to a core, with all who can listen; True if it could start."""
+    pair = source_pair(q, s, copy, core)
+    if pair == NONE or not has_room(q, s, copy):
+        return False
+    c = at.copy(s, copy)
+    cause = OFF_CHIP_FETCH
+    source = NONE
+    source_memory = q.off_chip_memory
+    if at.source_core(q, pair) != q.off_chip_core:
+        cause = CORE_TO_CORE
+        source = at.piece_state(s, c.piece).home
+        source_memory = at.copy(s, source).memory
+    rate = share_of(q, s, pair, source_memory, c.memory, at.bits_of(q, s, copy))
+    if rate == 0:
+        return False
+    begin_arrival(q, s, copy, source)
+    start_flight(q, s, copy, source, cause, pair, NONE, rate)
+    spread(q, s, c.piece, source, cause, pair, rate)
+    return True
+
+
+@kernel
+def spread(q, s, piece, source, cause, pair, rate):
+    """Let others listen where the path of a fetch has a bus."""
+    for hop in at.hops_of(q, pair):
+        if at.link(q, at.link_of(q, hop)).is_broadcast:
+            broadcast(q, s, piece, source, cause, pair, rate)
+            if q.prefetches_results:
+                overhear(q, s, piece, source, cause, pair, rate)
+            return
+
+
+@kernel
+def overhear(q, s, piece, source, cause, pair, rate):
+    """Let every core that will need this piece, and has claimed room for it or has room that nobody claims, have it."""
+    where = at.piece_state(s, piece)
+    for copy in range(where.first_copy, where.copies_stop):
+        c = at.copy(s, copy)
+        if copy == where.home or not can_take(q, s, copy):
+            continue
+        own = source_pair(q, s, copy, c.core)
+        if own == NONE or at.source_core(q, own) != at.source_core(q, pair):
+            continue
+        if can_listen(q, s, own, pair, rate) and at.memory(q, c.memory).write_bits >= rate:
+            if c.state == ABSENT:
+                at.memory_state(s, c.memory).claimed_bits += at.bits_of(q, s, copy)
+            begin_arrival(q, s, copy, source)
+            start_flight(q, s, copy, source, cause, own, pair, rate)
+
+
+@kernel
+def can_take(q, s, copy):
+    """Whether a copy is wanted, and its memory has room for it now."""
+    c = at.copy(s, copy)
+    if c.state == RESERVED:
+        return has_room(q, s, copy)
+    return c.state == ABSENT and c.uses > 0 and has_unclaimed_room(q, s, copy)
+
+
+@kernel
+def has_unclaimed_room(q, s, copy):
+    """Whether the memory can take the copy now without what is claimed."""
+    c = at.copy(s, copy)
+    room = at.memory_state(s, c.memory)
+    bits = at.bits_of(q, s, copy)
+    return room.claimed_bits + bits <= at.memory(q, c.memory).capacity_bits and has_room(q, s, copy)
+
+
+@kernel
+def begin_arrival(q, s, copy, source):
+    """Take the space of a copy, and keep what it is read from."""
+    c = at.copy(s, copy)
+    c.state = ARRIVING
+    store(q, s, c.memory, at.bits_of(q, s, copy))
+    if source >= 0:
+        pin(q, s, source)
+
+
+@kernel
+def broadcast(q, s, piece, source, cause, pair, rate):
+    """Let every core whose next fetch is this piece, from the same source over a common bus, have it at once."""
+    for core in range(q.core_count):
+        state = at.core(s, core)
+        if state.slot_state != CLAIMED:
+            continue
+        skip_served(q, s, core)
+        if state.issued == at.needs_of(q, state.slot).stop or at.need(q, state.issued).piece != piece:
+            continue
+        copy = at.need_copy(s, state.issued)
+        own = source_pair(q, s, copy, core)
+        if own == NONE or at.source_core(q, own) != at.source_core(q, pair) or not has_room(q, s, copy):
+            continue
+        if can_listen(q, s, own, pair, rate) and at.memory(q, at.copy(s, copy).memory).write_bits >= rate:
+            begin_arrival(q, s, copy, source)
+            start_flight(q, s, copy, source, cause, own, pair, rate)
+
+
+@kernel
+def can_listen(q, s, own, pair, rate):
+    """Whether two paths have a bus in common and the rest of the first has the width."""
+    common_bus = False
+    for hop in at.hops_of(q, own):
+        link = at.link_of(q, hop)
+        if on_path(q, pair, link):
+            common_bus = common_bus or at.link(q, link).is_broadcast
+        elif at.link_state(s, link).free_bits_per_cycle < rate:
+            return False
+    return common_bus
+
+
+@kernel
+def skip_served(q, s, core):
+    """Move on to the next need of the prepared CN that must still be fetched."""
+    state = at.core(s, core)
+    end = at.needs_of(q, state.slot).stop
+    while state.issued < end:
+        copy = at.need_copy(s, state.issued)
+        if copy >= 0 and at.copy(s, copy).state == RESERVED:
+            break
+        state.issued += 1
+
+
+@kernel
+def write_first(q, s, memory):
+    """Start the next write from a memory to the off-chip memory; True if it could start."""
+    room = at.memory_state(s, memory)
+    copy = room.write_first
+    c = at.copy(s, copy)
+    pair = at.pair_of(q, c.core, q.off_chip_core)
+    rate = share_of(q, s, pair, memory, q.off_chip_memory, at.bits_of(q, s, copy))
+    if rate == 0:
+        return False
+    room.write_first = c.write_next
+    start_flight(q, s, copy, copy, c.write_cause, pair, NONE, rate)
+    return True
+
+
+@kernel
+def end_flight(q, s, number):
+    """A transfer ends: its links are free, its data is there."""
+    flight = at.flight(s, number)
+    for hop in at.hops_of(q, flight.path):
+        link = at.link_of(q, hop)
+        if not on_path(q, flight.shared, link):
+            at.link_state(s, link).free_bits_per_cycle += flight.rate
+    at.cell(s.flight_free, s.free_flights).value = number
+    s.free_flights += 1
+    if flight.cause == EVICTION or flight.cause == SINK_OUTPUT:
+        end_write(q, s, flight.copy)
+        return
+    state = at.core(s, at.target_core(q, flight.path))
+    if state.prefetching == flight.copy:
+        state.prefetching = NONE
+    if state.forwarding == flight.copy:
+        state.forwarding = NONE
+    become_present(q, s, flight.copy)
+    if flight.source >= 0:
+        unpin(q, s, flight.source)
+
+
+@kernel
+def end_write(q, s, copy):
+    """A copy has been written off-chip; where it was leaving, its space is free."""
+    c = at.copy(s, copy)
+    bits = at.bits_of(q, s, copy)
+    at.piece_state(s, c.piece).off_chip = OFF_CHIP
+    store(q, s, q.off_chip_memory, bits)
+    if c.state == LEAVING:
+        c.state = ABSENT
+        at.memory_state(s, c.memory).changes += 1
+        store(q, s, c.memory, -bits)
+    else:
+        unpin(q, s, copy)
+
+
+@kernel
+def produce(q, s, piece):
+    """The CN that makes a piece has ended."""
+    where = at.piece_state(s, piece)
+    copy = where.home
+    if copy == NONE:
+        where.off_chip = OFF_CHIP
+        store(q, s, q.off_chip_memory, at.piece(q, piece).bits)
+        return
+    at.copy(s, copy).state = PRESENT
+    if q.prefetches_results:
+        offer(q, s, piece)
+    if at.piece(q, piece).is_output:
+        request_write(q, s, copy, SINK_OUTPUT)  # stays pinned until it is written
+    elif where.off_chip_uses > 0:
+        request_write(q, s, copy, EVICTION)
+    else:
+        unpin(q, s, copy)
+
+
+@kernel
+def prefetch(q, s, core):
+    """Fetch the next constant ahead if nothing stands in the way; one at a time, never evicting."""
+    state = at.core(s, core)
+    if state.prefetching != NONE:
+        return
+    end = at.core(s, core + 1).prefetch_start
+    while state.prefetch_next < end:
+        waiting = at.copy(s, at.cell(s.prefetch_copy, state.prefetch_next).value)
+        if waiting.state == ABSENT and waiting.uses > 0:
+            break
+        state.prefetch_next += 1
+    if state.prefetch_next == end:
+        return
+    copy = at.cell(s.prefetch_copy, state.prefetch_next).value
+    if not has_unclaimed_room(q, s, copy):
+        return
+    memory = at.copy(s, copy).memory
+    bits = at.bits_of(q, s, copy)
+    pair = at.pair_of(q, q.off_chip_core, core)
+    rate = share_of(q, s, pair, q.off_chip_memory, memory, bits)
+    if rate > 0:
+        at.memory_state(s, memory).claimed_bits += bits
+        begin_arrival(q, s, copy, NONE)
+        start_flight(q, s, copy, NONE, OFF_CHIP_FETCH, pair, NONE, rate)
+        state.prefetching = copy
+        if q.prefetches_results:
+            spread(q, s, at.copy(s, copy).piece, NONE, OFF_CHIP_FETCH, pair, rate)
+
+
+@kernel
+def offer(q, s, piece):
+    """A CN has made a piece: the cores that need it elsewhere may fetch it ahead."""
+    where = at.piece_state(s, piece)
+    for copy in range(where.first_copy, where.copies_stop):
+        if copy != where.home:
+            state = at.core(s, at.copy(s, copy).core)
+            at.cell(s.forward_copy, state.forward_stop).value = copy
+            state.forward_stop += 1
+
+
+@kernel
+def forward(q, s, core):
+    """Fetch the next result ahead if nothing stands in the way; one at a time, never evicting."""
+    state = at.core(s, core)
+    if state.forwarding != NONE:
+        return
+    pair = NONE
+    while state.forward_next < state.forward_stop:
+        copy = at.cell(s.forward_copy, state.forward_next).value
+        if at.copy(s, copy).state == ABSENT and at.copy(s, copy).uses > 0:
+            pair = source_pair(q, s, copy, core)
+            if pair != NONE:
+                break
+        state.forward_next += 1
+    if pair == NONE:
+        return
+    copy = at.cell(s.forward_copy, state.forward_next).value
+    if not has_unclaimed_room(q, s, copy):
+        return
+    at.memory_state(s, at.copy(s, copy).memory).claimed_bits += at.bits_of(q, s, copy)
+    if fetch(q, s, copy, core):
+        state.forwarding = copy
+    else:
+        at.memory_state(s, at.copy(s, copy).memory).claimed_bits -= at.bits_of(q, s, copy)

@@ -1,0 +1,43 @@
+"""Parameters as words of a command line.
+
+The Snakefile imports this at every parse: nothing heavy stands here.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.base.artifacts.digests import canonical_text
+from tilewright.base.parameters import Parameter, parameters_of
+
+
+def arguments_of(kind: type, values: Mapping[str, Any]) -> list[str]:
+    """Arguments of the values that are parameters of a class, in its order; a switch is told where it is not at its
+    default."""
+    words: list[str] = []
+    for parameter in parameters_of(kind):
+        if parameter.name in values:
+            words += _words(parameter, values[parameter.name])
+    return words
+
+
+def flag_of(parameter: Parameter, prefix: str = "") -> str:
+    """How an option is called: --split-w-percentage."""
+    return f"--{prefix}{parameter.name.replace('_', '-').lower()}"
+
+
+def default_text(parameter: Parameter) -> str:
+    """The default as a configuration says it."""
+    default = parameter.default
+    return default if isinstance(default, str) and default else canonical_text(default)
+
+
+def _words(parameter: Parameter, value: Any) -> list[str]:
+    if parameter.is_switch:
+        return [] if value == parameter.default else [flag_of(parameter, "" if value else "no-")]
+    return [flag_of(parameter), value_text(value)]
+
+
+def value_text(value: Any) -> str:
+    """A value as the text of an option: lists and tables are JSON."""
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, list | tuple | dict) else str(value)

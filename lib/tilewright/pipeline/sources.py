@@ -1,0 +1,19 @@
+"""Sources of descriptions: paths, dicts, lists, models in memory, artifacts, or the parsed objects themselves."""
+
+from tilewright.base.artifacts.files import FilePath, existing_file
+from tilewright.hardware.core import single_core
+from tilewright.hardware.source import AcceleratorSource, parse_accelerator
+from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.workload.source import WorkloadSource, parse_workload
+
+__all__ = [
+    "AcceleratorSource",
+    "FilePath",
+    "MappingSource",
+    "WorkloadSource",
+    "existing_file",
+    "parse_accelerator",
+    "parse_mapping",
+    "parse_workload",
+    "single_core",
+]

@@ -1,0 +1,136 @@
+"""Searching many layer problems: each distinct one once, through the store, in several threads, with progress."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.errors import MappingError
+from tilewright.cost.record import LayerRecord
+from tilewright.pipeline.stages.base import Control, Rest
+from tilewright.pipeline.stages.items import LayerProblem
+from tilewright.pipeline.stages.layers import order_total, search_alternatives, sum_if_known
+from tilewright.pipeline.stages.user_stages import is_identified
+from tilewright.search.progress import search_progress
+from tilewright.search.store import Store
+
+
+@dataclass(frozen=True)
+class LayerTask:
+    """A problem under the key of its content (`SearchIdentity.key_of`)."""
+
+    key: str
+    problem: LayerProblem
+
+
+@dataclass
+class LayerSearch:
+    """The search of all problems that the store does not have, and what is known so far.
+
+    `search` are the stages that map a layer; its control says how. Results do not depend on threads or store.
+    """
+
+    title: str
+    """What is searched, for people who wait."""
+    search: Rest
+    on_found: Callable[[LayerTask, list[LayerRecord]], None] | None = None
+    """Told each problem that was searched, when it is finished."""
+    found: dict[str, list[LayerRecord]] = field(default_factory=dict)
+    """Key -> records of the mappings."""
+    failures: dict[str, MappingError] = field(default_factory=dict)
+    """Key -> why nothing fits."""
+    objective: str = "latency"
+    """What decides between several mappings of a problem where no stage does; the one that counts comes first."""
+    all_of_them: bool = True
+    """Whether the others are wanted as well; False: only how many there are."""
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def control(self) -> Control:
+        """How the search runs."""
+        return self.search.control
+
+    @property
+    def store(self) -> Store | None:
+        """The store, unless a stage writes files while it searches, or comes from code that cannot be told apart."""
+        stages = self.search.stages
+        usable = all(is_identified(stage) for stage in stages) and not any(stage.exports for stage in stages)
+        return self.control.store if usable else None
+
+    def run(self, tasks: Sequence[LayerTask]) -> None:
+        """Fill `found` and `failures` for tasks with different keys.
+
+        When interrupted, what is finished stays in the store.
+        """
+        missing = [task for task in tasks if not self._take_from_store(task)]
+        shown = self.control.show_progress and bool(missing)
+        total = sum_if_known(order_total(self.search, task.problem) for task in missing) if shown else 0
+        with search_progress(total, self.title, shown) as advance:
+            told = self.control.advance if not shown else advance
+            control = replace(self.control, advance=told, stop=self.stop)
+            self._search_all(missing, replace(self.search, control=control))
+
+    def _search_all(self, missing: list[LayerTask], search: Rest) -> None:
+        if self.control.threads <= 1 or len(missing) <= 1:
+            for task in missing:
+                self._finish(task, self._attempt(search, task))
+        else:
+            self._search_in_threads(missing, search)
+
+    def _search_in_threads(self, missing: list[LayerTask], search: Rest) -> None:
+        """The kernel releases the interpreter lock, so threads are enough."""
+        with ThreadPoolExecutor(self.control.threads) as pool:
+            pending: dict[Future[list[LayerRecord] | MappingError], LayerTask] = {
+                pool.submit(self._attempt, search, task): task for task in missing
+            }
+            try:
+                while pending:
+                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        self._finish(pending.pop(future), future.result())
+            except BaseException:
+                self.stop.set()
+                for future in pending:
+                    future.cancel()
+                raise
+
+    def _attempt(self, search: Rest, task: LayerTask) -> list[LayerRecord] | MappingError:
+        """The records of a layer, or why nothing fits."""
+        try:
+            return search_alternatives(search, task.problem, self.objective, all_of_them=self.all_of_them)
+        except MappingError as error:
+            return error
+
+    def _take_from_store(self, task: LayerTask) -> bool:
+        """Use an earlier result of this problem if there is one."""
+        if self.store is None:
+            return False
+        stored = self.store.get(task.key)
+        if stored is not None and self.all_of_them and stored[0].alternatives:
+            stored = self.store.get(_key_of_all(task.key))
+        if stored is not None:
+            self.found[task.key] = stored
+        return stored is not None
+
+    def _finish(self, task: LayerTask, result: list[LayerRecord] | MappingError) -> None:
+        if isinstance(result, MappingError):
+            self.failures[task.key] = result
+            return
+        self.found[task.key] = result
+        if self.store is not None:
+            kept = [_nameless(record) for record in result]
+            self.store.put(task.key, kept[:1])
+            if len(kept) > 1:
+                self.store.put(_key_of_all(task.key), kept)
+        if self.on_found is not None:
+            self.on_found(task, result)
+
+
+def _key_of_all(key: str) -> str:
+    """Where all mappings of a problem are stored; under the key itself is the one that counts."""
+    return content_digest([key, "all"])
+
+
+def _nameless(record: LayerRecord) -> LayerRecord:
+    return replace(record, layer=record.layer._replace(name=""), core="")

@@ -1,0 +1,77 @@
+"""MappingParser: reads what the mapping file fixes, and puts network, core and mapping together."""
+
+from dataclasses import dataclass
+
+from tilewright.base.errors import Problem, Problems
+from tilewright.hardware.core import Accelerator, Core, several_cores_problem, single_core
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.file_checks import document_behind
+from tilewright.mapping.notices import array_width_notices, element_fit_problems
+from tilewright.mapping.runnable import restrict_to_core
+from tilewright.mapping.source import given_mapping, names_unknown_to
+from tilewright.mapping.unused_entries import note_unused_on
+from tilewright.pipeline.stages.base import Change
+from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+NO_NETWORK = Workload("", ())
+NO_HARDWARE = Accelerator("", ())
+
+
+@dataclass(frozen=True)
+class MappingParser(Change):
+    """Reads the mapping file and checks it against the core and the network, which other parsers have read before.
+
+    A pipeline that leaves it out gets it behind its other parsers: in zigzag-dse they read this file.
+
+    Example:
+    [WorkloadParser, AcceleratorParser, MappingParser, Sum, Workload, MinimalLatency, SpatialMappingConversion,
+    TemporalOrderingConversion, CostModel]
+    """
+
+    takes = Descriptions
+    gives = NetworkProblem
+    stands_for = "the mapping file in WorkloadParserStage and ONNXModelParserStage"
+
+    def change(self, item: Descriptions) -> NetworkProblem:
+        """The problem. Raises InputError with everything that is wrong with any of the descriptions."""
+        problems = Problems()
+        problems.found += item.problems
+        mapping = problems.attempt(given_mapping, item.mapping, problems.notices)
+        if not problems.found:
+            problems.found += _what_does_not_fit_together(item, mapping)
+        problems.finish()
+        assert mapping is not None
+        network, accelerator = item.network or NO_NETWORK, item.accelerator or NO_HARDWARE
+        of_mapping = Problems(document_behind(mapping, item.mapping_file))
+        note_unused_on(of_mapping, mapping, item.network, accelerator.cores)
+        notices = [*problems.notices, *of_mapping.notices]
+        if item.network is not None:
+            for core in accelerator.cores[:1]:
+                notices += array_width_notices(_layers_on(core, network), core, mapping, item.hardware_file)
+        return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
+
+
+def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> list[Problem]:
+    unread = [
+        Problem(f"the pipeline has no stage that reads the {what}")
+        for what, source, parsed in (
+            ("hardware", item.hardware, item.accelerator),
+            ("workload", item.workload, item.network),
+        )
+        if source is not None and parsed is None
+    ]
+    if unread or mapping is None or item.mapping is None or item.network is None or item.accelerator is None:
+        return unread  # also where one description is read by itself
+    if len(item.accelerator.cores) != 1:
+        return [several_cores_problem(item.accelerator, item.hardware_file)]
+    core = single_core(item.accelerator)
+    unknown = names_unknown_to(mapping, core, item.network, item.mapping_file)
+    # Names that are wrong say nothing of what is kept where.
+    return unknown or element_fit_problems(_layers_on(core, item.network), core, mapping, item.hardware_file)
+
+
+def _layers_on(core: Core, network: Workload) -> list[Layer]:
+    """The layers that the core runs."""
+    return [node.layer for node in restrict_to_core(network, core)[0].nodes if node.layer is not None]

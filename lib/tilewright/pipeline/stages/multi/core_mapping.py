@@ -1,0 +1,350 @@
+"""Intra-core mapping: the cost of each class of CNs on one core (Stream's IntraCoreMappingStage).
+
+Those are of the mapping file, of the core's own dataflows, or searched.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import InputError, MappingError, NothingFitsError, Problem, TimeBudgetError, nearest_name
+from tilewright.base.objectives import OBJECTIVES, ranking
+from tilewright.hardware.core import Core
+from tilewright.hardware.static_power import without_static_power
+from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
+from tilewright.mapping.constraints import Mapping as LayerMapping
+from tilewright.mapping.dataflows import constraints_on_core, refusal
+from tilewright.mapping.runnable import core_choice
+from tilewright.multicore.nodes.graph import CnGraph
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.cost_classes import CostClass, CostClasses, cost_classes
+from tilewright.pipeline.stages.base import Control, Rest, Stage
+from tilewright.pipeline.stages.items import LayerProblem
+from tilewright.pipeline.stages.layer_search import LayerSearch, LayerTask
+from tilewright.pipeline.stages.layers import what_is_minimised
+from tilewright.pipeline.stages.multi.cost_rows import (
+    MappedCn,
+    cost_row,
+    described,
+    partial_sum_bits,
+    why_not_going_on,
+    with_off_chip_memory,
+)
+from tilewright.pipeline.stages.multi.kept_operands import OTHER, Needs, class_needs, stream_buffers, stream_choices
+from tilewright.pipeline.stages.run import below_workload, default_pipeline
+from tilewright.pipeline.stages.user_stages import SearchIdentity
+from tilewright.search.options import CoreSearchOptions
+from tilewright.search.store import Store
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+
+
+@dataclass(frozen=True)
+class _System:
+    """A core file in its accelerator."""
+
+    accelerator: MultiCoreAccelerator
+    core: Core
+    core_ids: frozenset[int]
+    """The cores of this file."""
+    off_chip: Core | None
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One way to map a class on the core."""
+
+    task: LayerTask
+    streams: tuple[str, ...]
+    """Memory operands that stream."""
+    is_whole: bool = True
+    """Whether streams may take all the room that there is."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be tried for a class, or why nothing is."""
+
+    cost_class: CostClass
+    attempts: tuple[_Attempt, ...] = ()
+    reason: str = ""
+
+
+KnownRows = MutableMapping[Hashable, CoreCostRow]
+"""Rows of one search on the cores of one accelerator that were found before: for other tilings of its networks."""
+
+
+def map_core(
+    graph: CnGraph,
+    workload: Workload,
+    mapping: LayerMapping,
+    accelerator: MultiCoreAccelerator,
+    core_file_name: str,
+    options: CoreSearchOptions,
+    *,
+    threads: int = 1,
+    store: Store | None = None,
+    show_progress: bool = False,
+    on_found: Callable[[LayerTask], None] | None = None,
+    stages: Sequence[Stage] | None = None,
+    needs: Sequence[Mapping[str, int]] | None = None,
+    known: KnownRows | None = None,
+    only: Collection[int] | None = None,
+) -> tuple[CoreCostRow, ...]:
+    """The rows of one core for all cost classes of a graph, in order.
+
+    `core_file_name` is a key of `accelerator.distinct_cores`. A class that the core cannot run is a row with a reason.
+    `on_found` is told each mapping that was searched; when interrupted, those stay in `store`. `stages` search a CN
+    instead of the stages below Workload in the default pipeline. `needs` are those of `class_needs`, which several
+    cores can share. A class whose row is in `known` is not mapped; rows that are new are put there. `only` are numbers
+    of classes that alone get rows; None: all. Raises InputError for an unknown core.
+    """
+    system = _system(accelerator, core_file_name)
+    classes = cost_classes(graph, workload, mapping)
+    chosen = below_workload(default_pipeline(options).stages) if stages is None else tuple(stages)
+    search = Rest(chosen, Control(threads, store, show_progress=show_progress))
+    needs = class_needs(graph, workload, classes) if needs is None else needs
+    known = {} if known is None else known
+    kinds = _kinds_of_layers(graph, workload, mapping)
+    keys = [_row_key(core_file_name, graph, *one, kinds) for one in zip(classes.classes, needs, strict=True)]
+    wanted_places = range(len(keys)) if only is None else sorted(only)
+    places = [place for place in wanted_places if keys[place] not in known]
+    if places:
+        identity = SearchIdentity(search.stages)
+        missing = CostClasses(tuple(classes.classes[at] for at in places), classes.of_cn)
+        reasons = _class_reasons(graph, workload, mapping, system, missing)
+        wanted = [(classes.classes[at], needs[at], reason) for at, reason in zip(places, reasons, strict=True)]
+        plans = _plans(graph, system, wanted, identity)
+        told = None if on_found is None else lambda task, records: on_found(task)
+        goal = kept if (kept := what_is_minimised(chosen)) in OBJECTIVES else options.objective
+        title = f"{graph.network} on {system.core.name}"
+        layers = LayerSearch(title, search, told, objective=goal, all_of_them=False)
+        layers.run(_tasks(plans, layers))
+        plans = [
+            _with_more_streams(plan, graph.shapes[plan.cost_class.shape], needs[at], system, identity)
+            if plan.attempts and not _found(plan, layers)
+            else plan
+            for plan, at in zip(plans, places, strict=True)
+        ]
+        layers.run(_tasks(plans, layers))
+        known.update({keys[at]: _row(at, plan, layers, goal) for plan, at in zip(plans, places, strict=True)})
+    return tuple(
+        described(known[keys[place]], place, classes.classes[place], graph.shapes[classes.classes[place].shape])
+        for place in wanted_places
+    )
+
+
+def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) -> list[Hashable]:
+    """[layer of the graph] what decides which cores may run it."""
+    node_of = {node.node_id: node for node in workload.nodes}
+    kinds: list[Hashable] = []
+    for cn_layer in graph.layers:
+        node = node_of[cn_layer.node_id]
+        assert node.layer is not None
+        entry = mapping.constraints_for(node.layer)
+        operator = node.operator_type, node.origin_type, node.unit, node.layer.operands
+        kinds.append((*operator, entry.core_allocation, entry.memory_operand_links))
+    return kinds
+
+
+def _row_key(
+    core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], kinds: Sequence[Hashable]
+) -> Hashable:
+    """What the row of a class on a core depends on, whatever its place in the table and the names of its layers.
+
+    `kinds` are those of the layers of the graph.
+    """
+    steps = cost_class.takes_partial_sums, cost_class.leaves_partial_sums
+    shape = graph.shapes[cost_class.shape]
+    operators = frozenset(kinds[number] for number in cost_class.layers)
+    return core_file_name, shape, cost_class.constraints, steps, tuple(sorted(needs.items())), operators
+
+
+def class_reasons(
+    graph: CnGraph, workload: Workload, mapping: LayerMapping, accelerator: MultiCoreAccelerator, core_file_name: str
+) -> tuple[str, ...]:
+    """Why no core of a file may run each cost class, by what the files say; '' where one may.
+
+    Of the accelerator the rows of a core depend on this, on the core and on the off-chip core alone.
+    """
+    classes = cost_classes(graph, workload, mapping)
+    return _class_reasons(graph, workload, mapping, _system(accelerator, core_file_name), classes)
+
+
+def unknown_core_file(accelerator: MultiCoreAccelerator, name: str) -> Problem:
+    """What is told of a core file that an accelerator does not have."""
+    known = list(accelerator.distinct_cores)
+    nearest = nearest_name(name, known)
+    message = "has no such core file"
+    return Problem(message, accelerator.name, value=name, allowed=", ".join(known), nearest=nearest)
+
+
+def _system(accelerator: MultiCoreAccelerator, core_file_name: str) -> _System:
+    cores = accelerator.distinct_cores
+    if core_file_name not in cores:
+        raise InputError([unknown_core_file(accelerator, core_file_name)])
+    off_chip_id = accelerator.offchip_core_id
+    return _System(
+        accelerator,
+        without_static_power(cores[core_file_name]),  # which is the schedule's
+        frozenset(
+            place.core_id for place in accelerator.places if place.file_name == core_file_name and place.role != OFFCHIP
+        ),
+        None if off_chip_id is None else without_static_power(accelerator.core_of[off_chip_id]),
+    )
+
+
+def _plans(
+    graph: CnGraph,
+    system: _System,
+    wanted: Sequence[tuple[CostClass, Mapping[str, int], str]],
+    identity: SearchIdentity,
+) -> list[_Plan]:
+    """A plan for each class, of which is given what it needs and why no core may run it."""
+    plans = []
+    for cost_class, its_needs, reason in wanted:
+        layer = graph.shapes[cost_class.shape]
+        plans.append(
+            _Plan(cost_class, reason=reason) if reason else _plan(cost_class, layer, its_needs, system, identity)
+        )
+    return plans
+
+
+def _class_reasons(
+    graph: CnGraph, workload: Workload, mapping: LayerMapping, system: _System, classes: CostClasses
+) -> tuple[str, ...]:
+    node_of = {node.node_id: node for node in workload.nodes}
+    nodes = [node_of[layer.node_id] for layer in graph.layers]
+    return tuple(_why_not_here([nodes[number] for number in one.layers], mapping, system) for one in classes.classes)
+
+
+def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: _System) -> str:
+    """Why no core of this file may run a class, by what the files say; '' if one may run one of its layers."""
+    reasons: dict[int, str] = {}
+    for node in nodes:
+        assert node.layer is not None
+        choice = core_choice(node, mapping.constraints_for(node.layer), system.accelerator)
+        if not system.core_ids.isdisjoint(choice.core_ids):
+            return ""
+        reasons = dict(choice.reasons) | reasons
+    told = dict.fromkeys(reason for core_id, reason in sorted(reasons.items()) if core_id in system.core_ids)
+    return "; ".join(told) or "the mapping file gives it to other cores"
+
+
+def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
+    """The distinct problems of plans that have not been searched."""
+    tasks = {attempt.task.key: attempt.task for plan in plans for attempt in plan.attempts}
+    return [task for key, task in tasks.items() if key not in layers.found and key not in layers.failures]
+
+
+def _with_more_streams(
+    plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
+) -> _Plan:
+    """A plan of which nothing was found, with what is left to try: that operands stream although they fit."""
+    tried = {attempt.streams for attempt in plan.attempts}
+    more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts
+    return replace(plan, attempts=(*plan.attempts, *(attempt for attempt in more if attempt.streams not in tried)))
+
+
+def _plan(
+    cost_class: CostClass,
+    layer: Layer,
+    needs: Mapping[str, int],
+    system: _System,
+    identity: SearchIdentity,
+    also_what_fits: bool = False,
+) -> _Plan:
+    """The mappings to look for, one for each set of operands that may stream and each dataflow."""
+    link = dict(cost_class.constraints.memory_operand_links)
+    unlinked = [operand for operand in layer.operands if operand not in link]
+    if unlinked:
+        return _Plan(cost_class, reason=f"memory_operand_links has no entry for operand {', '.join(unlinked)}")
+    if cost_class.leaves_partial_sums:
+        layer = _with_partial_results(layer)
+    choices = constraints_on_core(cost_class.constraints, layer, system.core)
+    if not choices:
+        return _Plan(cost_class, reason=refusal(cost_class.constraints, layer, system.core))
+    bits = {link[operand]: needs[operand] for operand in layer.operands}
+    output = link[OUTPUT]
+    kept = Needs(bits, bits | {output: max(bits[output], partial_sum_bits(layer))}, needs[OTHER])
+    attempts = []
+    reason = "what streams never, such as a bias, does not fit"
+    for streams, core in _ways_to_stream(system.core, kept, also_what_fits):
+        try:
+            extended = with_off_chip_memory(core, system.off_chip, streams)
+        except MappingError as error:
+            reason = str(error)
+            continue
+        if cost_class.takes_partial_sums and (
+            no := why_not_going_on(extended, layer, cost_class.constraints.memory_operand_links)
+        ):
+            reason = no
+            continue
+        problems = [LayerProblem(layer, extended, constraints) for constraints in choices]
+        is_whole = core is system.core
+        attempts += [_Attempt(LayerTask(identity.key_of(problem), problem), streams, is_whole) for problem in problems]
+    return _Plan(cost_class, tuple(attempts), "" if attempts else reason)
+
+
+def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[tuple[tuple[str, ...], Core]]:
+    """Sets of operands that may stream, each with the sizes of the memories in which they have room."""
+    for streams in stream_choices(core, kept, also_what_fits):
+        for sized in stream_buffers(core, kept, streams):
+            yield streams, sized
+
+
+def _with_partial_results(layer: Layer) -> Layer:
+    """A step of a reduction that is not the last hands on partial sums."""
+    bits = tuple((name, layer.bits_of[OUTPUT] if name == FINAL_OUTPUT else of) for name, of in layer.precision_bits)
+    return replace(layer, precision_bits=bits)
+
+
+def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreCostRow:
+    """The row of the best mapping that was found, or of the reason why there is none."""
+    if plan.reason:
+        return CoreCostRow(number, plan.reason)
+    found = _found(plan, layers)
+    failures = [layers.failures.get(attempt.task.key) for attempt in plan.attempts]
+    ended_by_time = any(isinstance(failure, TimeBudgetError) for failure in failures)
+    ended_by_time |= any(mapped.record.search.get("ended_by_time", False) for mapped in found)
+    if not found:
+        streams = plan.attempts[0].streams
+        first = [attempt for attempt in plan.attempts if attempt.streams == streams and attempt.is_whole]
+        told = [_told(layers.failures[attempt.task.key]) for attempt in first]
+        return CoreCostRow(number, "; ".join(dict.fromkeys(told)), ended_by_time=ended_by_time)
+    best = cost_row(number, min(found, key=lambda mapped: _rank(mapped, objective)))
+    return replace(best, ended_by_time=ended_by_time)
+
+
+def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
+    """All mappings that were found for a plan."""
+    return [
+        MappedCn(
+            attempt.task.problem.layer,
+            attempt.task.problem.core,
+            attempt.streams,
+            record,
+            plan.cost_class.takes_partial_sums,
+        )
+        for attempt in plan.attempts
+        for record in layers.found.get(attempt.task.key, ())
+    ]
+
+
+def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
+    """Rank by what the search minimises, the off-chip memory included, of the latency what schedules count of it; of
+    equal ones the whole latency, then that which streams least.
+
+    Of those that are equal in this too, the first one counts: the dataflow that the core names first.
+    """
+    record = mapped.record
+    # Off-loading overlaps with the next CN, by default: a schedule counts the cycles up to it (total1).
+    parts = record.latency_breakdown_cycles
+    until_off_loading = record.latency_cycles - parts["offloading"] - parts["drain"]
+    best = ranking(objective, record.energy_pj, until_off_loading)
+    return (*(float(value) for value in best), record.latency_cycles, len(mapped.streams))
+
+
+def _told(failure: MappingError) -> str:
+    """The reasons of a search, on one line."""
+    lines = failure.reasons if isinstance(failure, NothingFitsError) else str(failure).splitlines()
+    return "; ".join(line.strip() for line in lines)

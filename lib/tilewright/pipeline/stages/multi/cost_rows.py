@@ -1,0 +1,236 @@
+"""Rows of the cost table from records of mapped CNs: cycles, energy on the core, kept and streamed operands.
+
+Operands that do not fit the core stay in the off-chip memory and stream during the CN: Stream's IntraCoreMappingStage,
+the rule for operands that are too large; docs/cost-table.md says where this differs.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import CORRECTED
+from tilewright.cost.energy_terms import further_energy_terms
+from tilewright.cost.record import LayerRecord
+from tilewright.hardware.array_model import array_model
+from tilewright.hardware.core import Core, Memory, Port
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.mapping.constraints import as_unrolling
+from tilewright.multicore.scheduling.core_costs import CoreCostRow, Stream
+from tilewright.multicore.scheduling.cost_classes import CostClass
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.relevancy import operand_bits, operand_elements
+
+_SHOWN = ("spatial_mapping", "memory_operand_links", "loop_order", "temporal_mapping", "memory_levels")
+"""What of a record a row shows of its mapping; enough to evaluate it again."""
+
+
+@dataclass(frozen=True)
+class MappedCn:
+    """A mapping of a CN."""
+
+    layer: Layer
+    """Layer as it was mapped."""
+    core: Core
+    """Core as it was mapped: with the off-chip memory on top for what streams."""
+    streams: tuple[str, ...]
+    """Memory operands that stream."""
+    record: LayerRecord
+    takes_partial_sums: bool = False
+    """Whether it goes on with partial sums of another CN."""
+
+
+def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
+    """The row of a class, but for what is the same on every core."""
+    record = mapped.record
+    parts = record.latency_breakdown_cycles
+    going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
+    ideal, computing = _whole(parts["ideal"]), _whole(parts["ideal"] + parts["spatial_stall"])
+    total0 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"])
+    onloading = parts["onloading"] + going_on.cycles
+    total1 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading)
+    total2 = _whole(record.latency_cycles + going_on.cycles)
+    array, energies = _array_energy(mapped), _memory_energies(mapped, going_on)
+    terms = _term_energies(mapped, total2)
+    return CoreCostRow(
+        cost_class=cost_class,
+        ideal_cycles=ideal,
+        total0_cycles=total0,
+        total1_cycles=total1,
+        total2_cycles=total2,
+        on_core_energy_pj=math.fsum((array, *(energy for _, energy in (*energies, *terms)))),
+        operational_energy_pj=array,
+        memory_energy_pj=energies,
+        term_energy_pj=terms,
+        spatial_utilisation=record.mac_utilization["spatial"],
+        spatial_stall_cycles=computing - ideal,
+        streams=tuple(_stream(mapped, operand, total1, going_on) for operand in mapped.streams),
+        mapping={name: encode(getattr(record, name)) for name in _SHOWN},
+    )
+
+
+def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
+    """The row with what it is about: a class, its number, and the shape of its CNs."""
+    loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
+    steps = (
+        (cost_class.takes_partial_sums, "takes partial sums"),
+        (cost_class.leaves_partial_sums, "leaves partial sums"),
+    )
+    what = "; ".join((f"{shape.operator_type} {loops}".strip(), *(text for is_so, text in steps if is_so)))
+    return replace(row, cost_class=number, what=what, layers=cost_class.layers, cn_count=cost_class.cn_count)
+
+
+def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
+    """Why a core cannot read partial sums back from where outputs lie; '' if it can."""
+    operand = dict(links)[OUTPUT]
+    levels = memory_hierarchy(core).memories_of(operand)
+    lacking = [core.memories[k].name for k in levels if (operand, "tl") not in core.memories[k].port_of]
+    return f"memory '{lacking[0]}' has no port to read partial sums of '{OUTPUT}' from" if lacking else ""
+
+
+@dataclass(frozen=True)
+class _GoingOn:
+    """What a CN costs besides when it takes partial sums, which a mapping of it alone does not have."""
+
+    cycles: int = 0
+    words: tuple[tuple[int, str, float], ...] = ()
+    """(memory of the core as mapped, direction, words)."""
+
+
+def _going_on(mapped: MappedCn) -> _GoingOn:
+    """Every first accumulation reads what it adds to: reads and refills that mirror the writes, where there are none.
+
+    The partial sums come from the top memory before computing starts, nothing overlaps.
+    """
+    layer, core, record = mapped.layer, mapped.core, mapped.record
+    links = record.memory_operand_links
+    levels = memory_hierarchy(core).memories_of(links[OUTPUT])
+    words = []
+    for level, (k, moved) in enumerate(zip(levels, record.word_accesses[OUTPUT], strict=True)):
+        words.append((k, "tl", _mirrored(layer, moved["fl"], moved["tl"])))
+        if level < len(levels) - 1:
+            words.append((k, "fh", _mirrored(layer, moved["th"], moved["fh"])))
+    top = core.memories[levels[-1]]
+    width = top.ports[top.port_of[links[OUTPUT], "tl"]].bandwidth_max_bits
+    bits = operand_elements(layer, OUTPUT, CORRECTED) * layer.bits_of[OUTPUT]
+    return _GoingOn(-(-bits // width), tuple(words))
+
+
+def _mirrored(layer: Layer, written: float, read: float) -> float:
+    """Words that are read at the first accumulations, where `written` words are written and `read` read at later ones.
+
+    Where nothing is accumulated, outputs are written with final precision: what they are added to is wider.
+    """
+    return written - read if read else math.ceil(written * layer.bits_of[OUTPUT] / layer.bits_of[FINAL_OUTPUT])
+
+
+def _array_energy(mapped: MappedCn) -> float:
+    """Energy of all operations, whatever terms the array has."""
+    return sum(mapped.record.energy_terms_pj[term] for term in array_model(mapped.core.operational_array).terms)
+
+
+def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ...]:
+    """(entered term of the energy, pJ), without what the off-chip memory has of it."""
+    own = len(mapped.core.memories) - _added_count(mapped)
+    core, unrolling = replace(mapped.core, memories=mapped.core.memories[:own]), mapped.record.spatial_mapping
+    terms = further_energy_terms(core)
+    costs = {name: term.cost(mapped.layer, core, as_unrolling(unrolling)) for name, term in terms.items()}
+    return tuple((name, cost.fixed_pj + cost.pj_a_cycle * cycles) for name, cost in costs.items())
+
+
+def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, float], ...]:
+    """(memory of the core, pJ), without the off-chip memory, which the schedule counts."""
+    own = len(mapped.core.memories) - _added_count(mapped)
+    terms: dict[int, list[float]] = {k: [] for k in range(own)}
+    links = mapped.record.memory_operand_links
+    for operand, levels in mapped.record.energy_breakdown_pj.items():
+        for k, moved in zip(memory_hierarchy(mapped.core).memories_of(links[operand]), levels, strict=True):
+            terms.get(k, []).extend(moved.values())
+    for k, direction, words in going_on.words:
+        memory = mapped.core.memories[k]
+        terms.get(k, []).append(words * (memory.read_energy_pj if direction == "tl" else memory.write_energy_pj))
+    return tuple((mapped.core.memories[k].name, math.fsum(found)) for k, found in terms.items() if found)
+
+
+def _added_count(mapped: MappedCn) -> int:
+    """Number of off-chip memories on top of the core."""
+    return len({_off_chip_index(mapped.core, operand) for operand in mapped.streams})
+
+
+def _off_chip_index(core: Core, operand: str) -> int:
+    return memory_hierarchy(core).memories_of(operand)[-1]
+
+
+def _stream(mapped: MappedCn, memory_operand: str, cycles: int, going_on: _GoingOn) -> Stream:
+    """What of an operand passes the off-chip memory: whole words, and at least every bit of it once."""
+    operand = next(o for o, linked in mapped.record.memory_operand_links.items() if linked == memory_operand)
+    k = _off_chip_index(mapped.core, memory_operand)
+    memory = mapped.core.memories[k]
+    passing = dict(mapped.record.word_accesses[operand][-1])
+    for index, direction, more in going_on.words:
+        if index == k:
+            passing[direction] += more
+    bits = round(sum(words * _width(memory, memory_operand, way) for way, words in passing.items() if words))
+    layer = mapped.layer
+    least = operand_bits(layer, operand, CORRECTED)
+    if operand == OUTPUT:
+        least = least // layer.bits_of[OUTPUT] * layer.bits_of[FINAL_OUTPUT]
+    bits = max(bits, least)
+    widest = _width(memory, memory_operand, "fl" if operand == OUTPUT else "tl")
+    return Stream(memory_operand, bits, max(1, min(widest, -(-bits // cycles))))
+
+
+def _width(memory: Memory, memory_operand: str, direction: str) -> int:
+    return memory.ports[memory.port_of[memory_operand, direction]].bandwidth_max_bits
+
+
+def _whole(cycles: float) -> int:
+    return max(1, math.ceil(cycles))
+
+
+def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str, ...]) -> Core:
+    """The core with the off-chip memory on top of its hierarchy for some memory operands, serving the whole array.
+
+    Raises MappingError if there is no off-chip memory for one of them.
+    """
+    if not operands:
+        return core
+    if off_chip is None:
+        raise MappingError(f"{', '.join(operands)} do not fit, and there is no off-chip memory to stream them from")
+    array = tuple(name for name, _ in core.operational_array.dimensions)
+    names = {memory.name for memory in core.memories}
+    added: dict[int, list[str]] = {}
+    for operand in operands:
+        levels = memory_hierarchy(off_chip).memories_of(operand)
+        if not levels:
+            raise MappingError(f"{operand} does not fit, and the off-chip core has no memory for it")
+        added.setdefault(levels[-1], []).append(operand)
+    return replace(
+        core,
+        memories=(
+            *core.memories,
+            *(_above(off_chip.memories[index], tuple(held), array, names) for index, held in added.items()),
+        ),
+    )
+
+
+def _above(memory: Memory, operands: tuple[str, ...], array: tuple[str, ...], names: set[str]) -> Memory:
+    """The off-chip memory as a level of the core: for some operands alone, under a name that no memory of it has."""
+    ports = tuple(
+        Port(
+            port.name,
+            port.port_type,
+            port.bandwidth_min_bits,
+            port.bandwidth_max_bits,
+            tuple(pair for pair in port.allocation if pair[0] in operands),
+        )
+        for port in memory.ports
+    )
+    name = next(n for n in (memory.name, *(f"off-chip {i}" for i in range(len(names) + 1))) if n not in names)
+    return replace(memory, name=name, operands=operands, ports=ports, served_dimensions=array)
+
+
+def partial_sum_bits(layer: Layer) -> int:
+    """Bits of all outputs at the wider of their two precisions."""
+    return operand_elements(layer, OUTPUT, CORRECTED) * max(layer.bits_of[OUTPUT], layer.bits_of[FINAL_OUTPUT])

@@ -1,0 +1,194 @@
+"""IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core;
+and which lanes they do not get there."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.objectives import REDUCTION_OF
+from tilewright.base.profile import profile_by_name
+from tilewright.base.stage_table import CORE
+from tilewright.mapping.file_checks import document_behind
+from tilewright.mapping.runnable import core_choice
+from tilewright.mapping.spatial_generation import cuts_by_array, cuts_to_layer, note_cut_lanes
+from tilewright.multicore.nodes.graph import CnGraph
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.cost_classes import cost_classes
+from tilewright.pipeline.stages.base import Control, Rest, Stage, is_own
+from tilewright.pipeline.stages.catalogue import CATALOGUES
+from tilewright.pipeline.stages.entries import Entry, Flow
+from tilewright.pipeline.stages.items import Evaluations, LayerProblem
+from tilewright.pipeline.stages.layer_search import LayerTask
+from tilewright.pipeline.stages.layers import model_of
+from tilewright.pipeline.stages.multi.core_mapping import map_core
+from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem, SystemProblem
+from tilewright.pipeline.stages.multi.kept_operands import class_needs
+from tilewright.pipeline.stages.multi.slices import Slice
+from tilewright.pipeline.stages.pipeline import Pipeline, search_entries
+from tilewright.pipeline.stages.reductions import Reduction
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions
+from tilewright.workload.graph import WorkloadNode
+
+
+def _search_of_a_layer(options: CoreSearchOptions, onnx: bool) -> list[Entry]:
+    """The default pipeline below Workload; only a network can say which memories a layer does without."""
+    entries = search_entries(options)
+    first = next(place for place, entry in enumerate(entries) if entry.stage == "Workload") + 1
+    return [entry for entry in entries[first:] if entry.stage != "RemoveUnusedMemory"]
+
+
+CN_SEARCH = Flow(
+    catalogue=CATALOGUES[CORE],
+    default_entries=_search_of_a_layer,
+    takes=LayerProblem,
+    giver="IntraCoreMapping",
+    collects=(Evaluations,),
+)
+"""The pipelines that search the mapping of a computation node on one core."""
+
+
+@dataclass(frozen=True)
+class IntraCoreMapping(CnSearchOptions, Stage):
+    """Costs the CNs of each class of equal cost on each core that may run them.
+
+    The mapping of a CN is searched as a layer is in the single-core flow, with the same options and through the same
+    store; `pipeline` changes the stages of that search. Operands that do not fit a core stream from the off-chip
+    memory. A core that cannot run a class has a row with the reason. docs/cost-table.md has the rules.
+
+    Example:
+    {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator,
+    stage: CustomSpatialMappingGenerator}]}}
+    """
+
+    pipeline: list | tuple | None = None  # type: ignore[type-arg]
+    """Stages that search a CN: a list of them, or of edits of the default MinimalLatency, SpatialMappingGenerator,
+    SpatialMappingConversion, MinimalLatency, Loma, CostModel."""
+
+    takes = CnProblem
+    gives = CostedCnProblem
+    stands_for = "IntraCoreMappingStage, later ZigZagCoreMappingEstimationStage"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.pipeline, list):
+            object.__setattr__(self, "pipeline", tuple(self.pipeline))
+        self.inner()  # wrong stages are told when the stage is made
+
+    @property
+    def options(self) -> CnSearchOptions:
+        """The options of the search."""
+        return self.part(CnSearchOptions)
+
+    def inner(self) -> tuple[Stage, ...]:
+        """The stages that search a CN. Raises InputError with everything that is wrong with them."""
+        if self.pipeline is None:
+            return _default_search(self.options)
+        stages = Pipeline.build(self.pipeline, self.options, flow=CN_SEARCH).stages
+        message = "writes files, which no stage can do here"
+        problems = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
+        if not any(isinstance(stage, Reduction) or not is_own(type(stage)) for stage in stages):
+            allowed = ", ".join(REDUCTION_OF.values())
+            problems.append(Problem("no stage keeps the best mapping of a CN", path="pipeline", allowed=allowed))
+        if problems:
+            raise InputError(problems)
+        return stages
+
+    def run(self, item: CnProblem, rest: Rest) -> Iterator[Any]:
+        """The results for the CNs with their costs. Raises InputError for unknown cores."""
+        given = item.descriptions
+        # What CNs keep on a core is the same on all of them.
+        needs = class_needs(item.graph, given.workload, cost_classes(item.graph, given.workload, given.mapping))
+        costs = {name: self.rows(item, name, rest.control, needs) for name in item.wanted_core_files}
+        yield from rest(CostedCnProblem(given, item.graph, costs))
+
+    def rows(
+        self,
+        item: CnProblem,
+        core_file_name: str,
+        control: Control,
+        needs: Sequence[Mapping[str, int]] | None = None,
+        only: Collection[int] | None = None,
+    ) -> tuple[CoreCostRow, ...]:
+        """The rows of a core file for the classes of CNs, or for `only` those of these numbers.
+
+        `needs` are those of `class_needs`, where they are known. Raises InputError for an unknown core.
+        """
+        given = item.descriptions
+        return map_core(
+            item.graph,
+            given.workload,
+            given.mapping,
+            given.accelerator,
+            core_file_name,
+            self.options,
+            threads=control.threads,
+            store=control.store,
+            show_progress=control.show_progress,
+            on_found=_telling(control),
+            stages=self.inner(),
+            needs=needs,
+            only=only,
+        )
+
+
+def _telling(control: Control) -> Callable[[LayerTask], None] | None:
+    """Tells whoever listens each mapping that was found."""
+    on_record = control.on_record
+    return None if on_record is None else lambda task: on_record({"key": task.key})
+
+
+def costed(stages: Slice, problem: CnProblem, control: Control | None = None) -> CostedCnProblem:
+    """What the CNs cost on the wanted core files by the stages of `tilewright cost`. Raises InputError for an unknown
+    core."""
+    found = stages.result(problem, CostedCnProblem, control)
+    missing = [name for name in problem.wanted_core_files if name not in found.costs]
+    if missing:
+        given = ", ".join(found.costs) or "no core"
+        raise InputError(f"{stages.stages[0].name()} gives no costs of {', '.join(missing)}, but of {given}")
+    wanted = {name: found.costs[name] for name in problem.wanted_core_files}
+    return replace(found, costs=wanted, cost_model=cost_model(stages))
+
+
+def cost_model(stages: Slice) -> str:
+    """The model profile of the costs; where they come from a stage of a user's that has none, its name."""
+    stage = stages.stages[0]
+    return model_of(stage.inner()) or model_of((stage,)) or stage.name()
+
+
+@lru_cache(maxsize=64)
+def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
+    return Pipeline.build(None, options, flow=CN_SEARCH).stages
+
+
+def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str, stages: Slice) -> list[str]:
+    """A notice for each cause for which computation nodes get fewer lanes on a core than the mapping file says.
+
+    `stages` are those that cost them: what becomes of loops that several sides share is a matter of their model.
+    """
+    model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
+    cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling
+    core = problem.accelerator.distinct_cores[core_file_name]
+    problems = Problems(document_behind(problem.mapping, problem.mapping_file))
+    node_of = {node.node_id: node for node in problem.workload.nodes}
+    cuts = []
+    for cost_class in cost_classes(graph, problem.workload, problem.mapping).classes:
+        for number in cost_class.layers:
+            node = node_of[graph.layers[number].node_id]
+            if node.layer is None or not _may_run(node, problem, core_file_name):
+                continue
+            entry = problem.mapping.constraints_for(node.layer)
+            if {name for name, _ in entry.spatial_mapping} <= set(core.operational_array.size_of):
+                shape = graph.shapes[cost_class.shape]
+                cuts.append((node.name, entry, cuts_by_array(shape, core, entry)))
+                if cuts_loops:
+                    cuts.append((node.name, entry, cuts_to_layer(shape, core, entry)))
+    note_cut_lanes(problems, problem.mapping, cuts)
+    return problems.notices
+
+
+def _may_run(node: WorkloadNode, problem: SystemProblem, core_file_name: str) -> bool:
+    assert node.layer is not None
+    ids = core_choice(node, problem.mapping.constraints_for(node.layer), problem.accelerator).core_ids
+    return any(problem.accelerator.place_of[core_id].file_name == core_file_name for core_id in ids)

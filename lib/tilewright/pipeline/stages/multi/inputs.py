@@ -1,0 +1,225 @@
+"""Inputs of the multi-core flow, and whether artifacts were made of the descriptions that are given now.
+
+Everything that is missing or wrong is told at once.
+
+An artifact of something else gives wrong figures: the provenance of each has digests of what it was made of. Of the
+mapping file only that counts which the artifact depends on: the mapping file that `tilewright allocate` writes fixes
+cores, and fits the same CN graph and cost tables.
+"""
+
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.errors import InputError, Problem, Problems, Unused
+from tilewright.base.steps import CN_COLUMNS, CN_GRAPH, cost_table
+from tilewright.base.unused import UNUSED, noted_rows, unused_in
+from tilewright.pipeline.sources import FilePath
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.pipeline.stages.multi.items import (
+    CnProblem,
+    CostedCnProblem,
+    SystemProblem,
+    input_digests,
+    read_system_problem,
+)
+from tilewright.pipeline.stages.preflight.needs import offchip_problems, prefetch_problems
+from tilewright.workload.graph import Workload
+
+if TYPE_CHECKING:
+    from tilewright.multicore.nodes.graph import CnGraph
+    from tilewright.multicore.nodes.tiling_options import TilingOptions
+
+
+_TELL = {
+    "core": "another core file, or another use of it",
+    "off_chip": "another off-chip core",
+    "cores": "other cores",
+    "hardware": "another accelerator",
+    "workload": "another network",
+    "mapping": "another mapping file",
+    "cn_graph": "another CN graph",
+    "classes": "another mapping file",
+}
+"""Input in the provenance -> what is told where it differs."""
+
+
+def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
+    """Digests of what the cost table of a core file depends on: of the accelerator the core, what its places are for,
+    and the off-chip core; of the mapping file what it says of each class of CNs on one core."""
+    from tilewright.multicore.scheduling.cost_classes import cost_classes
+
+    accelerator = described.accelerator
+    places = [
+        [place.core_id, place.role, place.operator_types]
+        for place in accelerator.places
+        if place.file_name == core and place.core_id != accelerator.offchip_core_id
+    ]
+    off_chip = accelerator.offchip_core_id
+    return {
+        "core": content_digest([encode(accelerator.distinct_cores[core]), encode(places)]),
+        "off_chip": content_digest(None if off_chip is None else encode(accelerator.core_of[off_chip])),
+        "cn_graph": graph_digest,
+        "workload": content_digest(encode(described.workload)),
+        "classes": content_digest(encode(cost_classes(graph, described.workload, described.mapping).classes)),
+    }
+
+
+def origin_problems(
+    provenance: Table[str, Any], expected: Table[str, str], file: str, verb: str, keys: tuple[str, ...] = ()
+) -> list[Problem]:
+    """A problem if an artifact was made of something else than expected; `keys` are those that count, default all."""
+    inputs = provenance.get("inputs", {})
+    wrong = [key for key in keys or expected if inputs.get(key) != expected[key]]
+    if not wrong:
+        return []
+    what = ", ".join(dict.fromkeys(_TELL.get(key, f"other costs of {key.removeprefix('cost/')}") for key in wrong))
+    return [Problem(f"was made of {what}; run `tilewright {verb}` again", file)]
+
+
+def graph_origin_problems(
+    provenance: Table[str, Any], described: SystemProblem, graph: "CnGraph", file: str
+) -> list[Problem]:
+    """Whether a CN graph is of the descriptions. With another mapping file or other memories it is if they cut the
+    network in the same way."""
+    expected = input_digests(described)
+    problems = origin_problems(provenance, expected, file, "cns", ("workload",))
+    if problems or all(provenance.get("inputs", {}).get(key) == value for key, value in expected.items()):
+        return problems
+    options = stated_tiling(provenance.get("options", {}))
+    if options is not None and _is_cut_so(described, graph, options):
+        return []
+    return origin_problems(provenance, expected, file, "cns")
+
+
+def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
+    """The options that `TilingOptions.stated` told; None if the network was cut by other means."""
+    from dataclasses import fields
+
+    from tilewright.multicore.nodes.tiling_options import TilingOptions
+
+    if set(stated) != {field.name for field in fields(TilingOptions)}:
+        return None
+    values = dict(stated)
+    hints = values["hint_loops"] or []
+    if hints and all(len(pair) == 2 and pair[0] and isinstance(pair[0][0], int) for pair in hints):
+        values["hint_loops"] = {tuple(members): loops for members, loops in hints}
+    return TilingOptions(**values)
+
+
+def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptions") -> bool:
+    """Whether descriptions and options give the tiling and the stacks of a CN graph."""
+    from tilewright.multicore.nodes.tiling_options import network_tiling
+
+    try:
+        tiling = network_tiling(described.workload, described.mapping, described.accelerator, options)
+    except InputError:
+        return False
+    node_ids = [layer.node_id for layer in graph.layers]
+    stacks = tuple(tuple(node_ids[layer] for layer in stack) for stack in graph.stacks)
+    same_layers = all(tiling.of_node.get(layer.node_id) == layer.tiling for layer in graph.layers)
+    return same_layers and tuple(tuple(stack) for stack in tiling.stacks) == stacks
+
+
+def read_cns(
+    told: Problems, given: Descriptions | None, cns: "FilePath | CnProblem"
+) -> "tuple[SystemProblem | None, CnGraph | None]":
+    """Descriptions and the CN graph that is in a folder, or both of CNs in memory; None for what is wrong, which is
+    told."""
+    from tilewright.multicore.nodes.graph import read_cn_graph
+
+    if isinstance(cns, CnProblem):
+        return cns.descriptions, cns.graph
+    assert given is not None
+    described = told.attempt(read_system_problem, given)
+    return described, told.attempt(read_cn_graph, Path(cns) / CN_GRAPH, Path(cns) / CN_COLUMNS)
+
+
+def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
+    """The digest of the CN graph in a folder, or of one in memory, which is that of its artifact."""
+    from tilewright.multicore.nodes.graph import cn_graph_digest
+
+    if isinstance(cns, str | PathLike):
+        return read_artifact(Path(cns) / CN_GRAPH).digest
+    return cn_graph_digest(graph)
+
+
+def unused_of_graph(cns: "FilePath | CnProblem | None") -> list[Unused]:
+    """What was not used when the network was cut, of the folder of a CN graph or of one in memory."""
+    if isinstance(cns, str | PathLike):
+        return noted_rows(read_artifact(Path(cns) / CN_GRAPH).provenance.get(UNUSED, ()))
+    return [] if cns is None else unused_in(cns.notices)
+
+
+def read_inputs(
+    given: Descriptions | None,
+    cns: "FilePath | CnProblem | None",
+    costs: FilePath | CostedCnProblem,
+    operands_to_prefetch: Sequence[str] = (),
+) -> CostedCnProblem:
+    """Descriptions, the CN graph in the folder `cns`, and a cost table for each core file in the folder `costs`; or
+    what of them is in memory.
+
+    Raises InputError with everything that is wrong, missing or damaged, or that does not fit together, also with
+    operands to prefetch that no layer reads.
+    """
+    told = Problems()
+    if isinstance(costs, CostedCnProblem):
+        told.found += prefetch_problems(costs.descriptions.workload, operands_to_prefetch)
+        told.finish()
+        return costs
+    from tilewright.multicore.scheduling.core_costs import read_core_costs
+
+    assert cns is not None
+    described, graph = read_cns(told, given, cns)
+    names = [] if described is None else list(described.accelerator.distinct_cores)
+    files = {name: cost_table(Path(costs), name) for name in names}
+    read = {name: told.attempt(read_core_costs, file) for name, file in files.items()}
+    tables = {name: table for name, table in read.items() if table is not None}
+    if described is not None:
+        told.found += offchip_problems(described)
+        told.found += prefetch_problems(described.workload, operands_to_prefetch)
+    if described is not None and graph is not None:
+        file = "" if isinstance(cns, CnProblem) else str(Path(cns) / CN_GRAPH)
+        wrong = graph_problems(graph, described.workload, file)
+        told.found += wrong
+        if file and not wrong:
+            told.found += graph_origin_problems(read_artifact(file).provenance, described, graph, file)
+        digest = "" if wrong else graph_digest(cns, graph)
+        for name in () if wrong else tables:
+            expected = cost_inputs(described, name, graph, digest)
+            told.found += origin_problems(read_artifact(files[name]).provenance, expected, str(files[name]), "cost")
+    models = {files[name]: _model_of(files[name]) for name in tables}
+    told.found += _unlike_models(models)
+    told.finish()
+    assert described is not None
+    assert graph is not None
+    return CostedCnProblem(described, graph, tables, ", ".join(dict.fromkeys(models.values())))
+
+
+def _model_of(table: Path) -> str:
+    """The cost model of a cost table."""
+    return str(read_artifact(table).provenance.get("options", {}).get("model", ""))
+
+
+def _unlike_models(models: Table[Path, str]) -> list[Problem]:
+    """A problem for each cost table that is of another cost model than the first one."""
+    first = next(iter(models.values()), "")
+    message = "is of another cost model than the other tables; run `tilewright cost` again"
+    return [Problem(message, str(file), value=model, allowed=first) for file, model in models.items() if model != first]
+
+
+def graph_problems(graph: "CnGraph", workload: Workload, file: str = "") -> list[Problem]:
+    """Whether a CN graph is of a workload: the same layers with the same loops."""
+    known = [(node.node_id, node.name, node.layer.loop_sizes) for node in workload.nodes if node.layer is not None]
+    found = [(layer.node_id, layer.name, layer.loop_sizes) for layer in graph.layers]
+    if known == found:
+        return []
+    name = next((layer[1] for layer, other in zip(found, known, strict=False) if layer != other), "")
+    message = f"the CN graph is of another network than {workload.name}"
+    return [Problem(message, file, path=name, value=f"{len(found)} layers", allowed=f"the {len(known)} layers of it")]

@@ -1,0 +1,140 @@
+"""Operands that a CN keeps on its core, the sets that may stream instead, and the buffers of streams (docs/cost-
+table.md)."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.base.profile import CORRECTED
+from tilewright.hardware.core import Core
+from tilewright.hardware.hierarchy import memory_hierarchy, top_memories
+from tilewright.multicore.nodes.graph import CnGraph, once_a_graph
+from tilewright.multicore.nodes.pieces import data_pieces
+from tilewright.multicore.scheduling.cost_classes import CostClass, CostClasses
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.relevancy import operand_bits, operand_elements
+
+_HOLDERS_OF_OTHERS = ("I2", "I1", "O")
+"""Memory operands: data that a CN reads by none of its own lie where the core keeps the first of these."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Needs of one CN in the top memories of a core while it runs."""
+
+    bits: Mapping[str, int]
+    """Memory operand -> bits."""
+    most_bits: Mapping[str, int]
+    """Memory operand -> bits that any mapping takes at most: outputs as partial sums, where these are wider."""
+    other_bits: int = 0
+    """Read by no operand of the layer, as a bias; this never streams."""
+
+
+def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tuple[tuple[str, ...], ...]:
+    """The sets of memory operands that may stream, those that stream least first; `((),)` where everything fits.
+
+    Where all of a memory fit in the end, but not as partial sums, which are wider than outputs, only some loop orders
+    are possible without streams, and streams are tried as well. With `also_what_fits` they are tried everywhere.
+
+    In a top memory that is too small for its operands together, the smallest ones stay, as many as fit or fewer: which
+    buffer the others need there, only a mapping says. () where not even that which never streams fits.
+    """
+    choices: list[list[tuple[str, ...]]] = []
+    for memory, held in top_memories(core):
+        operands = sorted((operand for operand in held if operand in needs.bits), key=lambda o: (needs.bits[o], o))
+        room = memory.size_bits - (needs.other_bits if _holds_others(core, held) else 0)
+        if room < 0:
+            return ()
+        if sum(needs.most_bits[operand] for operand in operands) <= room and not also_what_fits:
+            continue
+        sizes = itertools.accumulate(needs.bits[operand] for operand in operands)
+        kept = sum(size <= room for size in sizes)
+        choices.append([tuple(operands[count:]) for count in range(kept, -1, -1)])
+    found = [tuple(sorted(itertools.chain(*combination))) for combination in itertools.product(*choices)]
+    return tuple(sorted(found, key=lambda streams: (len(streams), found.index(streams))))
+
+
+SMALLEST_SHARE = 32
+"""Buffers of streams are tried down to this part of what streams through them."""
+
+
+def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterator[Core]:
+    """The core, then with smaller sizes of the top memories through which operands stream: powers of two, and the size
+    halved again and again, in every combination.
+
+    A larger buffer moves less, but takes longer to fill before the first result. So what is tried for a memory is tried
+    for one of twice the size, too, and for every larger one if it has a power of two of bits: or more memory would make
+    a CN slower.
+    """
+    yield core
+    choices: dict[str, list[int]] = {}
+    for memory, held in top_memories(core):
+        through = [operand for operand in held if operand in needs.bits and operand in streams]
+        if through:
+            stays = [operand for operand in held if operand in needs.bits and operand not in streams]
+            kept = sum(needs.bits[operand] for operand in stays)
+            kept += needs.other_bits if _holds_others(core, held) else 0
+            data = sum(needs.most_bits[operand] for operand in through)
+            whole = data + sum(needs.most_bits[operand] for operand in stays)
+            sizes = _buffer_sizes(kept + data // SMALLEST_SHARE, memory.size_bits, whole)
+            choices[memory.name] = [memory.size_bits, *sizes]
+    for combination in itertools.islice(itertools.product(*choices.values()), 1, None):
+        size_of = dict(zip(choices, combination, strict=True))
+        resized = (replace(one, size_bits=size_of.get(one.name, one.size_bits)) for one in core.memories)
+        yield replace(core, memories=tuple(resized))
+
+
+def _buffer_sizes(least: int, size: int, whole: int) -> list[int]:
+    """Powers of two below `size`, and its halves, from `least` on and below `whole`, from the largest on."""
+    found = {1 << exponent for exponent in range(1, size.bit_length())}
+    found |= {size >> halvings for halvings in range(1, size.bit_length())}
+    return sorted((one for one in found if least <= one < min(size, whole)), reverse=True)
+
+
+def _holds_others(core: Core, held: tuple[str, ...]) -> bool:
+    hierarchy = memory_hierarchy(core)
+    holder = next((operand for operand in _HOLDERS_OF_OTHERS if hierarchy.memories_of(operand)), None)
+    return holder in held
+
+
+OTHER = ""
+"""Data that CNs read by no operand of their layer, as a bias."""
+
+
+@once_a_graph
+def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tuple[dict[str, int], ...]:
+    """[class] layer operand, or OTHER -> bits of the largest CN.
+
+    An operand is as large as the pieces that a scheduler keeps for it, which move as wholes, and at least as large as
+    the tile of the loop nest. Partial sums that are taken and those that are made count both.
+    """
+    pieces = data_pieces(workload, graph)
+    count = max(len(graph.operands), 1)
+    place = pieces.need_cn * count + pieces.need_operand
+    read = np.bincount(place, pieces.bits[pieces.need_piece], minlength=graph.cn_count * count)
+    made = np.flatnonzero(pieces.producer >= 0)
+    written = np.bincount(pieces.producer[made], pieces.bits[made], minlength=graph.cn_count)
+    largest_read = np.zeros((len(classes.classes), count))
+    np.maximum.at(largest_read, classes.of_cn, read.reshape(-1, count)[: graph.cn_count])
+    largest_written = np.zeros(len(classes.classes))
+    np.maximum.at(largest_written, classes.of_cn, written[: graph.cn_count])
+    found = []
+    for number, cost_class in enumerate(classes.classes):
+        layer = graph.shapes[cost_class.shape]
+        needs = {operand: operand_bits(layer, operand, CORRECTED) for operand in layer.input_operands}
+        needs[OTHER] = 0
+        for operand, bits in zip(graph.operands, largest_read[number].tolist(), strict=False):
+            needs[operand if operand in needs else OTHER] = max(needs.get(operand, 0), int(bits))
+        needs[OUTPUT] = max(int(largest_written[number]), _output_bits(layer, cost_class))
+        found.append(needs)
+    return tuple(found)
+
+
+def _output_bits(layer: Layer, cost_class: CostClass) -> int:
+    elements = operand_elements(layer, OUTPUT, CORRECTED)
+    taken = elements * layer.bits_of[OUTPUT] if cost_class.takes_partial_sums else 0
+    made = elements * layer.bits_of[OUTPUT if cost_class.leaves_partial_sums else FINAL_OUTPUT]
+    return taken + made

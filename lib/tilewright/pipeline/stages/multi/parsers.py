@@ -1,0 +1,76 @@
+"""The stages that read the network and the mapping file of a run on several cores."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilewright.base.errors import InputError
+from tilewright.pipeline.stages.base import Change
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.pipeline.stages.multi.items import MODEL, SystemProblem, system_problem
+from tilewright.pipeline.stages.workload_parsers import NetworkParser
+from tilewright.workload.graph import Workload
+from tilewright.workload.source import LAYERS, NETWORK, read_layers, read_network
+
+if TYPE_CHECKING:
+    from tilewright.workload.onnx.coverage import Coverage
+
+
+@dataclass(frozen=True)
+class StreamONNXModelParser(NetworkParser):
+    """Reads an ONNX model, all its operators, and the tensors between them: a file, a model in memory, or an artifact.
+
+    Networks are read by the profile `corrected`, whatever the model of the costs is: the others know no such tensors
+    and no operators but convolutions and matrix products.
+
+    Example: {set: StreamONNXModelParser, parameters: {network_name: mine}}
+    """
+
+    network_name: str = ""
+    """Name of the network; by default that of the file."""
+
+    stands_for = "ONNXModelParserStage, in lists of stages also StreamONNXModelParserStage"
+
+    def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
+        """The network of an ONNX model. Raises InputError."""
+        if kind != NETWORK:
+            message = "StreamONNXModelParser reads ONNX models; UserDefinedModelParser reads descriptions of layers"
+            raise InputError(message)
+        return read_network(item.workload, MODEL, item.network_options, self.network_name)
+
+
+@dataclass(frozen=True)
+class UserDefinedModelParser(NetworkParser):
+    """Reads a network that is described layer by layer, and the tensors between the layers: a YAML file, a list of
+    dicts, or an artifact.
+
+    Example: {replace: StreamONNXModelParser, stage: UserDefinedModelParser}
+    """
+
+    stands_for = "UserDefinedModelParserStage"
+
+    def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
+        """The network of a YAML file or of a list. Raises InputError."""
+        if kind != LAYERS:
+            message = "UserDefinedModelParser reads descriptions of layers; StreamONNXModelParser reads ONNX models"
+            raise InputError(message)
+        return read_layers(item.workload, notices, MODEL), None
+
+
+@dataclass(frozen=True)
+class SystemMappingParser(Change):
+    """Reads the mapping file, and puts it together with the network and the cores that other parsers have read.
+
+    A pipeline that leaves it out gets it behind its other parsers: in Stream they read this file.
+
+    Example:
+    [AcceleratorParser, StreamONNXModelParser, SystemMappingParser, GenerateCNWorkloadHybrid, IntraCoreMapping,
+    InterCoreMapping]
+    """
+
+    takes = Descriptions
+    gives = SystemProblem
+    stands_for = "the mapping file in ONNXModelParserStage, later MappingParserStage"
+
+    def change(self, item: Descriptions) -> SystemProblem:
+        """The problem. Raises InputError with everything that is wrong with any of the descriptions."""
+        return system_problem(item)

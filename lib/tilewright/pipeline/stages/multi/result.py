@@ -1,0 +1,150 @@
+"""Result of a pipeline of the multi-core flow: the network scheduled on the cores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilewright.base.errors import Problems
+from tilewright.base.unused import with_unused
+from tilewright.multicore.allocation.evaluate import INTERRUPTED
+from tilewright.multicore.allocation.result import AllocationResult, allocation_document, summary
+from tilewright.multicore.scheduling.assembled import SystemNames
+from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.pipeline.stages.multi import run as multi_run
+from tilewright.pipeline.stages.multi.run import MultiCoreProblem, fixed_mapping_text
+from tilewright.results.multi.result_tables import SeveralCoresTables
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultiCoreResult(SeveralCoresTables):
+    """A network scheduled on the cores of an accelerator; `layers`, `cores`, `energy`, `schedule` and `transfers` are
+    tables of it."""
+
+    problem: MultiCoreProblem
+    """What was to be allocated and scheduled: the network, its costs, the cores that each part may run on."""
+    allocation: AllocationResult
+    """The chosen allocation, the Pareto front, and how they were found."""
+    made: ScheduleArtifact | None = None
+    """`artifact`, where it is made already."""
+    single_core: bool = True
+    """Whether `document` compares with everything on one core, for each."""
+
+    @cached_property
+    def artifact(self) -> ScheduleArtifact:
+        """The schedule of the chosen allocation with its logs; made, and verified, when it is first asked for."""
+        return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What was found and how, as in `allocation.json` of a run; made when it is first asked for."""
+        compares = self.single_core and self.allocation.stopped_by != INTERRUPTED
+        singles = multi_run.single_cores(self.problem) if compares else ()
+        return allocation_document(self.allocation, self.names, self.problem.settings.stated(), singles)
+
+    @property
+    def names(self) -> SystemNames:
+        """What the numbers of the schedule stand for."""
+        return self.problem.assembled.names
+
+    @property
+    def latency_cycles(self) -> int:
+        """Latency of the schedule."""
+        return self.artifact.schedule.latency_cycles
+
+    @property
+    def energy_pj(self) -> float:
+        """Energy of the schedule."""
+        return self.artifact.schedule.energy_pj
+
+    @property
+    def core_costs(self) -> Mapping[str, Sequence[CoreCostRow]]:
+        """Core file -> what each class of CNs costs on it."""
+        return self.problem.inputs.costs
+
+    @property
+    def bounds(self) -> LowerBounds | None:
+        """What no allocation is below; None for a model of schedules for which nothing is proven."""
+        return self.problem.bounds
+
+    @property
+    def edp(self) -> float:
+        """Energy times latency, pJ · cycles."""
+        return self.energy_pj * self.latency_cycles
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Totals and their parts, bounds, use of cores, memories and links, as in `summary.json` of a run."""
+        search = summary(self.allocation)
+        del search["excluded_cores"]
+        allocation = {**search, "front_size": len(self.allocation.front)}
+        return self.summary_of(self.allocation.objective, allocation)
+
+    def summary_of(
+        self,
+        objective: str,
+        allocation: Mapping[str, Any] | None,
+        notices: Sequence[str] = (),
+        unused: Sequence[str] = (),
+        **first: Any,
+    ) -> dict[str, Any]:
+        """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
+        are given; with `notices` after those of the descriptions, what else was not used, and other fields."""
+        from tilewright.mapping.file_checks import document_behind
+        from tilewright.mapping.runnable import work_of
+        from tilewright.mapping.unused_entries import note_unused
+        from tilewright.results.multi.cost_ranges import range_fields
+        from tilewright.results.multi.summary import area_fields, multi_summary, rate_fields
+
+        inputs = self.problem.inputs
+        given = inputs.descriptions
+        macs, _ = work_of(given.workload.nodes)
+        area = area_fields(given.accelerator)
+        others = {
+            "model": inputs.cost_model,
+            **first,
+            "settings": self.problem.settings.stated(),
+            "allocation": allocation,
+            **given.coverage,
+            **area,
+            **rate_fields(given.accelerator, self.latency_cycles, self.energy_pj, macs),
+            **range_fields(self.artifact, inputs.costs, given.accelerator, area["area_mm2"]),
+            "notices": [*given.notices, *notices, *inputs.graph.notices],
+        }
+        of_mapping = Problems(document_behind(given.mapping, given.mapping_file))
+        note_unused(of_mapping, given.mapping, given.workload)
+        unused = [*given.notices, *notices, *inputs.graph.notices, *of_mapping.notices, *unused]
+        # Without lines, since a comment in a file changes nothing that follows from it.
+        summary = multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
+        return with_unused(summary, unused, with_lines=False)
+
+    def core_table(self) -> "pandas.DataFrame":
+        """A row for each part of a layer: its core, how many CNs it has, when the first starts and the last ends."""
+        import pandas
+
+        schedule, space, names = self.artifact.schedule, self.problem.space, self.names
+        rows = []
+        for number, (layer, group) in enumerate(space.parts):
+            cns = space.part_of_cn == number
+            core = int(schedule.allocation[cns][0])
+            rows.append(
+                {
+                    "layer": names.layer_names[layer],
+                    "group": group,
+                    "core_id": names.core_ids[core],
+                    "core": names.core_files[core],
+                    "cn_count": int(cns.sum()),
+                    "start_cycles": int(schedule.start_cycles[cns].min()),
+                    "end_cycles": int(schedule.end_cycles[cns].max()),
+                }
+            )
+        return pandas.DataFrame(rows)
+
+    def mapping_text(self) -> str:
+        """A mapping file with the cores of the chosen allocation fixed: it reproduces the schedule."""
+        return fixed_mapping_text(self.problem, self.allocation.chosen.genome)

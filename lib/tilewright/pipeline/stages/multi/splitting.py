@@ -1,0 +1,78 @@
+"""LayerSplitting: layers whose weights are too large for the cores become several layers."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.base.artifacts.files import make_folder, write_atomically
+from tilewright.base.errors import InputError, Problem
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.source import parse_mapping
+from tilewright.multicore.nodes.layer_splitting import SplitNetwork, open_model, split_layers
+from tilewright.multicore.nodes.tiling_options import SplitOptions
+from tilewright.pipeline.stages.base import Change
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.pipeline.stages.multi.items import MODEL
+from tilewright.workload.source import NETWORK, kind_of_source, read_network
+
+if TYPE_CHECKING:
+    import onnx
+
+
+@dataclass(frozen=True)
+class LayerSplitting(SplitOptions, Change):
+    """Splits the layers of an ONNX model over output channels, so that weights fit the smallest memory of the cores
+    that may run them, and reads the network that comes of it.
+
+    Stands after the stages that read network and hardware. In the workflow `split_layers: true` puts it there.
+
+    Example:
+    [StreamONNXModelParser, AcceleratorParser, LayerSplitting, GenerateCNWorkloadHybrid, IntraCoreMapping,
+    InterCoreMapping]
+    """
+
+    split_onnx_model_path: str = ""
+    """File to write the split network to; by default none is written."""
+
+    takes = Descriptions
+    gives = Descriptions
+    needs = ("AcceleratorParser",)
+    stands_for = "LayerSplittingStage"
+
+    def change(self, item: Descriptions) -> Descriptions:
+        """The descriptions with the split network. Problems are told together with those of the descriptions."""
+        if item.network is None and not item.problems:
+            message = "LayerSplitting has no network to split: put the stage that reads it before LayerSplitting"
+            return replace(item, problems=(Problem(message, path="pipeline"),))
+        if not isinstance(item.accelerator, MultiCoreAccelerator) or item.network is None:
+            return item  # the stage that puts everything together says why
+        try:
+            split = self._split(item)
+            name = item.network.name
+            network, coverage = read_network(split.model, MODEL, item.network_options, name)
+        except InputError as error:
+            return replace(item, problems=tuple(dict.fromkeys((*item.problems, *error.problems))))
+        if self.split_onnx_model_path:
+            path = Path(self.split_onnx_model_path)
+            make_folder(path.parent)
+            write_atomically(path, split.model.SerializeToString(deterministic=True))
+        notices = (*item.notices, *split.notices)
+        return replace(item, workload=split.model, network=network, coverage=coverage, notices=notices)
+
+    def _split(self, item: Descriptions) -> SplitNetwork:
+        assert isinstance(item.accelerator, MultiCoreAccelerator)
+        assert item.network is not None
+        if item.mapping is None:
+            raise InputError("no mapping is given")
+        mapping = parse_mapping(item.mapping, [])
+        return split_layers(_model_of(item), item.network, item.accelerator, mapping, self, item.network_options)
+
+
+def _model_of(item: Descriptions) -> "onnx.ModelProto":
+    """The ONNX model of descriptions. Raises InputError if it is none."""
+    source = item.workload
+    if source is None or kind_of_source(source) != NETWORK:
+        raise InputError("layers are split in an ONNX model, not in descriptions of layers")
+    if isinstance(source, str | Path):
+        return open_model(Path(source))
+    return source  # type: ignore[return-value]

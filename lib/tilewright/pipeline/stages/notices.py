@@ -1,0 +1,76 @@
+"""Notices of a run on one core on its files: unusual values, lanes that layers do not get, units that never work."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilewright.base.errors import InputError, Problems
+from tilewright.base.file_kinds import HARDWARE, MAPPING, WORKLOAD, kind_of
+from tilewright.base.profile import profile_by_name
+from tilewright.base.unused import unused_option
+from tilewright.base.yamlfile import load_yaml
+from tilewright.hardware.source import parse_accelerator
+from tilewright.mapping.file_checks import document_behind
+from tilewright.mapping.notices import note_idle_units
+from tilewright.mapping.source import parse_mapping
+from tilewright.mapping.spatial_generation import cuts_on_core, note_cut_lanes
+from tilewright.pipeline.stages.base import is_own
+from tilewright.pipeline.stages.descriptions import NetworkProblem, WrittenFiles
+from tilewright.pipeline.stages.layers import model_of
+from tilewright.pipeline.stages.pipeline import Pipeline
+from tilewright.pipeline.stages.spatial import CustomSpatialMappingGenerator, SpatialMappingGenerator
+from tilewright.pipeline.stages.spatial_conversion import SpatialMappingConversion
+from tilewright.workload.source import read_layers
+
+
+def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
+    """A notice for each cause of lanes that are cut, and for each side of the array that is never full.
+
+    [] where the stages of the pipeline make other lanes than those of the mapping file. `file` is what the mapping was
+    read from, for lines.
+    """
+    stages = pipeline.search().stages
+    known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)
+    others = any(isinstance(stage, CustomSpatialMappingGenerator) or not is_own(type(stage)) for stage in stages)
+    model = model_of(stages)
+    if not known or others or not model:
+        return []
+    core, profile = problem.core, profile_by_name(model)
+    problems = Problems(document_behind(problem.mapping, file))
+    cuts = []
+    for node in problem.workload.layers_in_order:
+        if node.layer is not None:
+            entry = problem.mapping.constraints_for(node.layer)
+            cuts.append((node.layer.name, entry, cuts_on_core(node.layer, core, entry, profile)))
+    note_cut_lanes(problems, problem.mapping, cuts)
+    note_idle_units(problems, problem.mapping, core, problem.workload)
+    return problems.notices
+
+
+def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
+    """The files by their kinds, and what is unusual in them.
+
+    What is wrong with one is left to the step that reads it: the artifact is what counts.
+    """
+    found: dict[str, str] = {}
+    notices: list[str] = []
+    for file in files:
+        own: list[str] = []
+        if not file.is_file():
+            notices.append(unused_option("written", "has no effect: there is no such file", str(file)))
+        try:
+            kind = kind_of(load_yaml(file).data)
+            _read(file, kind, own)
+        except InputError:
+            continue
+        found[kind] = str(file)
+        notices += own
+    return WrittenFiles(found.get(HARDWARE, ""), found.get(MAPPING, "")), notices
+
+
+def _read(file: Path, kind: str, notices: list[str]) -> None:
+    if kind == HARDWARE:
+        parse_accelerator(file, notices)
+    elif kind == MAPPING:
+        parse_mapping(file, notices)
+    elif kind == WORKLOAD:
+        read_layers(file, notices)

@@ -1,0 +1,378 @@
+"""A pipeline: stages in an order that fits, checked when it is built; and the default one of the single-core flow.
+
+Whether stages fit is decided by what they take, give, collect and return.
+
+The default is what `tilewright map` runs unless a pipeline is given.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, get_args
+
+from tilewright.base import steps
+from tilewright.base.errors import InputError, KeyPath, Problem, Unused, nearest_name
+from tilewright.base.objectives import OBJECTIVES, REDUCTION_OF
+from tilewright.base.unused import unused_option
+from tilewright.pipeline.stages.base import Control, Same, Stage, Types, Writer, run_stages, type_name
+from tilewright.pipeline.stages.catalogue import CATALOGUES
+from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
+from tilewright.pipeline.stages.entries import Entry, Flow, hands_on, read_entries
+from tilewright.pipeline.stages.items import LayerProblem, MappedWorkload, OrderBatch, SpatialCandidate, TemporalProblem
+from tilewright.pipeline.stages.parameters import make_stage
+from tilewright.pipeline.stages.places import moved, placed, problem_at
+from tilewright.pipeline.stages.unused_beside import unused_beside
+from tilewright.search.options import CoreSearchOptions, SearchEngine, SearchOptions
+
+if TYPE_CHECKING:
+    from tilewright.base.yamlfile import YamlDocument
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A stage, or its class where its parameters are wrong, and where it is written."""
+
+    kind: type[Stage]
+    entry: Entry
+    stage: Stage | None = None
+
+
+def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
+    """What is wrong with the order of stages; one kind of fault at a time, since others often only follow from it."""
+    return (
+        _items_that_do_not_fit(placed, flow)
+        or _results_that_do_not_fit(placed, flow)
+        or [*_missing_predecessors(placed), *_files_written_twice(placed)]
+    )
+
+
+def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
+    """The first stage that is given something else than it takes; those behind it often only follow from it."""
+    current: type | None = flow.takes
+    giver = flow.giver
+    for index, item in enumerate(placed):
+        kind = item.kind
+        if current is None:
+            place = item.entry.place or placed[index - 1].entry.place
+            return [problem_at(place, f"{kind.name()} cannot come after {giver}, which ends a pipeline")]
+        if not issubclass(current, kind.takes):
+            remedy = _remedy(kind.takes, index, placed, giver, flow)
+            message = f"{kind.name()} takes {type_name(kind.takes)}, but gets {type_name(current)} from {giver}{remedy}"
+            return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
+        if kind.takes_unmapped and issubclass(current, SpatialCandidate):
+            message = f"{kind.name()} takes layers without a spatial mapping, but {giver} has chosen one before"
+            remedy = "leave one of them out" if hands_on(kind, SpatialCandidate) else f"it belongs before {giver}"
+            return [problem_at(item.entry.place or _nearest_place(placed, index), f"{message}; {remedy}")]
+        if kind.exports and current is OrderBatch:
+            message = f"{kind.name()} would write a file for every batch of loop orders; put it before {giver}"
+            return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
+        if kind.gives is not Same:
+            current, giver = kind.gives, kind.name()
+    if current is not None:
+        last = " or ".join(flow.ends_with)
+        message = f"the pipeline ends with {type_name(current)} from {giver}: the last stage must be {last}"
+        return [problem_at((), message)]
+    return []
+
+
+def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Flow) -> str:
+    """Which stage would give what is missing, and whether it only stands in the wrong place."""
+    # What takes itself what is missing would not get it either.
+    later = [item.kind for item in placed[index + 1 :] if hands_on(item.kind, wanted)]
+    makers = [kind for kind in later if not issubclass(wanted, kind.takes)]
+    if makers:
+        return f"; move {makers[0].name()} before it"
+    givers = flow.gives(wanted)
+    if issubclass(flow.takes, wanted) or any(hands_on(item.kind, wanted) for item in placed[:index]):
+        return f"; it belongs before {giver}"
+    return f"; put {' or '.join(givers)} before it" if givers else ""
+
+
+def _results_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
+    if not placed or placed[-1].kind.gives is not None:
+        return []
+    found = []
+    current: type = placed[-1].kind.returns
+    giver = placed[-1].kind.name()
+    for index in range(len(placed) - 2, -1, -1):
+        kind = placed[index].kind
+        if current is not Same and not _is_one_of(current, kind.collects):
+            got = f"but gets {type_name(current)} back from {giver}"
+            message = f"{kind.name()} collects {type_name(kind.collects)}, {got}"
+            belongs = _where_it_belongs(kind.collects, placed[:index])
+            found.append(problem_at(placed[index].entry.place or _nearest_place(placed, index), message + belongs))
+        if kind.returns is not Same:
+            current, giver = kind.returns, kind.name()
+    if flow.collects and not _is_one_of(current, flow.collects) and not found:
+        message = f"the pipeline must end in {type_name(flow.collects)}, but {giver} yields {type_name(current)}"
+        found.append(problem_at(_nearest_place(placed, 0), message))
+    return found
+
+
+def _where_it_belongs(collects: Types, above: list[Placed]) -> str:
+    makers = [item.kind for item in above if item.kind.returns is not Same and _is_one_of(item.kind.returns, collects)]
+    return f"; move it before {makers[-1].name()}" if makers else ""
+
+
+def _is_one_of(kind: type, allowed: Types) -> bool:
+    return issubclass(kind, allowed)
+
+
+def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
+    found = []
+    for index, item in enumerate(placed):
+        # A subclass of a stage is one of its kind.
+        before = [base.__name__ for other in placed[:index] for base in other.kind.__mro__]
+        if item.kind.needs and not any(name in before for name in item.kind.needs):
+            later = any(other.kind.name() in item.kind.needs for other in placed[index + 1 :])
+            wanted = " or ".join(item.kind.needs)
+            message = f"{item.kind.name()} needs {wanted} before it" + (", which comes later" if later else "")
+            found.append(problem_at(item.entry.place or _nearest_place(placed, index), message))
+    return found
+
+
+def _files_written_twice(placed: list[Placed]) -> list[Problem]:
+    """Stages that would write over the files of another one."""
+    sums = [index for index, item in enumerate(placed) if _is_one_of(item.kind.returns, MappedWorkload)]
+    networks = [index for index, item in enumerate(placed) if item.kind.gives is LayerProblem]
+    writers: dict[str, str] = {}
+    found = []
+    for index, item in enumerate(placed):
+        if not isinstance(item.stage, Writer):
+            continue
+        files = item.stage.written(any(index < other for other in networks), any(index < other for other in sums))
+        if files in writers:
+            message = f"{item.kind.name()} would write the same files as {writers[files]} before it, {files}"
+            remedy = "; give one of them a `folder` of its own"
+            found.append(problem_at(item.entry.place or _nearest_place(placed, index), message + remedy))
+        writers.setdefault(files, item.kind.name())
+    return found
+
+
+def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
+    """Where a problem of a default stage is told: at the nearest entry that a person wrote."""
+    others = sorted(range(len(placed)), key=lambda other: abs(other - index))
+    return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
+
+
+MAPPER_OF = {engine: engine.capitalize() for engine in get_args(SearchEngine)}
+"""Search engine -> the stage that hands on loop orders."""
+
+
+def parser_entries(onnx: bool = True) -> list[Entry]:
+    """The stages that read what people wrote."""
+    return [Entry("ONNXModelParser" if onnx else "WorkloadParser"), Entry("AcceleratorParser"), Entry("MappingParser")]
+
+
+def search_entries(options: CoreSearchOptions) -> list[Entry]:
+    """The stages that map a network, outermost first; their parameters are those of the options."""
+    reduction = Entry(REDUCTION_OF[options.objective])
+    mapper = Entry(MAPPER_OF[options.temporal_mapping_search_engine])
+    locality = isinstance(options, SearchOptions) and options.exploit_data_locality
+    return [
+        Entry("Sum"),
+        *([Entry("SearchUnusedMemory")] if locality else []),
+        Entry("Workload"),
+        *([Entry("RemoveUnusedMemory")] if locality else []),
+        reduction,
+        Entry("SpatialMappingGenerator"),
+        Entry("SpatialMappingConversion"),
+        reduction,
+        mapper,
+        Entry("CostModel"),
+    ]
+
+
+def default_entries(options: CoreSearchOptions, onnx: bool = True) -> list[Entry]:
+    """The whole default pipeline."""
+    return [*parser_entries(onnx), *search_entries(options)]
+
+
+SINGLE = Flow(
+    catalogue=CATALOGUES[steps.SINGLE],
+    default_entries=default_entries,
+    takes=Descriptions,
+    giver="what people wrote",
+    problem=NetworkProblem,
+    parser_entries=parser_entries,
+)
+"""The single-core flow."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Stages in order, outermost first."""
+
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def build(
+        cls,
+        value: Any = None,
+        options: CoreSearchOptions | None = None,
+        *,
+        onnx: bool = True,
+        folder: Path | None = None,
+        documents: "Sequence[YamlDocument]" = (),
+        prefix: KeyPath = ("pipeline",),
+        flow: Flow = SINGLE,
+    ) -> "Pipeline":
+        """The pipeline that `value` describes: None for the default, else a list of stages or of edits of the default.
+
+        `options` give the parameters that the pipeline does not; `onnx` says which parser is the default; dotted paths
+        are looked up below `folder`; `documents` and `prefix` say where `value` is written; `flow` says what pipelines
+        are made of. Raises InputError with everything that is wrong.
+        """
+        pipeline, problems = check_pipeline(value, options or SearchOptions(), onnx=onnx, folder=folder, flow=flow)
+        if problems or pipeline is None:
+            raise InputError(dict.fromkeys(placed(problem, prefix, documents) for problem in problems))
+        return pipeline
+
+    def run(self, item: Any, control: Control | None = None) -> Iterator[Any]:
+        """The results for an item of the type that the first stage takes."""
+        return run_stages(self.stages, item, control)
+
+    def parsers(self) -> "Pipeline":
+        """The slice that reads descriptions."""
+        return Pipeline(self.stages[: self._parser_count])
+
+    def search(self) -> "Pipeline":
+        """The slice that maps the network problem which the parsers make."""
+        return Pipeline(self.stages[self._parser_count :])
+
+    @property
+    def _parser_count(self) -> int:
+        return next((i for i, stage in enumerate(self.stages) if stage.takes is not Descriptions), len(self.stages))
+
+    def unused(self, given: Mapping[str, Any], options: CoreSearchOptions) -> list[Unused]:
+        """What has no effect of the options that were given beside a pipeline, by name: it has no stage for them, or
+        says them itself. Those at their defaults ask for nothing."""
+        stages = [each for stage in self.stages for each in (stage, *stage.inner())]
+        names = {base.__name__ for stage in stages for base in type(stage).__mro__}
+        wanted = {
+            "temporal_mapping_search_engine": MAPPER_OF[options.temporal_mapping_search_engine],
+            "objective": REDUCTION_OF[options.objective],
+            "exploit_data_locality": "SearchUnusedMemory",
+        }
+        made = options.as_dict()
+        asked = [name for name in given if name in made and made[name] != type(options)().as_dict()[name]]
+        found = [
+            unused_option(name, f"has no effect: the pipeline has no stage {wanted[name]}", made[name])
+            for name in asked
+            if name in wanted and wanted[name] not in names
+        ]
+        return [*found, *unused_beside(self.stages, options, [name for name in asked if name not in wanted])]
+
+    @property
+    def exports(self) -> bool:
+        """True if a stage writes files of its own."""
+        return any(stage.exports for stage in self.stages)
+
+
+def check_pipeline(
+    value: Any,
+    options: CoreSearchOptions,
+    *,
+    onnx: bool = True,
+    folder: Path | None = None,
+    flow: Flow = SINGLE,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[Pipeline | None, list[Problem]]:
+    """The pipeline that `value` describes, or everything that is wrong with it.
+
+    `settings` are further parameters of the run, by name; what is wrong with one is told at its name alone.
+    """
+    default = flow.default_entries(options, onnx)
+    entries, problems = (default, []) if value is None else read_entries(value, default, flow.catalogue)
+    complete = not problems
+    placed: list[Placed] = []
+    for entry in entries:
+        kind = _class_of(entry, flow, folder, problems)
+        if kind is None:
+            continue
+        if isinstance(entry.stage, Stage):
+            placed.append(Placed(kind, entry, entry.stage))
+            continue
+        given = _with_objective(kind, entry, placed)
+        stage, wrong = make_stage(kind, given, options, entry.parameter_place, settings)
+        problems += [problem for problem in wrong if problem not in problems]
+        placed.append(Placed(kind, entry, stage))
+    if complete and len(placed) == len(entries):
+        # With something unknown in it, every complaint about the order could be wrong.
+        placed = _with_what_goes_without_saying(placed, options, onnx, flow)
+        problems += what_does_not_fit(placed, flow)
+    stages = tuple(item.stage for item in placed if item.stage is not None)
+    return (None if problems else Pipeline(stages)), problems
+
+
+def _class_of(entry: Entry, flow: Flow, folder: Path | None, problems: list[Problem]) -> type[Stage] | None:
+    if isinstance(entry.stage, Stage):
+        return type(entry.stage)
+    if isinstance(entry.stage, type):
+        return entry.stage
+    name = flow.catalogue.canonical_name(entry.stage)
+    if name:
+        return flow.catalogue.stage_class(name)
+    from tilewright.pipeline.stages.user_stages import is_dotted_path, load_class
+
+    if is_dotted_path(entry.stage):
+        try:
+            return load_class(entry.stage, folder)
+        except InputError as error:
+            problems += [moved(problem, entry.place) for problem in error.problems]
+            return None
+    short = entry.stage.removesuffix("Stage")
+    if elsewhere := flow.catalogue.elsewhere(short):
+        problems.append(problem_at(entry.place, f"{short} {elsewhere}"))
+        return None
+    names = flow.catalogue.names
+    nearest = nearest_name(short, names)
+    allowed = "" if nearest else ", ".join(names) + ", or the dotted path of a class of yours"
+    problems.append(problem_at(entry.place, "no such stage", repr(entry.stage), allowed, nearest))
+    return None
+
+
+def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any:
+    """The parameters of an entry; a search goes by what the reduction above it keeps, unless it is told otherwise."""
+    given = entry.parameters
+    if "objective" not in getattr(kind, "__dataclass_fields__", {}) or not isinstance(given, dict):
+        return given
+    kept = [str(getattr(item.kind, "minimises", "")) for item in above]
+    known = [objective for objective in kept if objective in OBJECTIVES]
+    return {"objective": known[-1], **given} if known else given
+
+
+def _parsers_first(placed: list[Placed]) -> list[Placed]:
+    """Stages that take anything and stand among parsers behind them: parsers pass on all results, and run before."""
+    last = max((i for i, item in enumerate(placed) if item.kind.takes is Descriptions), default=-1)
+    looking = [item for item in placed[:last] if item.kind.takes is object and item.kind.gives is Same]
+    others = [item for item in placed[: last + 1] if item not in looking]
+    return [*others, *looking, *placed[last + 1 :]]
+
+
+def _with_what_goes_without_saying(
+    placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
+) -> list[Placed]:
+    """List with the parsers that a list leaves out, and what is no stage of its own in lists of zigzag-dse.
+
+    There, the parsers read the mapping file too, and SpatialMappingGenerator does what SpatialMappingConversion does.
+    """
+
+    def made(entry: Entry) -> Placed:
+        kind = flow.catalogue.stage_class(str(entry.stage))
+        return Placed(kind, entry, make_stage(kind, {}, options, ())[0])
+
+    if flow.problem is not None:
+        parsers = [made(entry) for entry in flow.parser_entries(onnx)]
+        last = max((i for i, item in enumerate(placed) if item.kind.takes is Descriptions), default=None)
+        if last is None:
+            placed = [*parsers, *placed]
+        elif not any(item.kind.takes is Descriptions and item.kind.gives is flow.problem for item in placed):
+            placed = [*placed[: last + 1], parsers[-1], *placed[last + 1 :]]
+        placed = _parsers_first(placed)
+    generators = [i for i, item in enumerate(placed) if hands_on(item.kind, SpatialCandidate)]
+    if generators and not any(hands_on(item.kind, TemporalProblem) for item in placed):
+        after = generators[-1] + 1
+        placed = [*placed[:after], made(Entry("SpatialMappingConversion")), *placed[after:]]
+    return placed

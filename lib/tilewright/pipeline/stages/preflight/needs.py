@@ -1,0 +1,36 @@
+"""Preflight: what every schedule needs, an off-chip core, and operands to prefetch that there are."""
+
+from collections.abc import Sequence
+
+from tilewright.base.errors import Problem, nearest_name
+from tilewright.pipeline.stages.multi.items import SystemProblem, has_lines
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import OUTPUT
+
+
+def offchip_problems(problem: SystemProblem) -> list[Problem]:
+    """A missing off-chip core: weights, inputs and results of the network have no place."""
+    if problem.accelerator.offchip_core_id is not None:
+        return []
+    file, message = problem.hardware_file, "there is no off-chip core to keep weights, inputs and results"
+    allowed = "offchip_core: FILE, or offchip_core_id"
+    line = 1 if has_lines(file) else 0
+    return [Problem(message, file or problem.accelerator.name, line, "offchip_core", allowed=allowed)]
+
+
+def prefetch_problems(workload: Workload, names: Sequence[str]) -> list[Problem]:
+    """What is wrong with `operands_to_prefetch`: names that are no input operand of any layer."""
+    layers = [node.layer for node in workload.nodes if node.layer is not None]
+    known = sorted({operand for layer in layers for operand in layer.input_operands} - {OUTPUT})
+    message = "no layer reads an operand of this name"
+    return [
+        Problem(
+            message,
+            path=f"operands_to_prefetch[{place}]",
+            value=str(name),
+            allowed=", ".join(known),
+            nearest=nearest_name(str(name), known),
+        )
+        for place, name in enumerate(names)
+        if name not in known
+    ]

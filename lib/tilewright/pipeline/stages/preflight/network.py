@@ -1,0 +1,250 @@
+"""Structural faults of a network on several cores with its mapping file, all told before anything is computed.
+
+That begins with memories of cores that cannot hold a single element of what layers keep in them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from tilewright.base.artifacts.envelope import is_artifact
+from tilewright.base.artifacts.files import file_of
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml
+from tilewright.hardware.core_paths import core_ids_of, core_paths
+from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.file_checks import check_mapping_against_workload, document_behind
+from tilewright.mapping.notices import array_width_notices, element_fit_problems, too_small_memories
+from tilewright.mapping.runnable import core_choice
+from tilewright.mapping.source import parse_mapping
+from tilewright.mapping.yaml_reader import readable_mapping
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.graph import CnGraph
+from tilewright.multicore.nodes.tiling import Tiling
+from tilewright.multicore.nodes.tiling_options import TilingOptions
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.pipeline.stages.multi.items import SystemProblem, has_lines, read_parts, system_problem
+from tilewright.pipeline.stages.preflight.array_use import check_exclusive_dataflows
+from tilewright.pipeline.stages.preflight.cores import (
+    CoreNames,
+    check_array_names,
+    check_cores,
+    check_ids,
+    dataflow_problems,
+)
+from tilewright.pipeline.stages.preflight.cutting import check_cutting, check_exchange
+from tilewright.pipeline.stages.preflight.needs import offchip_problems, prefetch_problems
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+BuildGraph = Callable[[Workload, Tiling], CnGraph]
+
+
+def check_memories(problems: Problems, problem: SystemProblem) -> None:
+    """Record problems where layers have no other core, notices where others can run them; each once, with the layers
+    that it hits, on the line of the core file. Notices also where in-memory arrays are built for narrower numbers."""
+    files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
+    stranded, others = _layers_of_cores(problem)
+    for name, core in problem.accelerator.distinct_cores.items():
+        told = (core, problem.mapping, files.get(name))
+        problems.found += element_fit_problems(stranded.get(name, ()), *told)
+        problems.notices += map(str, element_fit_problems(others.get(name, ()), *told))
+        problems.notices += array_width_notices((*stranded.get(name, ()), *others.get(name, ())), *told)
+
+
+def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
+    """Core file -> its layers that have no core with room for an element of all operands, and its other layers."""
+    file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
+    stranded: dict[str, list[Layer]] = {}
+    others: dict[str, list[Layer]] = {}
+    cores = problem.accelerator.distinct_cores
+    for node in problem.workload.nodes:
+        if node.layer is None:
+            continue
+        entry = problem.mapping.constraints_for(node.layer)
+        ids = core_choice(node, entry, problem.accelerator).core_ids
+        names: Sequence[str] = list(dict.fromkeys(file_of[core_id] for core_id in ids))
+        has_none = all(too_small_memories(node.layer, cores[name], problem.mapping) for name in names)
+        for name in names:
+            (stranded if has_none else others).setdefault(name, []).append(node.layer)
+    return stranded, others
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found."""
+
+    problems: tuple[Problem, ...]
+    """Problems in the order of the lines of the mapping file, then those that have no line."""
+    notices: tuple[str, ...]
+    """What is legal but unusual."""
+    tiling: Tiling | None
+    """How the network is cut; None if it cannot be."""
+
+
+def preflight(
+    problem: SystemProblem,
+    options: TilingOptions | None,
+    operands_to_prefetch: Sequence[str] = (),
+    mapping_is_whole: bool = True,
+) -> Preflight:
+    """Everything that is wrong with a problem and with how it is to be cut.
+
+    Wrong are unknown cores, cores that cannot run what they are named for, layers that no core can run, tiles larger
+    than every layer they are for, unknown loop dimensions, stacks of unknown layers, fixed lists of cores that do not
+    match the groups of their layers, memories without room for one element, cores between which data cannot move, a
+    missing off-chip core, loop dimensions in dataflows that no layer has, spatial mappings that no core does, and
+    operands to prefetch that no layer has.
+
+    `options` are None where they are wrong themselves: whatever they decide is left out. A mapping of which a part
+    could not be read says nothing about which cores must exchange data.
+    """
+    problems = Problems(document_behind(problem.mapping, problem.mapping_file))
+    check_cores(problems, problem)
+    check_array_names(problems, problem)
+    check_exclusive_dataflows(problems, problem)
+    _check_reach(problems, problem)
+    tiling = check_cutting(problems, problem.workload, problem.mapping, problem.accelerator, options)
+    if not any(node.layer for node in problem.workload.nodes):
+        message = "the network has no layer that computes anything"
+        problems.found.append(Problem(message, path=problem.workload.name))
+    if mapping_is_whole:
+        check_exchange(problems, problem)
+    problems.found += check_mapping_against_workload(problem.mapping, problem.workload, problem.mapping_file)
+    problems.found += [*offchip_problems(problem), *dataflow_problems(problem)]
+    check_memories(problems, problem)
+    problems.found += prefetch_problems(problem.workload, operands_to_prefetch)
+    found = dict.fromkeys(problems.found)
+    ordered = sorted(found, key=lambda one: (one.file != problem.mapping_file, one.line))
+    return Preflight(tuple(ordered), tuple(dict.fromkeys(problems.notices)), tiling)
+
+
+def _check_reach(problems: Problems, problem: SystemProblem) -> None:
+    """Refuse a reach: between several cores the scheduler says where data lie."""
+    for index, entry in enumerate(problem.mapping.entries):
+        if entry.memory_reach is not None:
+            message = "is for one core alone: where data of several cores lie, the schedule says"
+            problems.at((index, "memory_reach"), message)
+
+
+def checked_cn_graph(
+    problem: SystemProblem,
+    options: TilingOptions,
+    tell: Callable[[Sequence[str]], None] | None = None,
+    build: BuildGraph = build_cn_graph,
+) -> tuple[CnGraph, tuple[str, ...]]:
+    """The CN graph of a problem, and notices.
+
+    Raises InputError with everything that `preflight` finds, and with what keeps the graph from being built; `tell` is
+    given the notices before that, which may be what is behind it. `build` is `build_cn_graph`, or knows its results.
+    """
+    graph, notices = check_cn_graph(problem, options, tell, build)
+    assert graph is not None
+    return graph, notices
+
+
+def check_cn_graph(
+    problem: SystemProblem,
+    options: TilingOptions | None,
+    tell: Callable[[Sequence[str]], None] | None = None,
+    build: BuildGraph = build_cn_graph,
+) -> tuple[CnGraph | None, tuple[str, ...]]:
+    """Graph where the options may be wrong, and None then: what else is wrong is told; if nothing is, there is no
+    graph."""
+    found = preflight(problem, options)
+    if found.problems and tell is not None:
+        tell(found.notices)
+    told = Problems()
+    told.found += found.problems
+    graph = None if found.tiling is None else told.attempt(build, problem.workload, found.tiling)
+    told.finish()
+    return graph, found.notices
+
+
+def read_checked(
+    descriptions: Descriptions, options: TilingOptions | None, operands_to_prefetch: Sequence[str] = ()
+) -> SystemProblem:
+    """The problem that descriptions make, of which the preflight has still to be done.
+
+    Raises InputError with everything that is wrong with any of them, if one of them cannot be used: also with what the
+    preflight finds in the others. `options` are None where they are wrong themselves.
+    """
+    read = read_parts(descriptions)
+    try:
+        return system_problem(read)
+    except InputError as error:
+        told = [*error.problems, *_problems_of_the_rest(read, options, operands_to_prefetch, error.problems)]
+    files = {one.file: place for place, one in reversed(list(enumerate(told)))}
+    raise InputError(dict.fromkeys(sorted(told, key=lambda one: (files[one.file], one.line))))
+
+
+def _problems_of_the_rest(
+    read: Descriptions, options: TilingOptions | None, prefetch: Sequence[str], told: Sequence[Problem]
+) -> list[Problem]:
+    """What is wrong besides what is told already, as far as it does not follow from that."""
+    mapping, is_whole = _mapping(read)
+    system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
+    file = file_of(read.mapping)
+    if mapping is not None and system is not None and read.network is not None:
+        problem = SystemProblem(read.network, system, mapping, file, hardware_file=file_of(read.hardware))
+        found = list(preflight(problem, options, prefetch, is_whole).problems)
+    else:
+        problems = Problems(YamlDocument("", None) if mapping is None else document_behind(mapping, file))
+        names = CoreNames.of(system) if system is not None else _core_names(read)
+        if mapping is not None and names is not None:
+            check_ids(problems, mapping, names)
+        if read.network is not None:
+            check_cutting(problems, read.network, mapping, system, options)
+            problems.found += prefetch_problems(read.network, prefetch)
+            if mapping is not None:
+                problems.found += check_mapping_against_workload(mapping, read.network, file)
+        found = problems.found
+    added = "" if mapping is None or is_whole else f"[{len(mapping.entries) - 1}]"
+    return [
+        one
+        for one in found
+        # An entry that was added is not in the file; nothing is said in it that could be wrong.
+        if not _follows(one, told) and not (added and one.file == file and one.path == added)
+    ]
+
+
+def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
+    """The mapping, or what can be read of it; None if that is nothing."""
+    if read.mapping is None:
+        return None, False
+    try:
+        return parse_mapping(read.mapping), True
+    except InputError:
+        document = _document(read.mapping)
+        return (None if document is None else readable_mapping(document)), False
+
+
+def _core_names(read: Descriptions) -> CoreNames | None:
+    """The ids that the file of an accelerator gives, also where the rest of it is wrong; None if it gives none."""
+    document = _document(read.hardware)
+    if document is None:
+        return None
+    ids = core_ids_of(document)
+    if not ids.onchip or not ids.is_certain:
+        return None
+    return CoreNames(ids.onchip, {} if ids.offchip is None else {ids.offchip: "the off-chip core"})
+
+
+def _document(source: object) -> YamlDocument | None:
+    """What a person wrote as a description; None for artifacts, and for files that cannot be read."""
+    try:
+        if isinstance(source, str | PathLike):
+            return None if is_artifact(Path(source)) else load_yaml(Path(source))
+        return document_of(source)
+    except InputError:
+        return None
+
+
+def _follows(found: Problem, told: Sequence[Problem]) -> bool:
+    """Whether a problem is of the same place as one that is told, or of what that is a part of."""
+    return bool(found.path) and any(
+        one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
+        for one in told
+    )

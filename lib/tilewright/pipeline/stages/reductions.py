@@ -1,0 +1,167 @@
+"""Stages that keep less than they get: the best mapping, the sum over a network, everything as one list."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tilewright.base.errors import InputError, Problem, count_of, some_of
+from tilewright.base.objectives import ranking
+from tilewright.pipeline.stages.base import Rest, Stage
+from tilewright.pipeline.stages.data_locality import locality_summary
+from tilewright.pipeline.stages.descriptions import NetworkProblem
+from tilewright.pipeline.stages.items import Evaluations, LayerRecord, MappedWorkload, Tally
+from tilewright.pipeline.stages.layers import model_of, single_row, tally_key, what_is_minimised
+from tilewright.search.batch import CostedBatch, first_of_the_best
+from tilewright.search.summary import one_a_layer, summarize
+
+
+@dataclass(frozen=True)
+class Reduction(Stage):
+    """Base of stages that keep one mapping: subclasses say by `rank` which one.
+
+    Batches are reduced as they come, so that memory does not grow with the number of orders.
+    """
+
+    collects = Evaluations
+    returns = Evaluations
+    minimises: ClassVar[str] = ""
+    """What the record calls the objective."""
+
+    def __init_subclass__(cls, **others: Any) -> None:
+        """A subclass that does not say what it minimises minimises what its name says."""
+        super().__init_subclass__(**others)
+        if "minimises" not in cls.__dict__:
+            cls.minimises = cls.__name__
+
+    @abstractmethod
+    def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
+        """Columns, one number for each order of a batch, by which mappings are compared, the most important first.
+
+        The smallest wins; ties go to the next column, and at last to the mapping that was found first. Where the first
+        column is infinite, a mapping is not acceptable; orders that do not fit have infinite energy and latency.
+        """
+
+    def refusal(self) -> str:
+        """Why nothing is acceptable although something fits."""
+        return f"none of the mappings that fit is acceptable to {self.name()}"
+
+    def run(self, item: Any, rest: Rest) -> Iterator[Evaluations]:
+        """One result: the best mapping with the tally of all, or the tally alone."""
+        tally = Tally()
+        best: CostedBatch | None = None
+        best_rank: tuple[float, ...] = ()
+        rank_of: dict[Any, tuple[float, ...]] = {}
+        for found in rest(item):
+            tally.add(found.tally)
+            row, rank = self._best_row(found.costs)
+            if found.costs is None or row is None:
+                continue
+            key = tally_key(found.costs.batch)
+            if key not in rank_of or rank < rank_of[key]:
+                rank_of[key] = rank
+                tally.choose(key, float(found.costs.energy_pj[row]), float(found.costs.latency_cycles[row]))
+            if best is None or rank < best_rank:
+                best, best_rank = single_row(found.costs, row), rank
+        tally.refuse(self.refusal())
+        yield Evaluations(best, tuple(tally))
+
+    def _best_row(self, costs: CostedBatch | None) -> tuple[int | None, tuple[float, ...]]:
+        """The first of the best rows of a batch and its rank; None if none is acceptable."""
+        if costs is None:
+            return None, ()
+        columns = self.rank(costs)
+        row = first_of_the_best(columns)
+        return (None, ()) if row is None else (row, tuple(float(column[row]) for column in columns))
+
+
+class OfObjective(Reduction):
+    """Keeps the best by the objective that it names; subclasses here are one for each of `OBJECTIVES`."""
+
+    def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
+        """The objective, then the metric that it leaves out."""
+        return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
+
+
+@dataclass(frozen=True)
+class MinimalLatency(OfObjective):
+    """Keeps the mapping with the fewest cycles; of equal ones that with less energy, then the first found.
+
+    Example: [Sum, Workload, MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
+    """
+
+    minimises = "latency"
+    stands_for = "MinimalLatencyStage"
+
+
+@dataclass(frozen=True)
+class MinimalEnergy(OfObjective):
+    """Keeps the mapping with the least energy; of equal ones that with fewer cycles, then the first found.
+
+    Example: {replace: MinimalLatency, stage: MinimalEnergy}
+    """
+
+    minimises = "energy"
+    stands_for = "MinimalEnergyStage"
+
+
+@dataclass(frozen=True)
+class MinimalEDP(OfObjective):
+    """Keeps the mapping with the smallest product of energy and cycles; of equal ones the first found.
+
+    Example: {replace: MinimalLatency, stage: MinimalEDP}
+    """
+
+    minimises = "EDP"
+    stands_for = "MinimalEDPStage"
+
+
+@dataclass(frozen=True)
+class Sum(Stage):
+    """Adds up the layers of a network, which run one after another, into its summary.
+
+    A layer counts once: where stages in between yield several records of one, the first.
+
+    Example: {drop: Sum}
+    """
+
+    takes = NetworkProblem
+    collects = LayerRecord
+    returns = MappedWorkload
+    stands_for = "SumStage"
+
+    def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
+        """One result: all records with the totals."""
+        yield summed(item, rest(item), rest.stages)
+
+
+def summed(item: NetworkProblem, found: Iterable[LayerRecord], stages: tuple[Stage, ...]) -> MappedWorkload:
+    """The network with its totals, from what `stages` have found. Raises InputError where layers are missing."""
+    records = one_a_layer(found)
+    known = {name for record in records for name in record.names}
+    wanted = [node.layer.name for node in item.workload.layers_in_order if node.layer is not None]
+    if missing := [name for name in wanted if name not in known]:
+        told = f"the pipeline passes on no record of {count_of(len(missing), 'layer')}, so there is no total"
+        raise InputError([Problem(f"{told}: {some_of(missing)}", path=item.workload.name)])
+    reduced = next((record.objective for record in records if record.alternatives), "")
+    objective, model = what_is_minimised(stages) or reduced, model_of(stages)
+    locality = locality_summary(item, records, model)
+    summary = summarize(item.workload, item.core, objective, model, records, item.coverage, locality)
+    return MappedWorkload(records, summary)
+
+
+@dataclass(frozen=True)
+class Listify(Stage):
+    """Passes on everything that it gets as one list.
+
+    Example: {insert: Listify, before: Sum}
+    """
+
+    returns = list
+    stands_for = "ListifyStage"
+
+    def run(self, item: Any, rest: Rest) -> Iterator[list[Any]]:
+        """One result: the list."""
+        yield list(rest(item))

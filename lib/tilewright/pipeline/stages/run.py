@@ -1,0 +1,150 @@
+"""Running pipelines: a layer, a network, or a network from descriptions."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import InputError
+from tilewright.hardware.core import Core
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.memory_reach import core_for
+from tilewright.pipeline.stages.base import Control, Rest, Stage, is_own
+from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem, of_core
+from tilewright.pipeline.stages.items import LayerProblem, LayerRecord, MappedWorkload
+from tilewright.pipeline.stages.layers import search_layer
+from tilewright.pipeline.stages.pipeline import Pipeline
+from tilewright.pipeline.stages.reductions import Sum, summed
+from tilewright.search.evaluate import with_reach
+from tilewright.search.options import SearchOptions
+from tilewright.search.store import Store
+from tilewright.search.summary import one_a_layer
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+from tilewright.workload.source import LAYERS, kind_of_source
+
+Advance = Callable[[int], None]
+DEFAULT_OPTIONS = SearchOptions()
+
+
+@lru_cache(maxsize=64)
+def default_pipeline(options: SearchOptions = DEFAULT_OPTIONS, onnx: bool = True) -> Pipeline:
+    """The pipeline that is run when none is given."""
+    return Pipeline.build(None, options, onnx=onnx)
+
+
+def read_problem(descriptions: Descriptions, options: SearchOptions = DEFAULT_OPTIONS) -> NetworkProblem:
+    """The network problem that descriptions make, read by the parsers of the default pipeline.
+
+    Raises InputError with the problems of all descriptions.
+    """
+    is_onnx = descriptions.workload is None or kind_of_source(descriptions.workload) != LAYERS
+    problem: NetworkProblem = next(default_pipeline(options, is_onnx).parsers().run(descriptions))
+    return problem
+
+
+def map_layer(
+    layer: Layer,
+    core: Core,
+    constraints: MappingConstraints,
+    options: SearchOptions = DEFAULT_OPTIONS,
+    progress: Advance | None = None,
+    stop: threading.Event | None = None,
+) -> LayerRecord:
+    """The best mapping of one layer, with full breakdown and a row for each spatial candidate.
+
+    Runs the slice of the default pipeline below Workload. `progress` is told orders as they are looked at. Raises
+    MappingError if nothing fits, with the reason for each candidate, SearchStoppedError when `stop` is set.
+    """
+    stages = below_workload(default_pipeline(options).stages)
+    control = Control(stop=stop) if progress is None else Control(advance=progress, stop=stop)
+    own = core_for(layer, core, constraints)
+    record = search_layer(Rest(stages, control), LayerProblem(layer, own, constraints), options.objective)
+    if constraints.memory_reach is None:
+        return record
+    return with_reach(record, core, own, layer, constraints.memory_operand_links)
+
+
+def below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """The stages that search a layer by itself; which memories it does without only a network can say."""
+    place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
+    return tuple(stage for stage in stages[place + 1 :] if not stage.needs)
+
+
+def map_workload(
+    workload: Workload,
+    core: Core,
+    mapping: Mapping,
+    options: SearchOptions = DEFAULT_OPTIONS,
+    *,
+    pipeline: Pipeline | None = None,
+    threads: int = 1,
+    store: Store | None = None,
+    exports: Path | None = None,
+    on_record: Callable[[LayerRecord], None] | None = None,
+    show_progress: bool = False,
+) -> MappedWorkload:
+    """Map every layer of a network. `on_record` is told each newly mapped layer as it is finished.
+
+    Runs the slice of the pipeline after the parsers, by default that of the default pipeline. Raises InputError for
+    problems in the code of a user's stage, MappingError naming every layer that fits in no way. When interrupted,
+    finished layers stay in `store`.
+    """
+    control = Control(threads, store, exports or Path("exports"), show_progress, on_record)
+    return map_problem(of_core(workload, core, mapping), pipeline or default_pipeline(options), control)
+
+
+def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | None = None) -> MappedWorkload:
+    """Run the slice of a pipeline after the parsers on a network; its records, with the totals of the network."""
+    search = pipeline.search()
+    # To the end: stages that write do so when everything has passed.
+    results = list(_flat(search.run(problem, control or Control())))
+    networks = [result for result in results if isinstance(result, MappedWorkload)]
+    if networks:
+        return networks[0]
+    return summed(problem, (result for result in results if isinstance(result, LayerRecord)), search.stages)
+
+
+def map_some_layers(
+    problem: NetworkProblem, pipeline: Pipeline, layers: Iterable[str], control: Control | None = None
+) -> tuple[LayerRecord, ...]:
+    """The records of some layers of a network, given by name, as `map_problem` makes them among those of all layers.
+
+    Stages that only look at results are left out. Where a stage of a user's above Workload remains, which may need all
+    records, all layers are mapped. Raises MappingError naming every one of them that fits in no way.
+    """
+    stages = tuple(stage for stage in pipeline.search().stages if not stage.observes)
+    above = stages[: next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)]
+    wanted = frozenset(layers)
+    is_plain = all(is_own(type(stage)) for stage in above)
+    below = tuple(stage for stage in stages if not isinstance(stage, Sum)) if is_plain else stages
+    control = replace(control or Control(), layers=wanted if is_plain else None)
+    found = list(_flat(Pipeline(below).run(problem, control)))
+    records = [one for result in found for one in (result.records if isinstance(result, MappedWorkload) else (result,))]
+    return tuple(record for record in one_a_layer(records) if not wanted.isdisjoint(record.names))
+
+
+def sums_up_plainly(pipeline: Pipeline) -> bool:
+    """Whether the totals of a network are those of `summed_again`, and not of a stage of a user's."""
+    return all(isinstance(one, Sum) for one in pipeline.stages if issubclass(one.returns, MappedWorkload))
+
+
+def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[LayerRecord]) -> MappedWorkload:
+    """The totals that `map_problem` makes of the records of all layers."""
+    stages = pipeline.search().stages
+    place = next((i for i, stage in enumerate(stages) if isinstance(stage, Sum)), -1)
+    return summed(problem, records, stages[place + 1 :])
+
+
+def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:
+    """Results, also those in lists. Raises InputError for what is neither a record nor a network."""
+    for result in results:
+        if isinstance(result, list):
+            yield from _flat(iter(result))
+        elif isinstance(result, MappedWorkload | LayerRecord):
+            yield result
+        else:
+            what = type(result).__name__
+            raise InputError(f"the pipeline ends in {what}, not in records of layers: put Workload into it")

@@ -1,0 +1,251 @@
+"""Stages that choose spatial mappings: one, all one after the other, or all together where optima are proven.
+
+`CustomSpatialMappingGenerator` is the generator that Stream uses for its computation nodes.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from tilewright.base.errors import MappingError
+from tilewright.base.profile import ModelChoice, ModelProfile
+from tilewright.base.proof import SpatialMappings
+from tilewright.mapping.constraints import Unrolling
+from tilewright.mapping.spatial_generation import (
+    MaximumUnrolling,
+    given_draft,
+    maximum_unrolling,
+    size_limits,
+    spatial_candidates,
+)
+from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace, passes_of
+from tilewright.pipeline.stages.base import Rest, Same, Stage
+from tilewright.pipeline.stages.items import (
+    CandidateTally,
+    Evaluations,
+    LayerProblem,
+    SpatialCandidate,
+    TemporalProblem,
+)
+from tilewright.pipeline.stages.temporal import Exact, ExactAnswer
+from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, SpatialParameters
+
+if TYPE_CHECKING:
+    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.search import ExactResult
+
+REASONS = 100
+"""Spatial mappings at most for which a record says why they have no mapping."""
+
+
+def mapper_of(rest: Rest) -> Exact | None:
+    """The stage that searches all spatial mappings of a layer together, if there is one; not a user's variant of it."""
+    return next((stage for stage in rest.stages if type(stage) is Exact), None)
+
+
+def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings) -> Iterator[Evaluations]:
+    """The results of all spatial mappings of a layer; `covered` says which these are.
+
+    Where the mapper proves optima they are one search (docs/exact.md, 7). Then only those have a row of their own in
+    the tally of which a mapping was the best for a while, or of which it is known that they have none.
+    """
+    mapper = mapper_of(rest)
+    if mapper is None or any(candidate.constraints.level_boundaries for candidate in candidates):
+        for candidate in candidates:
+            yield from rest(candidate)
+        return
+    starts, others = candidates[:MOST_STARTS], candidates[MOST_STARTS:]
+    choices = [SpatialChoice(one.unrolling, passes_of(one.layer, one.unrolling), 0.0) for one in others]
+    yield from _Together(rest, mapper, candidates[0], starts, covered, choices).results()
+
+
+@dataclass
+class _Together:
+    """One search over all spatial mappings of a layer, which are made as it asks for them."""
+
+    rest: Rest
+    mapper: Exact
+    problem: LayerProblem
+    starts: Sequence[SpatialCandidate]
+    """Spatial mappings that it begins with: for them it is never worse than loma and salsa, whatever the time budget.
+    """
+    covered: SpatialMappings
+    """Which spatial mappings the proof is about."""
+    others: Iterable[SpatialChoice] = ()
+    """All the others, those that fill most lanes first; some may be among `starts`."""
+    made: list[SpatialCandidate] = field(default_factory=list)
+    impossible: list[Evaluations] = field(default_factory=list)
+    """Why spatial mappings have no orders, of the first REASONS that have none."""
+
+    def results(self) -> Iterator[Evaluations]:
+        """The best mapping with its certificate, and the tally of others; where nothing fits, the reasons."""
+        ordering = self.problem.constraints.temporal_ordering
+        try:
+            found = self.mapper.search(self._choices(), len(self.starts), ordering, self.rest.control)
+        except MappingError as error:
+            yield from self.impossible
+            for index, candidate in enumerate(self.made[:REASONS]):
+                yield Evaluations(None, (CandidateTally(index, candidate.unrolling, reason=str(error)),))
+            return
+        yield from self.impossible
+        if found is not None:
+            yield from self._of(found)
+            return
+        for index in range(min(len(self.made), REASONS)):
+            if self._prepared(index) is not None:
+                yield from self.rest(replace(self.made[index], index=index))
+
+    def _choices(self) -> "Iterator[Choice]":
+        from tilewright.search.exact.candidate import Choice
+
+        layer, core = self.problem.layer, self.problem.core
+        least = math.prod(size for _, size in layer.loop_sizes) / core.operational_array.unit_count
+        for index, (candidate, passes, rest) in enumerate(self._each(least)):
+            self.made.append(candidate)
+            yield Choice(index, passes, rest, layer, core, partial(self._prepared, index))
+
+    def _each(self, least: float) -> Iterator[tuple[SpatialCandidate, int, float]]:
+        """(spatial mapping, its passes at least, those of all that follow), each mapping once."""
+        known = {candidate.unrolling for candidate in self.starts}
+        for candidate in self.starts:
+            yield candidate, passes_of(candidate.layer, candidate.unrolling), least
+        for choice in self.others:
+            if choice.unrolling not in known:
+                yield SpatialCandidate.of(self.problem, choice.unrolling), choice.passes, choice.rest_passes
+
+    def _prepared(self, index: int) -> TemporalProblem | None:
+        """The problem of the loop orders of a spatial mapping; None, with the reason kept, where there are none."""
+        place = self.rest.stages.index(self.mapper)
+        makers = tuple(stage for stage in self.rest.stages[:place] if stage.gives is not Same)
+        candidate = replace(self.made[index], index=index)
+        problem: TemporalProblem | None = None
+        for found in replace(self.rest, stages=makers, end=_the_item)(candidate):
+            if isinstance(found, TemporalProblem):
+                problem = found
+            elif len(self.impossible) < REASONS:
+                self.impossible.append(found)
+        return problem
+
+    def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
+        """The best mapping, after a row for each other spatial mapping that was the best for a while."""
+        for index, energy_pj, latency_cycles in found.improved:
+            if index != found.candidate:
+                unrolling = self.made[index].unrolling
+                row = CandidateTally(index, unrolling, feasible=1, energy_pj=energy_pj, latency_cycles=latency_cycles)
+                yield Evaluations(None, (row,))
+        counts = {name: getattr(found, name) for name in ("allowed", "searched", "settled_by_bound")}
+        allocation, place = self.mapper.allocation, self.rest.stages.index(self.mapper)
+        notes = (*found.notes(allocation), ("spatial_mappings", counts), ("covers", self.covered.text))
+        best = replace(self.made[found.candidate], index=found.candidate)
+        answer = ExactAnswer(found, best.unrolling, allocation, notes)
+        stages = (*self.rest.stages[:place], answer, *self.rest.stages[place + 1 :])
+        yield from replace(self.rest, stages=stages)(best)
+
+
+def _the_item(item: Any) -> Iterator[Any]:
+    yield item
+
+
+@dataclass(frozen=True)
+class SpatialMappingGenerator(SpatialParameters, Stage):
+    """Hands on the spatial mappings to try: the one that the mapping file gives, and where that leaves sides of the
+    array open, the best generated ones.
+
+    Example: {set: SpatialMappingGenerator, parameters: {nb_spatial_mappings_generated: 10}}
+    """
+
+    takes = LayerProblem
+    gives = SpatialCandidate
+    takes_unmapped = True
+    stands_for = "SpatialMappingGeneratorStage"
+
+    def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
+        """The results of one candidate after the other. Raises MappingError if no spatial mapping is valid."""
+        mapper, mixed = mapper_of(rest), self.enable_mix_spatial_mapping
+        given, hints = dict(item.constraints.spatial_mapping), dict(item.constraints.spatial_mapping_hint)
+        sides = [name for name, _ in item.core.operational_array.dimensions if name not in given]
+        hinted = any(loop in item.layer.size_of for name in sides for loop in hints.get(name, ()))
+        covered = SpatialMappings("open", None, mixed, hinted, not self.profile.keep_given_unrolling)
+        count = self.spatial_count(mapper is not None)
+        if mapper is not None and not count and sides and not item.constraints.level_boundaries:
+            yield from self._whole_space(item, rest, mapper, covered)
+            return
+        unrollings = spatial_candidates(item.layer, item.core, item.constraints, self.profile, count, mixed)
+        candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(unrollings)]
+        yield from results_of(candidates, rest, replace(covered, first=len(candidates)) if sides else SpatialMappings())
+
+    def _whole_space(
+        self, item: LayerProblem, rest: Rest, mapper: Exact, covered: SpatialMappings
+    ) -> Iterator[Evaluations]:
+        """The results of one search over every spatial mapping, which begins with those that loma and salsa try."""
+        described = item.layer, item.core, item.constraints, self.profile
+        tried, mixed = self.spatial_count(proves=False) or DEFAULT_SPATIAL_MAPPINGS, self.enable_mix_spatial_mapping
+        refusal: MappingError | None = None
+        try:
+            starts = [SpatialCandidate.of(item, one) for one in spatial_candidates(*described, tried, mixed)]
+        except MappingError as error:  # the rule of generated ones finds none; there may be others
+            starts, refusal = [], error
+        found = list(_Together(rest, mapper, item, starts, covered, SpatialSpace(*described, mixed)).results())
+        if refusal is not None and all(one.costs is None for one in found):
+            raise refusal
+        yield from found
+
+
+_Loop = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class CustomSpatialMappingGenerator(ModelChoice, Stage):
+    """Hands on the spatial mapping that the mapping file or the core gives, or else what the rule of Stream makes: on
+    each side of the array one loop, by the largest of its divisors for which array and bandwidth have room.
+
+    A mapping that is given is taken as it is: sides of the array that it does not name are not used. Without one, every
+    combination of loops over the sides is handed on in which no loop occurs twice. The capacity of the innermost
+    memories limits neither: what does not fit there is a row of the tally. Its place is in a pipeline of a single core
+    or in the `pipeline` of IntraCoreMapping.
+
+    Example: {replace: SpatialMappingGenerator, stage: CustomSpatialMappingGenerator}
+    """
+
+    takes = LayerProblem
+    gives = SpatialCandidate
+    takes_unmapped = True
+    stands_for = "nothing; CustomSpatialMappingGeneratorStage in Stream"
+
+    def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
+        """The results of one candidate after the other. Raises MappingError if no side of the array can be used."""
+        found = [_given(item, self.profile)] if item.constraints.spatial_mapping else list(self._generated(item))
+        if not found:
+            raise MappingError(f"layer '{item.layer.name}' has no loops for all sides of the array that it could use")
+        candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
+        covered = SpatialMappings("given" if item.constraints.spatial_mapping else "largest divisors")
+        yield from results_of(candidates, rest, covered)
+
+    def _generated(self, item: LayerProblem) -> Iterator[Unrolling]:
+        """Every choice of a loop for each side of the array, sides in their order, loops in that of the layer."""
+        limits = maximum_unrolling(item.layer, item.core, item.constraints, self.profile)
+        sides = [name for name, _ in item.core.operational_array.dimensions]
+        for loops in product(*(_options(item, name, limits) for name in sides)):
+            used = [loop[0] for loop in loops if loop is not None]
+            if len(set(used)) == len(used):
+                yield tuple((name, () if loop is None else (loop,)) for name, loop in zip(sides, loops, strict=True))
+
+
+def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_Loop | None]:
+    """The loops that a side of the array may take, each with its factor; None alone where there is none."""
+    options: list[_Loop | None] = []
+    for dimension, size in item.layer.loop_sizes:
+        factor = next((f for f in range(min(limits[side][dimension], size), 1, -1) if size % f == 0), 1)
+        if factor > 1:
+            options.append((dimension, factor))
+    return options or [None]
+
+
+def _given(item: LayerProblem, profile: ModelProfile) -> Unrolling:
+    """The given spatial mapping, cut to the sizes of array and layer. Raises MappingError for unknown sides."""
+    sides = item.core.operational_array.dimensions
+    draft = given_draft(item.layer, item.core, item.constraints, size_limits(item.layer, item.core), profile)
+    return tuple((name, tuple(draft.get(name, {}).items())) for name, _ in sides)

@@ -1,0 +1,74 @@
+"""SpatialMappingConversion, the stage that turns a spatial mapping into loops per memory level."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilewright.base.errors import MappingError
+from tilewright.mapping.constraints import Unrolling
+from tilewright.mapping.spatial_generation import (
+    spatial_candidates,
+)
+from tilewright.pipeline.stages.base import Rest, Stage
+from tilewright.pipeline.stages.items import (
+    CandidateTally,
+    Evaluations,
+    LayerProblem,
+    SpatialCandidate,
+    TemporalProblem,
+)
+from tilewright.search.evaluate import prepare
+from tilewright.search.options import BoundaryParameters
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class SpatialMappingConversion(BoundaryParameters, Stage):
+    """Turns a spatial mapping into what each memory of each operand serves, and prepares the cost model for it.
+
+    Without a generator before it, it takes the spatial mapping of the mapping file; sides of the array that this leaves
+    open are not used. A spatial mapping that is impossible, or for which no loop order is, is a row of the tally with
+    the reason and ends nothing.
+
+    Example: {set: SpatialMappingConversion, parameters: {temporal_mapping_type: even}}
+    """
+
+    access_same_data_considered_as_no_access: bool = True
+    """An input that the array uses again in the next cycle is not read again."""
+
+    takes = LayerProblem
+    gives = TemporalProblem
+    stands_for = "SpatialMappingConversionStage"
+
+    def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
+        """The results for one spatial mapping, or why there are none."""
+        candidate = item if isinstance(item, SpatialCandidate) else SpatialCandidate.of(item, self._given(item))
+        try:
+            yield from rest(self.prepared(candidate))
+        except MappingError as error:
+            yield Evaluations(None, (CandidateTally(candidate.index, candidate.unrolling, reason=str(error)),))
+
+    def prepared(self, item: SpatialCandidate) -> TemporalProblem:
+        """The problem of the loop orders. Raises MappingError where the spatial mapping is impossible."""
+        given = item.constraints
+        even = given.temporal_mapping_type or self.temporal_mapping_type
+        same_data = given.access_same_data_considered_as_no_access
+        prepared = prepare(
+            item.layer,
+            item.core,
+            given.memory_operand_links,
+            item.unrolling,
+            self.part(BoundaryParameters, temporal_mapping_type=even),
+            same_data_is_no_access=self.access_same_data_considered_as_no_access if same_data is None else same_data,
+        )
+        return TemporalProblem.of(prepared, given.temporal_ordering, item.index, given.level_boundaries, item.names)
+
+    def _given(self, item: LayerProblem) -> Unrolling:
+        """The spatial mapping of the mapping file, cut to what array and layer have room for."""
+        given = item.constraints.spatial_mapping
+        sides = dict(given)
+        closed = (*given, *((name, ()) for name, _ in item.core.operational_array.dimensions if name not in sides))
+        constraints = replace(item.constraints, spatial_mapping=closed)
+        return spatial_candidates(item.layer, item.core, constraints, self.profile)[0]

@@ -1,0 +1,245 @@
+"""Temporal mappers, stages that hand on loop orders of a layer with its spatial mapping; and CostModel, which says what
+those cost.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from tilewright.base.errors import MappingError
+from tilewright.mapping.constraints import TemporalOrderingEntry, Unrolling
+from tilewright.mapping.temporal import complete_order, counted_boundaries, loop_multiset
+from tilewright.pipeline.stages.base import Control, Rest, Stage
+from tilewright.pipeline.stages.items import CandidateTally, Evaluations, TemporalProblem
+from tilewright.pipeline.stages.layers import tally_key
+from tilewright.search.batch import OrderBatch, cost_orders
+from tilewright.search.evaluate import allocated_boundaries, boundaries_of
+from tilewright.search.loma import layer_ordering, loma_batches
+from tilewright.search.options import ExactParameters, LomaParameters, SalsaParameters
+from tilewright.workload.relevancy import outputs_have_windows
+
+if TYPE_CHECKING:
+    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.search import ExactResult
+
+OPEN_ORDER = "temporal_ordering leaves loops open, give every loop with its size or search with Loma, Salsa or Exact"
+
+NO_PROOF_OF_WINDOWS = (
+    "outputs are addressed by a sliding window, for which the exact search has no bounds: best of the orders that Loma"
+    " tries, loops as the allocator places them"
+)
+
+
+@dataclass(frozen=True)
+class TemporalMapper(Stage):
+    """Base of stages that hand on loop orders in batches."""
+
+    takes = TemporalProblem
+    gives = OrderBatch
+    collects = Evaluations
+    returns = Evaluations
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The loop orders to cost."""
+        raise NotImplementedError
+
+    def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
+        """The results of one batch after the other; of the one mapping where the mapping file gives all of it."""
+        for batch in given_mapping(item) if item.given_boundaries else self.batches(item, rest):
+            yield from rest(batch)
+
+
+def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
+    """The order and the level boundaries of the mapping file. Raises MappingError if they leave a choice."""
+    order = complete_order(layer_ordering(item.ordering, item), item.spatial.temporal_sizes)
+    if order is None:
+        raise MappingError(f"level_boundaries are given, but {OPEN_ORDER}")
+    given = counted_boundaries(item.given_boundaries, item.ordering, item.layer)
+    yield OrderBatch.of_orders(item, [order], [boundaries_of(item.layer, dict(given))])
+
+
+@dataclass(frozen=True)
+class Loma(LomaParameters, TemporalMapper):
+    """Every order of the loop factors that meets the temporal ordering of the mapping file.
+
+    Orders are made and costed in batches, so that memory does not grow with their number.
+
+    Example: {set: Loma, parameters: {lpf_limit: 8}}
+    """
+
+    stands_for = "LomaStage"
+
+    def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
+        """The results of one batch after the other; of the one mapping where the mapping file gives all of it."""
+        orders = loma_batches(item, item.ordering, self.lpf_limit, rest.control.stop)
+        for batch in given_mapping(item) if item.given_boundaries else orders:
+            yield from rest(batch)
+            rest.control.advance(batch.visited)
+
+    def order_total(self, item: TemporalProblem) -> int:
+        """How many orders there are; 0 if the ordering is impossible."""
+        entries, sizes = layer_ordering(item.ordering, item), item.spatial.temporal_sizes
+        if complete_order(entries, sizes) is not None:
+            return 1
+        try:
+            return loop_multiset(sizes, self.lpf_limit, entries).order_count
+        except MappingError:
+            return 0
+
+
+@dataclass(frozen=True)
+class Salsa(SalsaParameters, TemporalMapper):
+    """Simulated annealing over the orders of all prime factors: for layers with too many orders to try them all.
+
+    Neighbours that do not fit the core are rejected; the same seed gives the same result. By default it goes by what
+    the reduction above goes by.
+
+    Example: {replace: Loma, stage: Salsa, parameters: {salsa_iteration_number: 5000, salsa_restarts: 4}}
+    """
+
+    stands_for = "SalsaStage"
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The best order of every chain."""
+        from tilewright.search.salsa import salsa_batches
+
+        control = rest.control
+        return salsa_batches(item, item.ordering, self, control.stop, control.advance)
+
+    def order_total(self, item: TemporalProblem) -> int:
+        """How many neighbours all chains look at."""
+        return self.salsa_iteration_number * self.salsa_restarts
+
+
+@dataclass(frozen=True)
+class Exact(ExactParameters, TemporalMapper):
+    """The optimum over the orders of all prime factors, with a certificate, by branch and bound.
+
+    All spatial mappings that SpatialMappingGenerator or CustomSpatialMappingGenerator hand on for a layer are one
+    search, with one certificate; those of another stage are searched one by one. Where the time budget ends first: the
+    best found, with a lower bound and the gap to it. The record says which (`search`). By default it goes by what the
+    reduction above goes by. Layers whose outputs are addressed by a window have no proof: Loma searches them.
+
+    Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
+    """
+
+    stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The best order."""
+        from tilewright.search.exact.search import exact_batches
+
+        self._check(item)
+        control = rest.control
+        if outputs_have_windows(item.layer):
+            for batch in loma_batches(item, item.ordering, LomaParameters().lpf_limit, control.stop):
+                yield replace(batch, search=(("no_proof", NO_PROOF_OF_WINDOWS),))
+                control.advance(batch.visited)
+            return
+        batches = exact_batches(item, item.ordering, self, control.stop, control.advance)
+        yield from (_with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
+
+    def search(
+        self, choices: "Iterable[Choice]", starts: int, ordering: tuple[TemporalOrderingEntry, ...], control: Control
+    ) -> "ExactResult | None":
+        """The optimum over all spatial mappings of a layer; None where nothing fits, or where there is no proof.
+
+        Raises MappingError where the search has found nothing and cannot say that there is nothing.
+        """
+        from tilewright.search.exact.search import search_choices
+
+        first = list(islice(choices, max(1, starts)))
+        if first and outputs_have_windows(first[0].layer):
+            return None
+        return search_choices(chain(first, choices), starts, ordering, self, control.stop, control.advance)
+
+    def _check(self, item: TemporalProblem) -> None:
+        if self.allocation == "free" and item.arrays.even:
+            raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")
+
+
+@dataclass(frozen=True)
+class ExactAnswer(TemporalMapper):
+    """What a search over all spatial mappings of a layer has found, for the stages after the mapper."""
+
+    result: "ExactResult"
+    unrolling: Unrolling
+    """Unrolling of the spatial mapping that it is of."""
+    allocation: str
+    notes: tuple[tuple[str, object], ...]
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The best order of the layer, where `item` is its spatial mapping."""
+        from tilewright.search.exact.search import batch_of
+
+        if item.spatial.unrolling != self.unrolling:
+            return
+        batch = batch_of(item, self.result, self.notes)
+        yield _with_boundaries(batch) if self.allocation == "free" else batch
+
+
+def _with_boundaries(batch: OrderBatch) -> OrderBatch:
+    """The orders with the boundaries of the allocator where a free search found no better ones.
+
+    The result of such a search says all of the mapping: what is left open is searched once more when it is read back.
+    """
+    if batch.boundaries is not None or not len(batch.orders):
+        return batch
+    orders = [batch.loop_order(row) for row in range(len(batch.orders))]
+    found = [allocated_boundaries(batch.problem, order) for order in orders]
+    given = [bounds for bounds in found if bounds is not None]
+    if len(given) < len(orders):
+        return batch
+    return OrderBatch.of_orders(batch.problem, orders, given, batch.visited, batch.search)
+
+
+@dataclass(frozen=True)
+class TemporalOrderingConversion(TemporalMapper):
+    """Exactly the loop order that the mapping file gives as `temporal_ordering`, without any search.
+
+    An ordering that leaves loops open is a reason why the layer has no mapping.
+
+    Example: {replace: Loma, stage: TemporalOrderingConversion}
+    """
+
+    stands_for = "TemporalOrderingConversionStage"
+
+    def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
+        """The one order. Raises MappingError if the ordering leaves a choice."""
+        entries = layer_ordering(item.ordering, item)
+        order = complete_order(entries, item.spatial.temporal_sizes)
+        if order is None:
+            raise MappingError(OPEN_ORDER)
+        yield OrderBatch.of_orders(item, [order])
+
+    def order_total(self, item: TemporalProblem) -> int:
+        """One."""
+        return 1
+
+
+@dataclass(frozen=True)
+class CostModel(Stage):
+    """Costs batches of loop orders with the compiled cost model: energy and latency of each, whether it fits, and if
+    none does, why the one that misses by least does not. Stands at the end of every pipeline.
+
+    Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]
+    """
+
+    takes = OrderBatch
+    gives = None
+    returns = Evaluations
+    stands_for = "CostModelStage"
+
+    def run(self, item: OrderBatch, rest: Rest) -> Iterator[Evaluations]:
+        """One result: the costs of the batch."""
+        costs = cost_orders(item)
+        tally = CandidateTally(
+            *tally_key(item),
+            orders=item.visited,
+            feasible=int(costs.fits.sum()),
+            reason=costs.closest_failure,
+            missed_by=float(costs.closest_ratio),
+            notes=item.search,
+        )
+        yield Evaluations(costs, (tally,))

@@ -1,0 +1,300 @@
+"""Stages that a user wrote: found by dotted path below the working folder, and known by the digest of their code.
+
+`config.stages.bound.MinimalEnergyUnderLatency` is the class of that name in `config/stages/bound.py`. Modules are
+imported under their dotted names from their source, never from bytecode; `sys.path` is left as it was.
+
+What stages are, as JSON: two searches with equal identities give equal results, so one can stand for the other.
+"""
+
+import ast
+import importlib.util
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import content_digest, input_digest
+from tilewright.base.artifacts.step_code import NAME, code_digest, code_digest_of_modules
+from tilewright.base.bytecode import SourceLoader
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.pipeline.stages.base import Stage, is_own, problem_in_code
+from tilewright.pipeline.stages.items import LayerProblem
+from tilewright.search.store import problem_key
+
+_lock = threading.RLock()
+_loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
+"""(folder, dotted module) -> (digest of the code, the module)."""
+
+
+def is_dotted_path(name: str) -> bool:
+    """True for the form in which stages of users are named."""
+    return "." in name and all(part.isidentifier() for part in name.split("."))
+
+
+def load_class(dotted: str, folder: Path | None = None) -> type[Stage]:
+    """The stage of that dotted path below `folder` (default: the working folder).
+
+    Raises InputError if there is no such file or class, if it is not a stage, or if the file cannot be imported.
+    """
+    place = (folder or Path()).resolve()
+    path, class_name = _file_of(dotted, place)
+    module = _load_module(dotted.rpartition(".")[0], path, place)
+    kind = getattr(module, class_name, None)
+    shown = _shown(path, place)
+    if kind is None:
+        stages = [name for name, value in vars(module).items() if _is_stage(value)]
+        raise InputError([Problem(f"has no class {class_name}", shown, nearest=nearest_name(class_name, stages))])
+    if not _is_stage(kind):
+        raise InputError(
+            [Problem(f"{class_name} is no stage: make it a subclass of tilewright.pipeline.stages.Stage", shown)]
+        )
+    if "__dataclass_params__" not in vars(kind) and inspect.get_annotations(kind):
+        raise InputError([Problem(f"{class_name} has parameters, but is not decorated @dataclass(frozen=True)", shown)])
+    return cast(type[Stage], kind)
+
+
+def _is_stage(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Stage)
+
+
+def _file_of(dotted: str, folder: Path) -> tuple[Path, str]:
+    *parts, class_name = dotted.split(".")
+    path = folder.joinpath(*parts).with_suffix(".py")
+    if not path.is_file():
+        known = sorted(other.name for other in path.parent.glob("*.py")) if path.parent.is_dir() else []
+        nearest = nearest_name(path.name, known)
+        raise InputError([Problem(f"no such file for the stage {dotted}", _shown(path, folder), nearest=nearest)])
+    return path, class_name
+
+
+def _shown(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+
+
+# code -----------------------------------------------------------------------------------------------------------------
+
+
+def digest_of_class(kind: type[Stage]) -> str | None:
+    """Digest of the file of a stage and of every local file that it imports; None if its file is not known."""
+    files, folder = _files_of_class(kind)
+    return None if folder is None else _digest_of_files(files, folder)
+
+
+def _files_of_class(kind: type[Stage]) -> tuple[tuple[Path, ...], Path | None]:
+    """The file of a stage with the local files that it imports, and the folder to which they belong; none if it is not
+    known."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if file is None:
+        return (), None
+    path = Path(file).resolve()
+    for (folder, _), (_, module) in _loaded.items():
+        if module.__name__ == kind.__module__ and path.is_relative_to(folder):
+            return local_files(path, folder), folder
+    return local_files(path, path.parent), path.parent
+
+
+def _digest_of_files(files: tuple[Path, ...], folder: Path) -> str:
+    return content_digest([[_shown(file, folder), input_digest(file)] for file in files])
+
+
+def local_files(path: Path, folder: Path) -> tuple[Path, ...]:
+    """A Python file and the files below `folder`, or beside it, that it imports, directly or not; sorted."""
+    seen: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file not in seen:
+            seen.add(file)
+            waiting += _imported(file, path.parent, folder)
+    return tuple(sorted(seen))
+
+
+def _imported(file: Path, beside: Path, folder: Path) -> list[Path]:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return []  # told when it is imported
+    found: list[Path] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found += _files_of_module((folder, beside), alias.name.split("."))
+        elif isinstance(node, ast.ImportFrom):
+            bases = (file.parents[node.level - 1],) if node.level else (folder, beside)
+            parts = node.module.split(".") if node.module else []
+            for alias in node.names:
+                found += _files_of_module(bases, [*parts, alias.name])
+    return found
+
+
+def _files_of_module(bases: tuple[Path, ...], parts: list[str]) -> list[Path]:
+    """Files of a module and of the packages that hold it, in the first folder that has any."""
+    for base in bases:
+        found = []
+        for length in range(1, len(parts) + 1):
+            place = base.joinpath(*parts[:length])
+            found += [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()]
+        if found:
+            return found
+    return []
+
+
+# import ---------------------------------------------------------------------------------------------------------------
+
+
+def _load_module(name: str, path: Path, folder: Path) -> ModuleType:
+    """Import a file under its dotted name, anew if its code has changed. Raises InputError if it cannot be imported."""
+    files = local_files(path, folder)
+    digest = _digest_of_files(files, folder)
+    with _lock:
+        known = _loaded.get((folder, name))
+        if known is not None and known[0] == digest:
+            return known[1]
+        _forget(files, path, folder)
+        spec = importlib.util.spec_from_file_location(name, path, loader=SourceLoader(name, str(path)))
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            with _importing_from(folder, path.parent):
+                spec.loader.exec_module(module)
+        except Exception as error:
+            sys.modules.pop(name, None)
+            raise InputError([problem_in_code(error, path, _shown(path, folder))]) from error
+        _loaded[folder, name] = digest, module
+        return module
+
+
+def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
+    """Drop modules that were imported under the names of these files, since they may be older or from elsewhere."""
+    for file in files:
+        for base in (folder, path.parent):
+            if file.is_relative_to(base):
+                parts = file.relative_to(base).with_suffix("").parts
+                sys.modules.pop(".".join(parts[:-1] if parts[-1] == "__init__" else parts), None)
+
+
+@contextmanager
+def _importing_from(*folders: Path) -> Iterator[None]:
+    """Look for modules in these folders first, and neither read nor write bytecode of what lies there: it would not
+    notice quick edits."""
+    places = tuple(dict.fromkeys(str(folder) for folder in folders))
+    before, finder = sys.path[:], _SourceFinder(places)
+    sys.path[:0] = places
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+        sys.meta_path.remove(finder)
+
+
+class _SourceFinder:
+    """Finds modules as Python does, and has those below some folders, but for installed ones, run from their source."""
+
+    def __init__(self, folders: tuple[str, ...]) -> None:
+        self.folders = tuple(os.path.join(folder, "") for folder in folders)
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The module, if it is one that a user wrote."""
+        if name.partition(".")[0] == NAME:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader or not spec.origin:
+            return None
+        if not spec.origin.startswith(self.folders) or {"site-packages", "dist-packages"} & {*Path(spec.origin).parts}:
+            return None
+        return importlib.util.spec_from_file_location(name, spec.origin, loader=SourceLoader(name, spec.origin))
+
+
+class SearchIdentity:
+    """What a search of layers is, by its stages."""
+
+    def __init__(self, stages: tuple[Stage, ...]) -> None:
+        self.stages = [identity_of(stage) for stage in stages]
+        self.is_own = all(is_own(type(stage)) for stage in stages)
+        self.code = search_code(stages)
+
+    def key_of(self, problem: LayerProblem) -> str:
+        """Digest of the search for a layer."""
+        identity: list[Any] = [*self.stages, self.code]
+        if not self.is_own:
+            # Stages of users may look at what ours do not.
+            reach = None if problem.memory_reach is None else replace(problem.memory_reach, layer="")
+            identity += [encode(reach), encode(problem.layer.constant_operands), encode(problem.core.operator_types)]
+        return problem_key(problem.layer, problem.core, problem.constraints, identity)
+
+
+def search_modules(stages: Iterable[Stage]) -> set[str]:
+    """The modules that a search of layers begins with: what calls its stages, and these, each run its own."""
+    own = {type(stage).__module__ for stage in _all_of(stages) if is_own(type(stage))}
+    return {"tilewright.pipeline.stages.layer_search", *own}
+
+
+def search_code(stages: tuple[Stage, ...]) -> str:
+    """Digest of the code of tilewright that decides what a search of layers finds.
+
+    Stages of users may call anything of it: with one of them it is all the code that maps.
+    """
+    code = code_digest_of_modules(search_modules(stages))
+    return code if all(is_own(type(stage)) for stage in _all_of(stages)) else code + code_digest("map")
+
+
+def _all_of(stages: Iterable[Stage]) -> Iterator[Stage]:
+    """Stages and those inside of them."""
+    for stage in stages:
+        yield stage
+        yield from _all_of(stage.inner())
+
+
+def identity_of(stage: Stage) -> dict[str, Any]:
+    """Name and parameters of a stage, and the digest of its code if a user wrote it (None: it is not in a file)."""
+    own: dict[str, Any] = {"stage": stage.name(), "parameters": parameters_of(stage)}
+    if stage.inner():
+        own["inner"] = [identity_of(inside) for inside in stage.inner()]
+    if is_own(type(stage)):
+        return own
+
+    return own | {"code": digest_of_class(type(stage))}
+
+
+def code_digests(stages: Iterable[Stage]) -> list[str | None]:
+    """Digest of the code of each stage that a user wrote, those inside of stages included."""
+    return [identity_of(stage)["code"] for stage in _all_of(stages) if not is_own(type(stage))]
+
+
+def code_files(stages: Iterable[Stage]) -> tuple[str, ...]:
+    """Files of the stages that the user wrote, those inside of stages and what they import included; sorted."""
+    kinds = {type(stage) for stage in _all_of(stages) if not is_own(type(stage))}
+    return tuple(sorted({str(file) for kind in kinds for file in _files_of_class(kind)[0]}))
+
+
+def is_identified(stage: Stage) -> bool:
+    """True if the identity of a stage changes with its code and with its parameters."""
+    if is_own(type(stage)):
+        return True
+    values = (getattr(stage, field.name) for field in fields(stage))
+    return identity_of(stage)["code"] is not None and all(_as_json(value) is not None for value in values)
+
+
+def parameters_of(stage: Stage) -> dict[str, Any]:
+    """Parameter -> value, as JSON, in the order of definition; from Python, a parameter may be what has no JSON."""
+    values = ((field.name, getattr(stage, field.name)) for field in fields(stage))
+    return {name: repr(value) if (plain := _as_json(value)) is None else plain[0] for name, value in values}
+
+
+def _as_json(value: Any) -> tuple[Any] | None:
+    """A value as JSON, in a tuple; None if it has no such form."""
+    try:
+        return (encode(value),)
+    except TypeError:
+        return None

@@ -1,0 +1,401 @@
+"""Stages that only look: they write files, or draw figures, of what passes them, and pass it on.
+
+Most write for programs that read the output of zigzag-dse.
+
+The files go into the folder of exports, `results/single/<run>/exports/` in the pipeline. Nothing ever reads them back.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.files import make_folder, write_atomically, writing
+from tilewright.base.errors import InputError, Problem
+from tilewright.cost.record import LayerRecord, record_row
+from tilewright.hardware.core import Core
+from tilewright.peers.zigzag.exports.files import write_complete_network, write_pickle, write_simple
+from tilewright.peers.zigzag.exports.results import (
+    COMPLETE,
+    SIMPLE,
+    complete_layer,
+    export_file_name,
+    json_text,
+    simple_result,
+)
+from tilewright.pipeline.stages.base import Rest, Stage, Writer
+from tilewright.pipeline.stages.descriptions import NetworkProblem
+from tilewright.pipeline.stages.items import Evaluations, LayerProblem, MappedWorkload, TemporalProblem
+from tilewright.pipeline.stages.layers import records_of
+from tilewright.pipeline.stages.reductions import Sum
+from tilewright.results.records import OVERALL, layers_in_order
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+
+@dataclass(frozen=True)
+class PipelinePlace:
+    """Where in a pipeline something passes: for a whole network, for a layer, or for a spatial mapping of one."""
+
+    core: Core | None
+    layers: dict[str, Layer]
+    """Layers by name."""
+    names: tuple[str, ...] = ()
+    """The layers that share the problem of this layer; () for a network."""
+    candidate: int | None = None
+    """Position of the spatial mapping among those of the layer; None above the stages that choose one."""
+    node_ids: dict[str, int] | None = None
+
+    @classmethod
+    def of(cls, item: Any) -> "PipelinePlace":
+        """Where an item stands."""
+        if isinstance(item, NetworkProblem):
+            nodes = [node for node in item.workload.layers_in_order if node.layer is not None]
+            layers = {node.layer.name: node.layer for node in nodes if node.layer is not None}
+            ids = {name: node.node_id for name, node in zip(layers, nodes, strict=True)}
+            return cls(item.core, layers, node_ids=ids)
+        if not isinstance(item, LayerProblem | TemporalProblem):
+            return cls(None, {})
+        candidate = item.candidate if isinstance(item, TemporalProblem) else getattr(item, "index", None)
+        names = item.names or (item.layer.name,)
+        return cls(item.core, dict.fromkeys(names, item.layer), names, candidate)
+
+    def stem(self, layer: str, number: int = 1) -> str:
+        """How names of files begin for a mapping of a layer, `number`: the how manieth of those that pass here.
+
+        The first is the layer's own: `conv`, `conv-2`, ... of a layer, `conv`, `conv-1`, `conv-2`, ... of its spatial
+        mappings, with `conv-1.2` for the second mapping of one.
+        """
+        name = file_name_of(layer)
+        if self.candidate is None:
+            return name if number == 1 else f"{name}-{number}"
+        if number > 1:
+            return f"{name}-{self.candidate}.{number}"
+        return f"{name}-{self.candidate}" if self.candidate else name
+
+    def file_names(self, file_name: str) -> list[str]:
+        """A file of this place: as it is named for a network, else for each layer after its name."""
+        return [f"{self.stem(name)}_{file_name}" for name in self.names] or [file_name]
+
+
+def file_name_of(layer: str) -> str:
+    """The name of a layer in names of files."""
+    return layer.replace("/", "_")
+
+
+class NamedMapping(NamedTuple):
+    """A mapping of a layer that passed, and how names of its files begin."""
+
+    layer: str
+    stem: str
+    record: LayerRecord
+
+
+class Passed:
+    """The results that passed a stage while it looked."""
+
+    def __init__(self, item: Any, rest: Rest) -> None:
+        self.item = item
+        self.place = PipelinePlace.of(item)
+        self.stages: tuple[Stage, ...] = rest.stages
+        self.networks: list[MappedWorkload] = []
+        self.layers: list[LayerRecord] = []
+        self.evaluations: list[Evaluations] = []
+
+    def watch(self, results: Iterator[Any]) -> Iterator[Any]:
+        """Pass results on and note them."""
+        for result in results:
+            self._note(result)
+            yield result
+
+    def _note(self, result: Any) -> None:
+        if isinstance(result, list):
+            for one in result:
+                self._note(one)
+        elif isinstance(result, MappedWorkload):
+            self.networks.append(result)
+        elif isinstance(result, Evaluations):
+            self.evaluations.append(result)
+        elif isinstance(result, LayerRecord):
+            self.layers.append(result)
+
+    def named_records(self) -> list[NamedMapping]:
+        """Everything that passed, layers of networks in execution order; no two stems are equal."""
+        found = [
+            (placed.name, placed.record)
+            for network in self.networks
+            for placed in layers_in_order(network.records, network.summary)
+        ]
+        found += [(name, record) for record in self.layers for name in record.layer_names]
+        for record in records_of(self.evaluations, self.stages):
+            found += [(name, record) for name in self.place.names]
+        counts: Counter[str] = Counter()
+        result = []
+        for name, record in found:
+            counts[name] += 1
+            result.append(NamedMapping(name, self.place.stem(name, counts[name]), record))
+        return result
+
+
+def check_file_names(workload: Workload, numbered: bool) -> None:
+    """Raise InputError where files of two layers would be one; `numbered`: where several mappings of a layer may have
+    files, which have a number behind its name."""
+    names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
+    counts = Counter(map(file_name_of, names))
+    problems = []
+    for name in names:
+        stem, _, number = file_name_of(name).rpartition("-")
+        if counts[file_name_of(name)] > 1 or name == OVERALL:
+            what = "the whole network" if name == OVERALL else "another layer"
+            problems.append(Problem(f"{what} would be written to the same files", path=workload.name, value=name))
+        elif numbered and stem in counts and number.replace(".", "").isdigit():
+            message = f"mapping {number} of layer '{stem}' could be written to the same files"
+            problems.append(Problem(message, path=workload.name, value=name))
+    if problems:
+        raise InputError(problems)
+
+
+def _wrong_name(parameter: str, name: str) -> list[Problem]:
+    """What is wrong with the name of a file or a folder."""
+    if name and "/" not in name and not name.startswith("."):
+        return []
+    allowed = "a name without folders that does not begin with a dot"
+    return [Problem(f"not a {parameter.replace('_', ' ')}", path=parameter, value=repr(name), allowed=allowed)]
+
+
+@dataclass(frozen=True)
+class Save(Writer):
+    """Base of stages that write files of what passes."""
+
+    folder: str = field(default="", kw_only=True)
+    """Folder below that of the exports; a second stage that writes the same files needs one of its own."""
+
+    observes = True
+    exports = True
+
+    def __post_init__(self) -> None:
+        of_folder = _wrong_name("folder", self.folder) if self.folder else []
+        if problems := [*of_folder, *self.wrong_names()]:
+            raise InputError(problems)
+
+    def wrong_names(self) -> list[Problem]:
+        """What is wrong with further names of files."""
+        return []
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """The files that the stage writes, by where it stands."""
+        raise NotImplementedError
+
+    def written(self, above_workload: bool, above_sum: bool) -> str:
+        """Files with their folder."""
+        files = self.files(above_workload, above_sum)
+        return f"{self.folder}/{files}" if self.folder else files
+
+    def run(self, item: Any, rest: Rest) -> Iterator[Any]:
+        """Everything that comes back; files are written when all of it has."""
+        if isinstance(item, NetworkProblem):
+            above_sum = any(isinstance(stage, Sum) for stage in rest.stages)
+            if LAYER in self.files(True, above_sum):
+                check_file_names(item.workload, numbered=False)
+        passed = Passed(item, rest)
+        yield from passed.watch(rest(item))
+        folder = rest.control.exports / self.folder
+        make_folder(folder)
+        self.write(passed, folder)
+
+    def write(self, passed: Passed, folder: Path) -> None:
+        """Write the files."""
+        raise NotImplementedError
+
+
+LAYER = "<layer>"
+
+
+@dataclass(frozen=True)
+class SimpleSave(Save):
+    """Saves energy and latency as JSON: above Sum of the network (`overall_simple.json`), below it of each layer
+    (`<layer>_simple.json`), and where several mappings of a layer pass, a list of all of them.
+
+    Example: {insert: SimpleSave, before: Sum}
+    """
+
+    stands_for = "SimpleSaveStage"
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """One for the network, or one for each layer."""
+        return export_file_name(OVERALL if above_sum else LAYER, SIMPLE)
+
+    def write(self, passed: Passed, folder: Path) -> None:
+        """One file for the network, or one for each layer."""
+        for network in passed.networks:
+            write_simple(folder, network.summary)
+        of_layer: dict[str, list[Any]] = {}
+        for record in passed.layers:
+            for name in record.layer_names:
+                of_layer.setdefault(name, []).append(simple_result(record))
+        if passed.evaluations:
+            pairs = [pair for found in passed.evaluations for pair in _pairs(found)]
+            for name in passed.place.names:
+                of_layer[name] = pairs
+        for name, pairs in of_layer.items():
+            content = pairs[0] if len(pairs) == 1 else pairs
+            write_atomically(folder / export_file_name(passed.place.stem(name), SIMPLE), json_text(content))
+
+
+def _pairs(found: Evaluations) -> list[dict[str, float]]:
+    """Energy and latency of every mapping that fits."""
+    if found.costs is None:
+        return []
+    rows = np.flatnonzero(found.costs.fits)
+    columns = zip(found.costs.energy_pj[rows].tolist(), found.costs.latency_cycles[rows].tolist(), strict=True)
+    return [{"energy": energy, "latency": latency} for energy, latency in columns]
+
+
+@dataclass(frozen=True)
+class CompleteSave(Save):
+    """Saves the inputs and outputs of the cost model as JSON: below Sum of each layer (`<layer>_complete.json`), above
+    it the sums over the network (`overall_complete.json`).
+
+    Where several mappings of a layer pass, each has a file (`<layer>-2_complete.json`).
+
+    Example: {insert: CompleteSave, after: Workload}
+    """
+
+    stands_for = "CompleteSaveStage"
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """One for the network, or one for each layer."""
+        return export_file_name(OVERALL if above_sum else LAYER, COMPLETE)
+
+    def write(self, passed: Passed, folder: Path) -> None:
+        """One file for the network, or one for each layer."""
+        place = passed.place
+        if place.core is None:
+            return
+        for network in passed.networks:
+            write_complete_network(folder, network.records, network.summary, place.core, place.node_ids)
+        if not passed.networks:
+            for name, stem, record in passed.named_records():
+                value = complete_layer(record, place.core, place.layers.get(name), name)
+                write_atomically(folder / export_file_name(stem, COMPLETE), json_text(value))
+
+
+@dataclass(frozen=True)
+class _Pickle(Save):
+    file_name: str = ""
+
+    def wrong_names(self) -> list[Problem]:
+        """What is wrong with the name of the file."""
+        return _wrong_name("file_name", self.file_name)
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """One for the network, or one for each layer."""
+        return self.file_name if above_workload else f"{LAYER}_{self.file_name}"
+
+    def write(self, passed: Passed, folder: Path) -> None:
+        """One pickle of plain dicts; those of single layers have the layer's name in front."""
+        for name, file_name in zip(passed.place.names or ("",), passed.place.file_names(self.file_name), strict=True):
+            write_pickle(folder / file_name, self.values(passed, name))
+
+    def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
+        """What is pickled of a layer, of all with ''."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PickleSave(_Pickle):
+    """Saves the complete objects of all layers, as CompleteSave has them, as a pickled list of plain dicts.
+
+    Example: {insert: PickleSave, before: Sum, parameters: {file_name: layers.pickle}}
+    """
+
+    file_name: str = "list_of_cmes.pickle"
+    """Name of the file; below Workload each layer has one, with its name in front."""
+
+    stands_for = "PickleSaveStage"
+
+    def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
+        """The complete object of every mapping."""
+        place = passed.place
+        if place.core is None:
+            return []
+        return [
+            complete_layer(record, place.core, place.layers.get(name), name)
+            for name, _, record in passed.named_records()
+            if layer in ("", name)
+        ]
+
+
+@dataclass(frozen=True)
+class Dump(_Pickle):
+    """Saves what passes, just as it is, as a pickled list of plain dicts: records of layers, networks with records and
+    summary, or the loop orders of batches with their costs.
+
+    Example: {insert: Dump, after: Sum, parameters: {file_name: records.pickle}}
+    """
+
+    file_name: str = "dump.pickle"
+    """Name of the file; below Workload each layer has one, with its name in front."""
+
+    stands_for = "DumpStage"
+
+    def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
+        """Networks, then records, then evaluations."""
+        networks = [
+            {"summary": one.summary, "records": [record_row(r) for r in one.records]} for one in passed.networks
+        ]
+        return [*networks, *map(record_row, passed.layers), *map(_evaluations, passed.evaluations)]
+
+
+def _evaluations(found: Evaluations) -> dict[str, Any]:
+    """Batches as plain data: the loop orders that fit, innermost first, with their costs."""
+    rows = [] if found.costs is None else np.flatnonzero(found.costs.fits).tolist()
+    plain: dict[str, Any] = {
+        "candidates": [encode(entry.row()) for entry in found.tally],
+        "loop_orders": [],
+        "costs": [],
+    }
+    for row in rows:
+        assert found.costs is not None
+        plain["loop_orders"].append([list(loop) for loop in found.costs.batch.loop_order(row)])
+    return plain | {"costs": _pairs(found)}
+
+
+@dataclass(frozen=True)
+class PlotTemporalMappings(Save):
+    """Draws each mapping that passes: its loop nest over the memory levels of each operand
+    (`<layer>_loop_nest.svg`, `.png`), and energy and latency of all as bars (`breakdown.svg`, `.png`).
+
+    Above Workload the bars are those of the whole network, below it of one layer. Where several mappings of a layer
+    pass, each has a figure (`<layer>-2_loop_nest.svg`).
+
+    Example: {insert: PlotTemporalMappings, before: Workload}
+    """
+
+    stands_for = "PlotTemporalMappingsStage and VisualizationStage"
+
+    def files(self, above_workload: bool, above_sum: bool) -> str:
+        """A figure of each layer."""
+        return f"{LAYER}_loop_nest.svg"
+
+    def write(self, passed: Passed, folder: Path) -> None:
+        """The figures of everything that came back."""
+        from tilewright.results.figures import write_breakdown
+        from tilewright.results.nest_figure import write_nest_figure
+
+        named, place = passed.named_records(), passed.place
+        with writing(folder):
+            for name, stem, record in named:
+                write_nest_figure(record, folder / f"{stem}_loop_nest", name)
+            for name, file_name in zip(place.names or ("",), place.file_names("breakdown"), strict=True):
+                records = [_called(stem, record) for layer, stem, record in named if name in ("", layer)]
+                if records:
+                    write_breakdown(records, None, folder / file_name)
+
+
+def _called(name: str, record: LayerRecord) -> LayerRecord:
+    return replace(record, layer=record.layer._replace(name=name), layer_names=(name,))

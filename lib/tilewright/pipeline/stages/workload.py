@@ -1,0 +1,200 @@
+"""The stage Workload: runs the stages below it for every layer of a network, each distinct problem once, and tells of
+layers for which nothing fits by cause.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.errors import (
+    InputError,
+    MappingError,
+    NothingFitsError,
+    Problem,
+    cause_of,
+    count_of,
+    indented,
+    some_of,
+)
+from tilewright.base.harmless import terminal, terminal_lines
+from tilewright.base.objectives import Goal
+from tilewright.base.profile import profile_by_name
+from tilewright.cost.rates import core_figures
+from tilewright.cost.record import LayerRecord
+from tilewright.hardware.core import Core
+from tilewright.mapping.memory_reach import core_for
+from tilewright.pipeline.stages.base import Change, Rest, Same, Stage
+from tilewright.pipeline.stages.data_locality import RemoveUnusedMemory
+from tilewright.pipeline.stages.descriptions import NetworkProblem
+from tilewright.pipeline.stages.items import Evaluations, LayerProblem
+from tilewright.pipeline.stages.layer_search import LayerSearch, LayerTask
+from tilewright.pipeline.stages.layers import what_is_minimised
+from tilewright.pipeline.stages.user_stages import SearchIdentity
+from tilewright.pipeline.stages.watchers import check_file_names
+from tilewright.search.evaluate import with_reach
+from tilewright.workload import graph
+
+Failure = tuple[Sequence[str], MappingError]
+"""Names of the layers of one problem, and why nothing fits."""
+
+
+def told_by_cause(failures: Sequence[Failure], core: str) -> str:
+    """What is wrong with the layers of a network on a core: those that fail for one cause together, with the first of
+    them as the example."""
+    alike: dict[tuple[str, ...], list[Failure]] = {}
+    for names, error in failures:
+        reasons = error.reasons if isinstance(error, NothingFitsError) else str(error).splitlines()
+        cause = tuple(part.replace(f"'{names[0]}'", "''") for part in cause_of(reasons))
+        alike.setdefault(cause, []).append((names, error))
+    return "\n".join(_told(found, core) for found in alike.values())
+
+
+def _told(failures: Sequence[Failure], core: str) -> str:
+    names = [name for problem_names, _ in failures for name in problem_names]
+    error = failures[0][1]
+    if len(names) == 1 or not isinstance(error, NothingFitsError):
+        others = terminal(f"; the same for {some_of(names[1:])}") if len(names) > 1 else ""
+        return f"{error}{others}"
+    head = f"no mapping of {count_of(len(names), 'layer')} fits core '{core}': {some_of(names)}"
+    first: dict[tuple[str, ...], str] = {}
+    for reason in error.reasons:
+        first.setdefault(cause_of([reason]), f"{names[0]} {reason}")
+    return terminal_lines([head, *indented(first.values())])
+
+
+@dataclass(frozen=True)
+class Workload(Goal, Stage):
+    """Maps every layer of a network in execution order; layers that pose the same problem are mapped once.
+
+    A layer has one mapping. Where several come back from the stages below, that one counts which the outermost
+    reduction below keeps, or without one the best by `objective`; the record says how many others there were
+    (`alternatives`). Stages below Workload see all of them, stages above it what counts.
+
+    Finished layers are kept in the store, and are not searched again unless the layer, the core, what the mapping file
+    says, or the stages below with their parameters and code have changed. Layers for which nothing fits are named
+    together, at the end.
+
+    Example: [Workload, MinimalEnergy, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
+    """
+
+    takes = NetworkProblem
+    gives = LayerProblem
+    collects = (Evaluations, list)
+    returns = LayerRecord
+    stands_for = "WorkloadStage"
+
+    def run(self, item: NetworkProblem, rest: Rest) -> Iterator[LayerRecord]:
+        """The record of each distinct problem, in the order of first use."""
+        _check_names(item.workload, any(stage.exports for stage in rest.stages))
+        observers, search = _split(rest)
+        wanted = any(stage.observes for stage in observers.stages)
+        tasks = _distinct_problems(item, search, "" if _is_reduced(search) else self.objective)
+        if (wanted_layers := rest.control.layers) is not None:
+            tasks = [task for task in tasks if not wanted_layers.isdisjoint(task.problem.names)]
+        title, tell = f"{item.workload.name} on {item.core.name}", _telling(item, search)
+        layers = LayerSearch(title, search, tell, objective=self.objective, all_of_them=wanted)
+        layers.run(tasks)
+        if layers.failures:
+            failed = [(task.problem.names, layers.failures[task.key]) for task in tasks if task.key in layers.failures]
+            raise MappingError(*told_by_cause(failed, item.core.name).splitlines())
+        for task in tasks:
+            # What only looks at results also sees those from the store, one layer after another.
+            records = [_named(record, task, item, search) for record in layers.found[task.key]]
+            yield from list(replace(observers, end=_giving(records))(task.problem))[:1]
+
+
+def _is_reduced(search: Rest) -> bool:
+    """True where a stage of the search says which of several mappings is the best."""
+    return bool(what_is_minimised(search.stages))
+
+
+def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[LayerRecord]], None]:
+    """Tells whoever listens the record of a problem that was searched."""
+
+    def tell(task: LayerTask, records: list[LayerRecord]) -> None:
+        if search.control.on_record is not None:
+            search.control.on_record(_named(records[0], task, item, search))
+
+    return tell
+
+
+def _split(rest: Rest) -> tuple[Rest, Rest]:
+    """The stages right below that only look at results, and the search.
+
+    Stages that change the layer's problem may stand between them: they are part of both.
+    """
+    stages = rest.stages
+    count = next(
+        (i for i, stage in enumerate(stages) if not (stage.observes or isinstance(stage, Change))), len(stages)
+    )
+    search = (*(stage for stage in stages[:count] if not stage.observes), *stages[count:])
+    return replace(rest, stages=stages[:count]), replace(rest, stages=search)
+
+
+def _giving(records: list[LayerRecord]) -> Callable[[Any], Iterable[LayerRecord]]:
+    return lambda _: records
+
+
+def _check_names(workload: graph.Workload, files: bool) -> None:
+    """Layers are told apart by name in records, summaries and mapping files, and in names of files."""
+    names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError([Problem("two layers have this name", path=workload.name, value=name) for name in repeated])
+    if files:
+        check_file_names(workload, numbered=True)
+
+
+def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> list[LayerTask]:
+    """The problems, each under the key of its search and of the `objective` that decides where no stage does."""
+    identity = SearchIdentity(search.stages)
+    by_key: dict[str, LayerProblem] = {}
+    names: dict[str, list[str]] = {}
+    for place, node in enumerate(item.workload.layers_in_order):
+        assert node.layer is not None
+        reach = item.memory_reach[place] if item.memory_reach else None
+        given = item.mapping.constraints_for(node.layer)
+        problem = LayerProblem(node.layer, core_for(node.layer, item.core, given), given, reach)
+        key = identity.key_of(_as_searched(problem, search.stages))
+        key = content_digest([key, objective]) if objective else key
+        by_key.setdefault(key, problem)
+        names.setdefault(key, []).append(node.layer.name)
+    return [LayerTask(key, replace(problem, names=tuple(names[key]))) for key, problem in by_key.items()]
+
+
+def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProblem:
+    """The problem after the stages that change it: what differs only before them is the same search."""
+    for stage in stages:
+        if isinstance(stage, Change):
+            problem = stage.change(problem)
+        elif stage.gives is not Same:
+            break
+    return problem
+
+
+def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: Rest) -> LayerRecord:
+    """A record with the names of the layers that have this problem, the first of them as its own, and what its work is.
+
+    Its area is that of the whole core, also where the layer does without some of its memories; which, it says too.
+    """
+    core, names = item.core, task.problem.names
+    node = next(node for node in item.workload.layers_in_order if node.layer and node.layer.name == names[0])
+    named = replace(
+        record,
+        layer=record.layer.on_unit(node.unit)._replace(name=names[0]),
+        layer_names=tuple(names),
+        core=core.name,
+        **core_figures(core, profile_by_name(record.model)),
+    )
+    return _on_own_core(named, core, _as_searched(task.problem, search.stages), search.stages)
+
+
+def _on_own_core(record: LayerRecord, core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerRecord:
+    """The record with how the core of the layer differs from the whole one: by how far its data go, or by what a stage
+    did to it."""
+    is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
+    if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:
+        return record
+    return with_reach(record, core, problem.core, problem.layer, problem.constraints.memory_operand_links)

@@ -1,0 +1,87 @@
+"""The stages that read the network: WorkloadParser for descriptions of layers, ONNXModelParser for ONNX models."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilewright.base.errors import InputError
+from tilewright.base.profile import ModelChoice
+from tilewright.pipeline.stages.base import Change
+from tilewright.pipeline.stages.descriptions import Descriptions
+from tilewright.workload.graph import Workload
+from tilewright.workload.source import (
+    LAYERS,
+    NETWORK,
+    PARSED,
+    kind_of_source,
+    read_layers,
+    read_network,
+    read_parsed,
+    refuse_options,
+)
+
+if TYPE_CHECKING:
+    from tilewright.workload.onnx.coverage import Coverage
+
+
+@dataclass(frozen=True)
+class NetworkParser(Change):
+    """Base of the stages that read the network; a subclass says which sources it reads, and how."""
+
+    takes = Descriptions
+    gives = Descriptions
+
+    def change(self, item: Descriptions) -> Descriptions:
+        """The descriptions with their network. Problems are told together with those of the other descriptions."""
+        notices: list[str] = []
+        try:
+            if item.workload is None:
+                raise InputError("no workload is given")
+            kind = kind_of_source(item.workload)
+            refuse_options(item.workload, item.network_options)
+            network, coverage = (read_parsed(item.workload), None) if kind == PARSED else self.read(item, kind, notices)
+        except InputError as error:
+            return replace(item, problems=(*item.problems, *error.problems))
+        return replace(item, network=network, coverage=coverage, notices=(*item.notices, *notices))
+
+    def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
+        """The network of a source of that kind, and what of it is costed where that is known. Raises InputError."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class WorkloadParser(ModelChoice, NetworkParser):
+    """Reads a network that is described layer by layer: a YAML file, a list of dicts, or an artifact.
+
+    The profile `corrected` adds the tensors between layers, which several cores need.
+
+    Example: {replace: ONNXModelParser, stage: WorkloadParser}
+    """
+
+    stands_for = "WorkloadParserStage"
+
+    def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
+        """The network of a YAML file or of a list. Raises InputError."""
+        if kind != LAYERS:
+            raise InputError("WorkloadParser reads YAML files and lists of layers; ONNXModelParser reads ONNX models")
+        return read_layers(item.workload, notices, self.model), None
+
+
+@dataclass(frozen=True)
+class ONNXModelParser(ModelChoice, NetworkParser):
+    """Reads an ONNX model: a file, a model in memory, or an artifact.
+
+    The model profile decides how height and width are read, and which operators are layers.
+
+    Example: {set: ONNXModelParser, parameters: {model: corrected}}
+    """
+
+    network_name: str = ""
+    """Name of the network; by default that of the file."""
+
+    stands_for = "ONNXModelParserStage"
+
+    def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
+        """The network of an ONNX model. Raises InputError."""
+        if kind != NETWORK:
+            raise InputError("ONNXModelParser reads ONNX models; WorkloadParser reads YAML files and lists of layers")
+        return read_network(item.workload, self.model, item.network_options, self.network_name, notices)

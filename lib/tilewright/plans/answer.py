@@ -1,0 +1,382 @@
+"""The answer of a search of plans: the schedule that was found, the file and the options that make it again, why its
+stacks end where they do, and what was tried."""
+
+import math
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.objectives import OBJECTIVES, Goal
+from tilewright.base.proof import gap_to
+from tilewright.base.unused import with_unused
+from tilewright.hardware.system import system_area
+from tilewright.mapping.constraints import TilingEntry
+from tilewright.mapping.runnable import work_of
+from tilewright.multicore.allocation.evaluate import INTERRUPTED
+from tilewright.multicore.allocation.space import Genome
+from tilewright.multicore.nodes.tiling_options import TilingOptions
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.pipeline.configuration.arguments import arguments_of
+from tilewright.pipeline.configuration.fusion_options import FusionOptions
+from tilewright.pipeline.stages.multi import run as multi_run
+from tilewright.pipeline.stages.multi.items import SystemProblem
+from tilewright.pipeline.stages.multi.run import MultiCoreProblem, fixed_mapping_text
+from tilewright.plans.cores import PlanFigures
+from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome, Task
+from tilewright.plans.plan import Plan
+from tilewright.plans.search import FusionResult, FusionSearch, Progress, Tried
+from tilewright.plans.space import Fixed, PlanSpace, plan_space
+from tilewright.plans.work import PlanWork
+from tilewright.results.multi.cost_ranges import range_fields
+from tilewright.results.multi.summary import rate_fields, reload_rows
+from tilewright.search.options import CnSearchOptions
+
+MOST_CUTS = 12
+"""Ends of stacks of which it is told what they are worth; each costs a schedule."""
+
+
+@dataclass(frozen=True)
+class CutWorth:
+    """What the end of a stack is worth."""
+
+    after: str
+    """Name of the last layer of the stack."""
+    before: str
+    """Name of the first layer of the next one."""
+    figures: PlanFigures | None
+    """Figures without the cut: the two stacks made one, tiles and cores as they are. None where that has no schedule.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Fusion:
+    """What was found for a network on a system."""
+
+    problem: SystemProblem
+    options: FusionOptions
+    settings: ScheduleSettings
+    space: PlanSpace
+    found: FusionResult
+    cuts: tuple[CutWorth, ...]
+    start_digest: str = ""
+    """Digest of what was given as a start; '' where nothing was."""
+
+    @property
+    def best(self) -> PlanOutcome:
+        """The plan with its cores and figures."""
+        return self.found.best
+
+    @property
+    def plan(self) -> Plan:
+        """The best plan."""
+        return self.found.best.plan
+
+    @property
+    def latency_cycles(self) -> int:
+        """Latency of the schedule."""
+        assert self.best.figures is not None
+        return self.best.figures.latency_cycles
+
+    @property
+    def energy_pj(self) -> float:
+        """Energy of the schedule."""
+        assert self.best.figures is not None
+        return self.best.figures.energy_pj
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return self.found.stopped_by == INTERRUPTED
+
+    @property
+    def schedule_settings(self) -> ScheduleSettings:
+        """How the best schedule is made."""
+        return self.plan.settings(self.settings)
+
+    @cached_property
+    def multi_core_problem(self) -> MultiCoreProblem:
+        """The best plan with all cores that its parts may have: what bounds are for."""
+        evaluator = PlanEvaluator(
+            self.problem, self.options.part(CnSearchOptions), self.settings, self.options.objective
+        )
+        return evaluator.multi_core_problem(self.plan)
+
+    @cached_property
+    def _genome(self) -> Genome:
+        space = self.multi_core_problem.space
+        return space.genome([self.best.cores[layer][group] for layer, group in space.parts])
+
+    @cached_property
+    def artifact(self) -> ScheduleArtifact:
+        """The schedule with its logs; made, and verified, when it is first asked for."""
+        return multi_run.schedule(self.multi_core_problem, self._genome)
+
+    @cached_property
+    def mapping_text(self) -> str:
+        """A mapping file that fixes tiles and cores as they were found."""
+        return fixed_mapping_text(self.multi_core_problem, self._genome)
+
+    @property
+    def reproducing_options(self) -> dict[str, list[str]]:
+        """Verb -> its options that make the schedule again from the mapping file."""
+        search, default = self.options.part(CnSearchOptions).as_dict(), CnSearchOptions().as_dict()
+        changed = {name: value for name, value in search.items() if value != default[name]}
+        stacks = {"layer_stacks": [list(stack) for stack in self.plan.stacks]}
+        return {
+            "cns": arguments_of(TilingOptions, stacks),
+            "cost": arguments_of(CnSearchOptions, changed),
+            "schedule": [
+                *arguments_of(Goal, {"objective": self.options.objective}),
+                *arguments_of(ScheduleSettings, self.schedule_settings.stated()),
+            ],
+        }
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """What `fusion.json` says."""
+        bounds = self.multi_core_problem.bounds
+        assert bounds is not None  # schedules are of the causal model
+        lbl = self.found.layer_by_layer
+        document: dict[str, Any] = {
+            "workload": self.problem.workload.name,
+            "hardware": self.problem.accelerator.name,
+            "objective": self.options.objective,
+            **_figures(PlanFigures(self.latency_cycles, self.energy_pj)),
+            **self._rates(),
+            "lower_bound": {
+                "latency_cycles": bounds.latency_cycles,
+                "energy_pj": bounds.energy_pj,
+                "covers": bounds.scope.text,
+            },
+            "gap_latency": gap_to(bounds.latency_cycles, self.latency_cycles),
+            "gap_energy": gap_to(bounds.energy_pj, self.energy_pj),
+            "gap_edp": gap_to(bounds.latency_cycles * bounds.energy_pj, self.latency_cycles * self.energy_pj),
+            "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
+            **self._start(),
+            "search": {
+                **{name: getattr(self.options, name) for name in ("seed", "nb_plans", "fusion_time_budget_s")},
+                "plans": len(self.found.tried),
+                "segments": self.found.segments,
+                "schedules": self.found.evaluations,
+                "stopped_by": self.found.stopped_by,
+                "origins": origin_rows(self.found.tried, self.options.objective),
+            },
+            "fixed": {
+                "layer_stacks": self.space.fixed.stacks is not None,
+                "scheduler_candidate_selection": self.space.fixed.selection is not None,
+                "operands_to_prefetch": self.space.fixed.prefetch is not None,
+                "prefetch_results": self.space.fixed.prefetch_results is not None,
+                "layers_by_off_chip": self.space.fixed.by_off_chip is not None,
+                "inter_core_tiling": [one.node.name for one in self.space.layers if one.between is not None],
+                "intra_core_tiling": [one.node.name for one in self.space.layers if one.within is not None],
+            },
+            "settings": self.schedule_settings.stated(),
+            "layer_stacks": [list(stack) for stack in self.plan.stacks],
+            "stacks": self._stack_rows(),
+            "cuts": [self._cut_row(cut) for cut in self.cuts],
+            "layers": self._layer_rows(),
+            "reloads": reload_rows(self.artifact),
+            "reproduce": {verb: shlex.join(options) for verb, options in self.reproducing_options.items()},
+        }
+        return with_unused(document, self.problem.notices)
+
+    def _alone(self, lbl: PlanOutcome, figures: PlanFigures) -> dict[str, Any]:
+        """The best plan with each layer alone: its figures, the terms of its energy, and the bound of its latency."""
+        if lbl == self.best:
+            problem, artifact = self.multi_core_problem, self.artifact
+        else:
+            options, objective = self.options.part(CnSearchOptions), self.options.objective
+            problem = PlanEvaluator(self.problem, options, self.settings, objective).multi_core_problem(lbl.plan)
+            space = problem.space
+            artifact = multi_run.schedule(
+                problem, space.genome([lbl.cores[layer][group] for layer, group in space.parts])
+            )
+        bounds = problem.bounds
+        return {
+            **_figures(figures),
+            "energy_parts_pj": encode(artifact.schedule.energy_terms_pj),
+            "lower_bound": None if bounds is None else {"latency_cycles": bounds.latency_cycles},
+        }
+
+    def _start(self) -> dict[str, Any]:
+        """What the plan that was given as a start gives here; nothing where there was none."""
+        start = self.found.start
+        if start is None:
+            return {}
+        return {"start": {"reason": start.reason} if start.figures is None else _figures(start.figures)}
+
+    def _rates(self) -> dict[str, Any]:
+        accelerator, (macs, _) = self.problem.accelerator, work_of(self.problem.workload.nodes)
+        area_mm2, costs = system_area(accelerator).mm2, self.multi_core_problem.inputs.costs
+        return {
+            **rate_fields(accelerator, self.latency_cycles, self.energy_pj, macs),
+            **range_fields(self.artifact, costs, accelerator, area_mm2),
+        }
+
+    def _stack_rows(self) -> list[dict[str, Any]]:
+        names = {one.node.node_id: one.node.name for one in self.space.layers}
+        return [
+            {"stack": number, "layers": len(stack), "first": names[stack[0]], "last": names[stack[-1]]}
+            for number, stack in enumerate(self.plan.stacks)
+            if stack
+        ]
+
+    def _cut_row(self, cut: CutWorth) -> dict[str, Any]:
+        without = None if cut.figures is None else _figures(cut.figures)
+        row: dict[str, Any] = {"after": cut.after, "before": cut.before, "without": without}
+        for key, mine in (("saves_latency_cycles", self.latency_cycles), ("saves_energy_pj", self.energy_pj)):
+            other = None if cut.figures is None else getattr(cut.figures, key.removeprefix("saves_"))
+            row[key] = None if other is None else other - mine
+        return row
+
+    def _layer_rows(self) -> list[dict[str, Any]]:
+        ids = self.problem.accelerator.core_ids
+        return [
+            {
+                "name": one.node.name,
+                "inter_core_tiling": _written(tiles.between),
+                "intra_core_tiling": _written(tiles.within) if one.node.node_id in self._fused else [],
+                "cores": [ids[core] for core in cores],
+            }
+            for one, tiles, cores in zip(self.space.layers, self.plan.tiles, self.best.cores, strict=True)
+        ]
+
+    @cached_property
+    def _fused(self) -> set[int]:
+        return {node_id for stack in self.plan.stacks if len(stack) > 1 for node_id in stack}
+
+
+def fusion_space(
+    problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
+) -> PlanSpace:
+    """What is searched, with what the options and the run fix."""
+    prefetch = options.operands_to_prefetch
+    fixed = Fixed(
+        stacks,
+        options.scheduler_candidate_selection,
+        None if prefetch is None else tuple(prefetch),
+        options.prefetch_results,
+        options.layers_by_off_chip,
+    )
+    return plan_space(problem, fixed)
+
+
+def fused(
+    problem: SystemProblem,
+    options: FusionOptions,
+    stacks: tuple[tuple[int, ...], ...] | None = None,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    start_s: float | None = None,
+    start: Task | None = None,
+) -> Fusion:
+    """The best plan that is found for a network on a system, with `stacks` where the run fixes them, and no worse than
+    what a plan that was found before, the `start`, gives here.
+
+    The time budget is by `clock`, in seconds from `start_s`, which is when the call began. It ends no search that has
+    no plan with a schedule yet.
+    Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before one has.
+    """
+    search_options = options.part(CnSearchOptions)
+    by_off_chip = options.layers_by_off_chip
+    if by_off_chip:  # told before the search, and not as the reason why no plan has a schedule
+        ScheduleSettings(layers_by_off_chip=by_off_chip).options(problem.workload, problem.mapping, ())
+    settings = ScheduleSettings(
+        share_divisor=options.share_divisor, stack_order=options.stack_order, cn_runtime=options.cn_runtime
+    )
+    space = fusion_space(problem, options, stacks)
+    work = PlanWork(problem, search_options, settings, options.objective, clock)
+
+    def finishing_s(found: FusionResult) -> float:
+        start = clock()
+        Fusion(problem, options, settings, space, found, ()).document  # noqa: B018  its time is what counts
+        return clock() - start
+
+    begin = clock() if start_s is None else start_s
+    show = progress or (lambda done, planned, best, elapsed: None)
+    search = FusionSearch(work, space, options, show, clock, begin, start, finishing_s)
+    found, budget = search.run(), options.fusion_time_budget_s
+    until = math.inf if budget is None else begin + budget - (search.reserve_s or 0.0)
+    without = stacks is not None or found.stopped_by == INTERRUPTED
+    cuts = () if without else _cuts(work, space, found.best, lambda: clock() < until)
+    digest = "" if start is None else content_digest(encode((start.plan, start.cores)))
+    return Fusion(problem, options, settings, space, found, cuts, digest)
+
+
+def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
+    """What ends of stacks are worth, those between the largest stacks if there are many, as far as the time goes."""
+    evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
+    ends = space.ends_of(best.plan)
+    bounds = dict(zip(ends, zip((-1, *ends[:-1]), (*ends[1:], ends[-1]), strict=True), strict=True))
+    inner = [end for end in ends[:-1] if _is_of_stacks(best.plan, ends)]
+    chosen = sorted(inner, key=lambda end: (-(bounds[end][1] - bounds[end][0]), end))[:MOST_CUTS]
+    names = [one.node.name for one in space.layers]
+    found = []
+    for end in sorted(chosen):
+        if not in_time():
+            break
+        merged = Plan(
+            best.plan.tiles,
+            space.stacks([other for other in ends if other != end]),
+            best.plan.selection,
+            best.plan.prefetch,
+            best.plan.prefetch_results,
+            best.plan.by_off_chip,
+        )
+        outcome = evaluator.evaluate(Task(merged, best.cores))
+        found.append(CutWorth(names[end], names[end + 1], outcome.figures))
+    return tuple(found)
+
+
+def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
+    return len(plan.stacks) == len(ends)
+
+
+def origin_rows(tried: Sequence[Tried], objective: str) -> list[dict[str, Any]]:
+    """Rows for each kind of plans: how many there were, had no schedule or were the best so far, and the best."""
+    rows: dict[str, dict[str, Any]] = {}
+    best: dict[str, PlanFigures] = {}
+    for one in tried:
+        row = rows.setdefault(
+            one.origin, {"origin": one.origin, "plans": 0, "schedules": 0, "infeasible": 0, "best_so_far": 0}
+        )
+        row["plans"] += 1
+        row["schedules"] += one.evaluations
+        row["best_so_far"] += one.is_best
+        if one.figures is None:
+            row["infeasible"] += 1
+        elif one.origin not in best or one.figures.rank(objective) < best[one.origin].rank(objective):
+            best[one.origin] = one.figures
+    return [{**row, "best": _figures(best[name]) if name in best else None} for name, row in rows.items()]
+
+
+def tried_rows(found: FusionResult) -> list[dict[str, Any]]:
+    """The rows of `fusion.csv`: each plan that was looked at, in order."""
+    return [
+        {
+            "plan": one.number,
+            "origin": one.origin,
+            "stacks": one.stacks,
+            "schedules": one.evaluations,
+            "latency_cycles": "" if one.figures is None else one.figures.latency_cycles,
+            "energy_pj": "" if one.figures is None else one.figures.energy_pj,
+            "is_best": one.is_best,
+            "reason": one.reason,
+        }
+        for one in found.tried
+    ]
+
+
+def _figures(figures: PlanFigures) -> dict[str, float]:
+    latency, energy = figures.latency_cycles, figures.energy_pj
+    return {"latency_cycles": latency, "energy_pj": energy, "edp": OBJECTIVES["EDP"].value(energy, float(latency))}
+
+
+def _written(loops: Sequence[TilingEntry]) -> list[str]:
+    return [f"{loop.dimension}, {loop.tiles}" for loop in loops]

@@ -1,0 +1,228 @@
+"""Cores of the parts of layers: handed on from one plan to the next, and improved step by step with the scheduler."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import ranking
+from tilewright.multicore.allocation.search import warm_starts
+from tilewright.multicore.allocation.space import AllocationSpace
+from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.multicore.scheduling.simulate import Scheduler
+from tilewright.pipeline.stages.multi.run import MultiCoreProblem
+from tilewright.plans.detours import DetourSteps, Layers
+
+LayerCores = tuple[tuple[int, ...], ...]
+"""[layer][group] core: a column of the accelerator."""
+PartCores = tuple[int, ...]
+"""[part of the space of allocations] core."""
+ALIKE_PROBABILITY = 0.4
+"""Probability that layers like one are given to other cores with it."""
+DETOUR_PROBABILITY = 0.5
+"""Probability that a step of a search with detours changes these, not cores."""
+RECUT_PROBABILITY = 0.6
+"""Probability that a step begins at a part of a layer whose parts are not those of the plan before."""
+SPREAD_STARTS = 5
+"""Warm starts that spread the work; those behind them put everything on one core."""
+
+
+@dataclass(frozen=True)
+class PlanFigures:
+    """What a schedule costs."""
+
+    latency_cycles: int
+    energy_pj: float
+
+    def rank(self, objective: str) -> tuple[float, ...]:
+        """Rank by which it is compared: the smaller the better."""
+        return tuple(float(value) for value in ranking(objective, self.energy_pj, self.latency_cycles))
+
+
+Clock = Callable[[], float]
+"""Seconds."""
+Judge = Callable[[PartCores, Layers], PlanFigures | None]
+"""The figures of an allocation where some layers go by way of the off-chip memory, None where it has no schedule."""
+
+
+class SchedulingJudge:
+    """The figures of allocations of a problem by the compiled scheduler."""
+
+    def __init__(self, problem: MultiCoreProblem) -> None:
+        self._scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
+        self._part_of_cn = problem.space.part_of_cn
+
+    def __call__(self, cores: PartCores, by_off_chip: Layers) -> PlanFigures | None:
+        """The figures of an allocation, None where it has no schedule."""
+        try:
+            found = self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip)
+        except MappingError:
+            return None
+        return PlanFigures(found.latency_cycles, found.energy_pj)
+
+    def recorded(self, cores: PartCores, by_off_chip: Layers) -> Schedule:
+        """The schedule of an allocation that has one, with its logs."""
+        return self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip, record=True)
+
+
+def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
+    """Allocations to begin with: what is `known` of a plan like this one, and warm starts, all of them if thorough."""
+    spread = [space.part_cores(genome) for genome in warm_starts(space)]
+    if known is not None:
+        balanced = _balanced_start(spread)
+        for other in (None, balanced, spread[-1]):
+            yield handed_on(space, known, other)
+        if not thorough:
+            yield balanced
+            return
+    yield from spread if thorough else spread[:SPREAD_STARTS]
+
+
+def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
+    return spread[min(2, len(spread) - 1)]
+
+
+def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None) -> PartCores:
+    """The known cores for the parts of another plan: parts of parts stay together; what may not run there, or has no
+    like, gets the core of the `other` allocation. Without another one the cores of a layer keep their shares of it."""
+    counts = _part_counts(space)
+    found = []
+    for part, (layer, group) in enumerate(space.parts):
+        before = known[layer] if layer < len(known) else ()
+        core = before[group * len(before) // counts[layer]] if before else -1
+        is_like = len(before) % counts[layer] == 0 or counts[layer] % max(len(before), 1) == 0
+        stays = other is None or (is_like and len(before) > 1)
+        instead = space.choices[part][0] if other is None else other[part]
+        found.append(core if stays and core in space.choices[part] else instead)
+    return tuple(found)
+
+
+def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
+    """The parts of layers that have another number of parts than the known cores are for; none where none are known."""
+    if known is None:
+        return ()
+    counts = _part_counts(space)
+    return tuple(part for part in space.flexible if len(known[layer := space.parts[part][0]]) != counts[layer])
+
+
+def _part_counts(space: AllocationSpace) -> Counter[int]:
+    """Layer -> how many parts it has."""
+    return Counter(layer for layer, _ in space.parts)
+
+
+def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerCores:
+    """The cores by layer."""
+    found: list[list[int]] = [[] for _ in range(layers)]
+    for (layer, _), core in zip(space.parts, cores, strict=True):
+        found[layer].append(core)
+    return tuple(map(tuple, found))
+
+
+class CoreSearch:
+    """A search of the cores of one plan, step by step; each allocation is scheduled once."""
+
+    def __init__(
+        self,
+        space: AllocationSpace,
+        judge: Judge,
+        objective: str,
+        draw: random.Random,
+        clock: Clock = time.monotonic,
+        by_off_chip: Layers = (),
+        recut: Sequence[int] = (),
+    ) -> None:
+        self.space, self.objective, self._judge, self._draw, self._clock = space, objective, judge, draw, clock
+        self._recut = recut
+        self.best: PartCores | None = None
+        self.by_off_chip = by_off_chip
+        self.figures: PlanFigures | None = None
+        self._known: set[tuple[PartCores, Layers]] = set()
+        self._parts_of: dict[int, list[int]] = {}
+        for part in space.flexible:
+            self._parts_of.setdefault(space.parts[part][0], []).append(part)
+
+    @property
+    def evaluations(self) -> int:
+        """Allocations that were scheduled."""
+        return len(self._known)
+
+    def look_at(self, cores: PartCores, by_off_chip: Layers | None = None) -> bool:
+        """Schedule an allocation, with the detours of the best one or others, and keep it if it is the best: whether it
+        is."""
+        detours = self.by_off_chip if by_off_chip is None else by_off_chip
+        if (cores, detours) in self._known:
+            return False
+        self._known.add((cores, detours))
+        found = self._judge(cores, detours)
+        if found is None:
+            return False
+        if self.figures is not None and found.rank(self.objective) >= self.figures.rank(self.objective):
+            return False
+        self.best, self.by_off_chip, self.figures = cores, detours, found
+        return True
+
+    def improve(self, tries: int, end: float | None = None, detours: DetourSteps | None = None) -> None:
+        """Look at so many neighbours of the best, some of them by steps of `detours`; fewer where the clock comes to
+        the `end` before."""
+        if self.best is None or not (self.space.flexible or detours):
+            return
+        for _ in range(tries):
+            if end is not None and self._clock() >= end:
+                return
+            if detours and (not self.space.flexible or self._draw.random() < DETOUR_PROBABILITY):
+                self.look_at(self.best, detours.next(self._draw, self.by_off_chip))
+            else:
+                self.look_at(self._neighbour(self.best))
+
+    def _neighbour(self, cores: PartCores) -> PartCores:
+        """One part elsewhere, two parts of a layer exchanged, its parts in turn by one core, or the parts of a layer,
+        or of several that are like it, spread over other cores."""
+        draw, changed = self._draw, list(cores)
+        is_recut = self._recut and draw.random() < RECUT_PROBABILITY
+        part = draw.choice(self._recut if is_recut else self.space.flexible)
+        layer = self.space.parts[part][0]
+        members = self._parts_of[layer]
+        kind = draw.random()
+        if kind < 0.35:
+            changed[part] = draw.choice([core for core in self.space.choices[part] if core != cores[part]])
+        elif kind < 0.45:
+            other = draw.choice(members)
+            if cores[other] in self.space.choices[part] and cores[part] in self.space.choices[other]:
+                changed[part], changed[other] = cores[other], cores[part]
+        elif kind < 0.55:
+            for place, member in enumerate(members):
+                core = cores[members[place - 1]]
+                if core in self.space.choices[member]:
+                    changed[member] = core
+        else:
+            self._spread(changed, part)
+        return tuple(changed)
+
+    def _spread(self, cores: list[int], part: int) -> None:
+        """Give the parts of a layer to some of its cores, the fastest or any, in turn or in blocks; with some luck also
+        the next layers with as many parts and the same cores."""
+        draw, choices = self._draw, self.space.choices[part]
+        layer = self.space.parts[part][0]
+        layers = [layer]
+        if draw.random() < ALIKE_PROBABILITY:
+            alike = [
+                other
+                for other, its_parts in self._parts_of.items()
+                if len(its_parts) == len(self._parts_of[layer]) and self.space.choices[its_parts[0]] == choices
+            ]
+            place = alike.index(layer)
+            layers = alike[place : place + draw.choice((2, 3, 4, len(alike)))]
+        count = draw.randint(1, len(choices))
+        ordered = sorted(choices, key=lambda core: (int(self.space.runtime_cycles[part, core]), draw.random()))
+        chosen = ordered[:count] if draw.random() < 0.7 else draw.sample(choices, count)
+        in_blocks = draw.random() < 0.3
+        for other in layers:
+            members = self._parts_of[other]
+            for place, member in enumerate(members):
+                core = chosen[place * count // len(members) if in_blocks else place % count]
+                if core in self.space.choices[member]:
+                    cores[member] = core

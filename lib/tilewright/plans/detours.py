@@ -1,0 +1,51 @@
+"""Detours of results by way of the off-chip memory, layer by layer: steps from one choice to another."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.multicore.scheduling.problem import SchedulingProblem
+
+Layers = tuple[int, ...]
+"""Places of layers, ascending."""
+BACK_PROBABILITY = 0.3
+"""Probability that a step begins at a layer that goes by way of the off-chip memory now."""
+LARGE_PROBABILITY = 0.7
+"""Probability that it begins at a layer by the bits that it makes: those of large layers relieve a bus most; else at
+any layer."""
+RUNS = (1, 1, 1, 2, 3, 5, 8)
+"""Layers that a step changes at most, each as likely."""
+
+
+@dataclass(frozen=True)
+class DetourSteps:
+    """Draws steps for one network that is cut in one way."""
+
+    bits: Sequence[int]
+    """[place of a layer] bits that it makes for others."""
+
+    def next(self, draw: random.Random, chosen: Layers) -> Layers:
+        """A run of layers by way of the off-chip memory if the first one does not go there yet, else directly."""
+        first = self._first(draw, chosen)
+        run = set(range(first, min(len(self.bits), first + draw.choice(RUNS))))
+        return tuple(sorted(set(chosen) - run if first in chosen else run.union(chosen)))
+
+    def _first(self, draw: random.Random, chosen: Layers) -> int:
+        if chosen and draw.random() < BACK_PROBABILITY:
+            return draw.choice(chosen)
+        if any(self.bits) and draw.random() < LARGE_PROBABILITY:
+            return draw.choices(range(len(self.bits)), self.bits)[0]
+        return draw.randrange(len(self.bits))
+
+
+def detour_steps(problem: SchedulingProblem) -> DetourSteps:
+    """The steps for a network of some layers."""
+    graph = problem.graph
+    bits = np.zeros(int(graph.layer.max(initial=-1)) + 1, np.int64)
+    is_made = np.zeros(len(graph.piece_bits), np.bool_)
+    is_made[graph.need_piece] = True
+    is_made &= graph.piece_producer >= 0
+    np.add.at(bits, graph.layer[graph.piece_producer[is_made]], graph.piece_bits[is_made])
+    return DetourSteps(tuple(bits.tolist()))

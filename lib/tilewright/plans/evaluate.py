@@ -1,0 +1,187 @@
+"""Evaluates plans by the functions and the scheduler of a run, with what plans have in common done once.
+
+Mappings of computation nodes are remembered by class of equal cost over all plans.
+"""
+
+import itertools
+import random
+import time
+import zlib
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from tilewright.base.errors import InputError, MappingError
+from tilewright.base.objectives import Objective
+from tilewright.multicore.allocation.evaluate import INTERRUPTED
+from tilewright.multicore.allocation.options import AllocationOptions
+from tilewright.multicore.nodes.cut_memory import CutMemory
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.pieces import data_pieces
+from tilewright.multicore.nodes.tiling_options import network_tiling
+from tilewright.multicore.scheduling.cost_classes import cost_classes
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.pipeline.stages.multi.core_mapping import KnownRows, map_core
+from tilewright.pipeline.stages.multi.items import CostedCnProblem, SystemProblem
+from tilewright.pipeline.stages.multi.kept_operands import class_needs
+from tilewright.pipeline.stages.multi.run import MultiCoreProblem, allocate, multi_core_problem
+from tilewright.plans.cores import (
+    Clock,
+    CoreSearch,
+    LayerCores,
+    PartCores,
+    PlanFigures,
+    SchedulingJudge,
+    layer_cores,
+    recut_parts,
+    starts,
+)
+from tilewright.plans.detours import detour_steps
+from tilewright.plans.plan import Plan, layers_of, planned_mapping
+from tilewright.plans.reloads import moved_again_bits
+from tilewright.search.options import CnSearchOptions
+
+MOST_NODES = 60_000
+"""Computation nodes of a plan that is looked at: a finer one takes seconds for each schedule."""
+REMEMBERED = 4
+"""Plans whose computation nodes are kept, for other cores and other schedules of them."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A plan that is to be evaluated."""
+
+    plan: Plan
+    cores: LayerCores | None = None
+    """Cores of a plan that is like it."""
+    tries: int = 0
+    """Further allocations to look at, step by step from the best start."""
+    detours: bool = False
+    """Whether such a step may also change which layers go by way of the off-chip memory."""
+    thorough: bool = False
+    """Whether to begin with all warm starts."""
+    by_engine: bool = False
+    """Whether the search over allocations of a run looks for cores besides."""
+    as_given: bool = False
+    """Whether the cores are looked at as they are, and no others."""
+    seed: int = 0
+    time_left_s: float | None = None
+    """Seconds that a search with a time budget has left: once they are over, no further allocation is looked at."""
+
+
+@dataclass(frozen=True)
+class PlanOutcome:
+    """What was found for a plan."""
+
+    plan: Plan
+    figures: PlanFigures | None
+    """None where there is no schedule."""
+    cores: LayerCores = ()
+    evaluations: int = 0
+    """Schedules that were made for it."""
+    reason: str = ""
+    """Why there is none."""
+    moved_again: tuple[int, ...] = ()
+    """[place of a layer] bits of its data that move more than once."""
+
+
+class PlanEvaluator:
+    """Evaluates plans of one network on one system; a result does not depend on those before it. The time that a task
+    has left is by the `clock`, in seconds."""
+
+    def __init__(
+        self,
+        problem: SystemProblem,
+        search: CnSearchOptions,
+        settings: ScheduleSettings,
+        objective: Objective,
+        known: KnownRows | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self.problem, self.search, self.given, self.objective = problem, search, settings, objective
+        self._clock = clock
+        self.known: KnownRows = {} if known is None else known
+        self._nodes = layers_of(problem.workload)
+        self._cuts = CutMemory(problem.workload)
+        self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
+
+    def costed(self, plan: Plan) -> CostedCnProblem:
+        """The network cut as planned, with its costs. Raises InputError where it cannot be cut so."""
+        found = self._costed.get(plan.cut)
+        if found is None:
+            found = self._costed[plan.cut] = self._cut(plan)
+            if len(self._costed) > REMEMBERED:
+                self._costed.popitem(last=False)
+        return found
+
+    def _cut(self, plan: Plan) -> CostedCnProblem:
+        workload, accelerator = self.problem.workload, self.problem.accelerator
+        mapping = planned_mapping(self.problem.mapping, self._nodes, plan)
+        tiling = network_tiling(workload, mapping, accelerator, plan.tiling_options())
+        count = sum(_node_count(layer) for layer in tiling.layers)
+        if count > MOST_NODES:
+            raise InputError(f"has {count:,} computation nodes, more than {MOST_NODES:,}")
+        graph = build_cn_graph(workload, tiling, self._cuts)
+        data_pieces(workload, graph, known=self._cuts)  # for those who ask for the pieces of this graph
+        needs = class_needs(graph, workload, cost_classes(graph, workload, mapping))
+        given = (graph, workload, mapping, accelerator)
+        costs = {
+            name: map_core(*given, name, self.search, needs=needs, known=self.known)
+            for name in accelerator.distinct_cores
+        }
+        described = SystemProblem(workload, accelerator, mapping)
+        return CostedCnProblem(described, graph, costs, self.search.model)
+
+    def multi_core_problem(self, plan: Plan) -> MultiCoreProblem:
+        """What is allocated and scheduled. Raises InputError where a part of a layer has no core."""
+        return multi_core_problem(self.costed(plan), plan.settings(self.given))
+
+    def evaluate(self, task: Task) -> PlanOutcome:
+        """The best schedule that is found for a plan."""
+        start_s = self._clock()
+        try:
+            problem = self.multi_core_problem(task.plan)
+        except (InputError, MappingError) as error:
+            return PlanOutcome(task.plan, None, reason=str(error).partition("\n")[0])
+        draw = random.Random(zlib.crc32(repr((task.seed, task.plan)).encode()))
+        by_off_chip = problem.options.layers_by_off_chip
+        judge = SchedulingJudge(problem)
+        recut = recut_parts(problem.space, task.cores)
+        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip, recut)
+        begins = starts(problem.space, task.cores, task.thorough)
+        if task.as_given:
+            begins = itertools.islice(begins, 1)
+        for start in begins:
+            if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
+                return PlanOutcome(task.plan, None, reason="a layer cannot run on the cores that it has there")
+            search.look_at(start)
+        end = None if task.time_left_s is None else start_s + task.time_left_s
+        search.improve(task.tries, end, detour_steps(problem.assembled.problem) if task.detours else None)
+        left = None if end is None else end - self._clock()
+        if task.by_engine and (left is None or left > 0 or search.best is None):
+            for found in self._by_engine(problem, None if left is None else max(left, 1.0)):
+                search.look_at(found)
+        if search.best is None or search.figures is None:
+            return PlanOutcome(task.plan, None, evaluations=search.evaluations, reason="no allocation has a schedule")
+        cores = layer_cores(problem.space, search.best, len(self._nodes))
+        ids = tuple(self._nodes[layer].node_id for layer in search.by_off_chip)
+        again = moved_again_bits(problem.assembled.problem, judge.recorded(search.best, search.by_off_chip))
+        plan = replace(task.plan, by_off_chip=ids)
+        return PlanOutcome(plan, search.figures, cores, search.evaluations, moved_again=again)
+
+    def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
+        """The cores that a run finds by default, with the same objective; none where no allocation has a schedule."""
+        options = AllocationOptions(objective=self.objective, threads=1, ga_time_budget_s=time_left_s)
+        try:
+            found = allocate(problem, options, clock=self._clock)
+        except MappingError:
+            return ()
+        if found.stopped_by == INTERRUPTED:
+            raise KeyboardInterrupt  # the search of plans ends, not this one alone
+        return (problem.space.part_cores(found.chosen.genome),)
+
+
+def _node_count(layer: object) -> int:
+    count = 1
+    for loop in layer.loops:  # type: ignore[attr-defined]
+        count *= loop.count
+    return count

@@ -1,0 +1,281 @@
+"""Steps from one plan to another: finer or coarser tiles of consecutive layers, other parts between cores, other cuts,
+another schedule, other cores."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tilewright.mapping.constraints import TilingEntry
+from tilewright.mapping.words import ALL_TILES
+from tilewright.plans.evaluate import PlanOutcome, Task
+from tilewright.plans.plan import LayerTiles, Loops, Plan
+from tilewright.plans.segments import PART_RULES
+from tilewright.plans.space import SELECTIONS, LayerSpace, PlanSpace
+
+FEW_TRIES, MANY_TRIES = 10, 80
+"""Allocations that are looked at, step by step, for a new plan, and for one whose cores alone are to be better."""
+PLAN_COST = 20
+"""What cutting and costing a plan takes, in schedules."""
+FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
+"""What a kind of steps is thought to gain before it is tried; what an older step counts; how often the kinds that gain
+least come, in parts of the best one."""
+LONGEST_RUN = 5
+"""Blocks of layers that one step changes at most."""
+MOST_WITHIN = 8
+"""Tiles along columns or channels."""
+DETOURS = "detours"
+"""Steps that send results by way of the off-chip memory, or no longer."""
+RELOADS = "reloads"
+"""Steps that cut a layer otherwise whose data moves more than once."""
+MERGED = "merged"
+"""Steps that cut layers in fewer parts that run on fewer cores than they have parts."""
+Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
+
+
+def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
+    """Number of tiles of rows of a layer."""
+    for loop in tiles.within:
+        if loop.dimension == one.rows:
+            return one.size(one.rows) if loop.tiles == ALL_TILES else int(loop.tiles)
+    return 1
+
+
+def written_parts(tiles: LayerTiles) -> int:
+    """Number of parts of a layer between cores; 1 where the file leaves that to the cores."""
+    count = 1
+    for loop in tiles.between:
+        count *= loop.tiles if isinstance(loop.tiles, int) else 1
+    return count
+
+
+class PlanMoves:
+    """Draws steps; those that have led to better plans come more often."""
+
+    def __init__(self, space: PlanSpace, ends: Sequence[int], draw: random.Random) -> None:
+        self.space, self.draw = space, draw
+        self.blocks = tuple(zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True))
+        self.kinds: dict[str, Change] = {
+            "tiles": PlanMoves._other_tiles,
+            "parts": PlanMoves._other_parts,
+            "within": PlanMoves._other_within,
+            "schedule": PlanMoves._other_schedule,
+        }
+        if space.fixed.stacks is None and len(space.layers) > 1:
+            self.kinds |= {"cut": PlanMoves._other_cut}
+        alone = ("cores", DETOURS) if space.fixed.by_off_chip is None and space.is_on_several_cores else ("cores",)
+        self.kinds |= {RELOADS: PlanMoves._fewer_reloads, MERGED: PlanMoves._merged_parts}
+        self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
+        self.cost = dict.fromkeys(self.gain, 1.0)
+        # Parts are for layers that several cores may run; those with much work come more often.
+        divisible = [place for place, one in enumerate(space.layers) if one.between is None and one.cores > 1]
+        self._divisible = divisible or [place for place, one in enumerate(space.layers) if one.between is None]
+        self._work = [math.sqrt(math.prod(size for _, size in self._loops(place))) for place in self._divisible]
+        self._alike: dict[object, list[int]] = {}
+        for place, one in enumerate(space.layers):
+            self._alike.setdefault((one.layer.operator_type, one.layer.loop_sizes, one.channels), []).append(place)
+
+    def _loops(self, place: int) -> tuple[tuple[str, int], ...]:
+        return self.space.layers[place].layer.loop_sizes
+
+    def next_task(self, parent: PlanOutcome, seed: int) -> tuple[str, Task]:
+        """A step from a plan that has a schedule: its kind, and what is to be evaluated."""
+        kinds = list(self.gain)
+        rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
+        least = LEAST_SHARE * max(rates)
+        kind = self.draw.choices(kinds, [max(rate, least) for rate in rates])[0]
+        if kind == DETOURS:
+            return kind, Task(parent.plan, parent.cores, MANY_TRIES, seed=seed, detours=True)
+        if kind != "cores":
+            changed = self.kinds[kind](self, parent)
+            if changed is not None and changed != parent.plan:
+                return kind, Task(changed, parent.cores, FEW_TRIES, seed=seed)
+        return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
+
+    def learn(self, kind: str, gain: float, schedules: int) -> None:
+        """Remember by which share a step made the objective smaller, and how many schedules that took; old steps count
+        less and less."""
+        self.gain[kind] = MEMORY * self.gain[kind] + max(gain, 0.0)
+        self.cost[kind] = MEMORY * self.cost[kind] + (schedules + PLAN_COST) / (FEW_TRIES + PLAN_COST)
+
+    def _run(self) -> range:
+        """Places of consecutive layers: one, or those of a few blocks."""
+        if self.draw.random() < 0.4:
+            place = self.draw.randrange(len(self.space.layers))
+            return range(place, place + 1)
+        first = self.draw.randrange(len(self.blocks))
+        count = min(self.draw.randint(1, LONGEST_RUN), len(self.blocks) - first)
+        return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
+
+    def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
+        """Finer or coarser rows in a run of layers, or as many tiles in each of them."""
+        plan = parent.plan
+        target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
+        step = self.draw.choice((-1, 1))
+        changed = {}
+        for place in self._run():
+            one, tiles = self.space.layers[place], plan.tiles[place]
+            now = written_tiles(one, tiles)
+            wanted = target if target is not None else _next_of(one.tile_counts, now, step)
+            changed[place] = LayerTiles(tiles.between, one.rows_within(min(wanted, max(one.tile_counts))))
+        return plan.with_tiles(changed)
+
+    def _other_parts(self, parent: PlanOutcome) -> Plan | None:
+        """More or fewer parts between cores of a layer, or of all that are like it, or parts along rows or
+        columns; or the parts of a run of layers by a rule."""
+        plan = parent.plan
+        if self.draw.random() < 0.3:
+            return self._parts_by_rule(plan)
+        if not self._divisible:
+            return None
+        place = self.draw.choices(self._divisible, self._work)[0]
+        one = self.space.layers[place]
+        in_image = self.draw.random() < 0.25
+        now = written_parts(plan.tiles[place])
+        if self.draw.random() < 0.6:
+            wanted = _next_of(one.part_counts, now, self.draw.choice((-1, 1)))
+        elif self.draw.random() < 0.5:
+            wanted = self.draw.choice(one.part_counts)
+        else:
+            wanted = self.draw.randint(1, max(2, min(4 * one.cores, max(one.part_counts))))
+        alike = [place]
+        if self.draw.random() < 0.4:
+            alike = self._alike[one.layer.operator_type, one.layer.loop_sizes, one.channels]
+        return plan.with_tiles(
+            {
+                other: LayerTiles(self._parts(plan, other, wanted, in_image), plan.tiles[other].within)
+                for other in alike
+                if self.space.layers[other].between is None
+            }
+        )
+
+    def _parts(self, plan: Plan, place: int, parts: int, in_image: bool) -> Loops:
+        """Parts of a layer along channels, or of its image along rows or columns."""
+        one = self.space.layers[place]
+        if not (in_image and one.rows):
+            return one.tiles(parts, 1).between
+        return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
+
+    def _fewer_reloads(self, parent: PlanOutcome) -> Plan | None:
+        """A layer whose data moves more than once, or all that are like it: in parts along rows or columns, in other
+        parts of channels, in fewer tiles, or alone."""
+        draw, plan = self.draw, parent.plan
+        if not any(parent.moved_again):
+            return None
+        place = draw.choices(range(len(parent.moved_again)), parent.moved_again)[0]
+        one, now = self.space.layers[place], plan.tiles[place]
+        kind = draw.random()
+        if kind < 0.2 and self.space.fixed.stacks is None:
+            alone = {place - 1, place} - {-1, len(self.space.layers) - 1}
+            return replace(plan, stacks=self.space.stacks(sorted(alone.union(self.space.ends_of(plan)))))
+        if kind < 0.5 or one.between is not None or one.cores < 2:
+            fewer = draw.choice((1, _next_of(one.tile_counts, written_tiles(one, now), -1)))
+            tiles = LayerTiles(now.between, one.rows_within(fewer))
+        else:
+            in_image = kind < 0.75
+            parts = draw.randint(2, one.cores) if in_image else draw.choice(one.part_counts)
+            tiles = LayerTiles(self._parts(plan, place, parts, in_image), now.within)
+        alike = [place]
+        if draw.random() < 0.4:
+            alike = [
+                other
+                for other in self._alike[one.layer.operator_type, one.layer.loop_sizes, one.channels]
+                if plan.tiles[other] == now
+            ]
+        return plan.with_tiles(dict.fromkeys(alike, tiles))
+
+    def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
+        """One part of all layers whose parts run on one core, or fewer parts of any layer that has more than cores."""
+        if not parent.cores:
+            return None
+        used = {
+            place: len(set(parent.cores[place]))
+            for place in self._divisible
+            if len(parent.cores[place]) > len(set(parent.cores[place]))
+        }
+        if not used:
+            return None
+        on_one = [place for place, cores in used.items() if cores == 1]
+        if on_one and self.draw.random() < 0.5:
+            counts = dict.fromkeys(on_one, 1)
+        else:
+            place = self.draw.choice(list(used))
+            now = len(parent.cores[place])
+            fewer = [one for one in self.space.layers[place].part_counts if used[place] <= one < now]
+            counts = {place: self.draw.choice(fewer)} if fewer else {}
+        return parent.plan.with_tiles(
+            {
+                place: LayerTiles(self._parts(parent.plan, place, count, False), parent.plan.tiles[place].within)
+                for place, count in counts.items()
+            }
+        )
+
+    def _parts_by_rule(self, plan: Plan) -> Plan:
+        rule, changed = self.draw.choice(PART_RULES), {}
+        for place in self._run():
+            one = self.space.layers[place]
+            if one.between is None:
+                changed[place] = LayerTiles(one.cut_by(rule, 1).between, plan.tiles[place].within)
+        return plan.with_tiles(changed)
+
+    def _other_within(self, parent: PlanOutcome) -> Plan | None:
+        """Tiles along columns or channels besides those along rows, or none of these."""
+        plan = parent.plan
+        place = self.draw.randrange(len(self.space.layers))
+        one, tiles = self.space.layers[place], plan.tiles[place]
+        if one.within is not None:
+            return None
+        others = [name for name in (one.columns, *one.channels[:1]) if name]
+        if not others:
+            return None
+        dimension = self.draw.choice(others)
+        rows = tuple(loop for loop in tiles.within if loop.dimension == one.rows) or tiles.within[:1]
+        most = min(MOST_WITHIN, one.size(dimension) // max(1, self._parts_along(tiles, dimension)))
+        if len(tiles.within) > len(rows) or most < 2:
+            return plan.with_tiles({place: LayerTiles(tiles.between, rows)})
+        loop = TilingEntry(dimension, self.draw.choice([count for count in (2, 4, 8) if count <= most]))
+        loops = (loop, *rows) if self.draw.random() < 0.5 else (*rows, loop)
+        return plan.with_tiles({place: LayerTiles(tiles.between, loops)})
+
+    @staticmethod
+    def _parts_along(tiles: LayerTiles, dimension: str) -> int:
+        counts = [loop.tiles for loop in tiles.between if loop.dimension == dimension]
+        return counts[0] if counts and isinstance(counts[0], int) else 1
+
+    def _other_schedule(self, parent: PlanOutcome) -> Plan | None:
+        """The other candidate rule, or constants or results fetched ahead or not."""
+        plan = parent.plan
+        fixed, options = self.space.fixed, []
+        if fixed.selection is None:
+            options.append(replace(plan, selection=next(one for one in SELECTIONS if one != plan.selection)))
+        if fixed.prefetch is None and self.space.prefetchable:
+            options.append(replace(plan, prefetch=() if plan.prefetch else self.space.prefetchable))
+        if fixed.prefetch_results is None and self.space.is_on_several_cores:
+            options.append(replace(plan, prefetch_results=not plan.prefetch_results))
+        return self.draw.choice(options) if options else None
+
+    def _other_cut(self, parent: PlanOutcome) -> Plan | None:
+        """A stack that ends elsewhere, two stacks made one, one made two, or the layers of a run alone."""
+        plan = parent.plan
+        ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}
+        kind = self.draw.random()
+        if kind < 0.3:
+            members = self._run()
+            return replace(plan, stacks=self.space.stacks([*ends, members[0] - 1, *members][members[0] == 0 :]))
+        if kind < 0.55 and ends:
+            members = self._run()
+            inner = set(range(members[0] - 1, members[-1] + 1))
+            return replace(plan, stacks=self.space.stacks(sorted(ends - inner)))
+        if kind < 0.75 and ends:
+            ends.discard(self.draw.choice(sorted(ends)))
+            return replace(plan, stacks=self.space.stacks(sorted(ends)))
+        places = self.space.ends if self.space.ends and self.draw.random() < 0.7 else range(len(self.space.layers) - 1)
+        ends.add(self.draw.choice(list(places)))
+        return replace(plan, stacks=self.space.stacks(sorted(ends)))
+
+
+def _next_of(counts: Sequence[int], now: int, step: int) -> int:
+    """The next count that is larger, or smaller, than now."""
+    if step > 0:
+        return next((count for count in counts if count > now), counts[-1])
+    return next((count for count in reversed(counts) if count < now), counts[0])

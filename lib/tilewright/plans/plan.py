@@ -1,0 +1,88 @@
+"""A plan: stacks and tiles of a network, its cut between cores and within them, and the options of its schedule.
+
+That is everything that a mapping file and the options of a run say, but for the cores themselves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.mapping.constraints import Mapping, TilingEntry
+from tilewright.multicore.nodes.tiling_options import TilingOptions
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.workload.graph import Workload, WorkloadNode
+
+Loops = tuple[TilingEntry, ...]
+"""Outer loops of a layer, innermost first."""
+
+
+@dataclass(frozen=True)
+class LayerTiles:
+    """How one layer is cut."""
+
+    between: Loops = ()
+    """Parts that several cores may run."""
+    within: Loops = ()
+    """Tiles of a part, which run one after the other; they count where the layer is fused with others."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A point of the space that is searched."""
+
+    tiles: tuple[LayerTiles, ...]
+    """One for each layer, in the order of the network."""
+    stacks: tuple[tuple[int, ...], ...]
+    """Node ids of the layers that are fused with one another."""
+    selection: str
+    """`scheduler_candidate_selection` of the schedule."""
+    prefetch: tuple[str, ...]
+    """`operands_to_prefetch` of the schedule."""
+    prefetch_results: bool = False
+    """`prefetch_results` of the schedule."""
+    by_off_chip: tuple[int, ...] = ()
+    """`layers_by_off_chip` of the schedule."""
+
+    @property
+    def cut(self) -> tuple[object, ...]:
+        """What decides the computation nodes, whatever the schedule."""
+        return self.tiles, self.stacks
+
+    @property
+    def without_detours(self) -> "Plan":
+        """What plans have in common that differ by what goes by way of the off-chip memory."""
+        return replace(self, by_off_chip=())
+
+    def tiling_options(self) -> TilingOptions:
+        """The options of `tilewright cns`."""
+        return TilingOptions(layer_stacks=self.stacks)
+
+    def settings(self, given: ScheduleSettings) -> ScheduleSettings:
+        """The settings of `tilewright schedule`, with what the plan leaves open as it is given."""
+        chosen = {
+            "scheduler_candidate_selection": self.selection,
+            "operands_to_prefetch": self.prefetch,
+            "prefetch_results": self.prefetch_results,
+            "layers_by_off_chip": self.by_off_chip,
+        }
+        return ScheduleSettings(**{**given.as_dict(), **chosen})
+
+    def with_tiles(self, changed: dict[int, LayerTiles]) -> "Plan":
+        """The plan with other tiles of some layers, by their places."""
+        return replace(self, tiles=tuple(changed.get(place, tiles) for place, tiles in enumerate(self.tiles)))
+
+
+def layers_of(workload: Workload) -> tuple[WorkloadNode, ...]:
+    """The nodes that are cut and scheduled, in the order of the network."""
+    return tuple(node for node in workload.nodes if node.layer is not None)
+
+
+def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan) -> Mapping:
+    """The mapping file with an entry for each layer that cuts it as planned; cores stay as they are given."""
+    entries = []
+    for node, tiles in zip(nodes, plan.tiles, strict=True):
+        assert node.layer is not None
+        entry = mapping.constraints_for(node.layer)
+        cut = replace(entry, inter_core_tiling=tiles.between, intra_core_tiling=tiles.within)
+        entries.append(replace(cut, name=node.layer.name))
+    named = {entry.name for entry in entries}
+    return Mapping((*entries, *(entry for entry in mapping.entries if entry.name not in named)))

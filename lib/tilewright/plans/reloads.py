@@ -1,0 +1,21 @@
+"""Reloads: layers whose data moves more than once in a schedule, where steps to a better plan may begin."""
+
+import numpy as np
+
+from tilewright.multicore.scheduling.problem import SchedulingProblem
+from tilewright.multicore.scheduling.schedule import Schedule
+
+
+def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
+    """[place of a layer] bits that move over links more than once: constants for the layer that reads them, what is
+    made for the layer that makes it. Those who listen to a broadcast move nothing; `schedule` has its logs."""
+    graph, transfers = problem.graph, schedule.transfers
+    moves = np.bincount(transfers["piece"][transfers["broadcast_of"] < 0], minlength=len(graph.piece_bits))
+    again = graph.piece_bits * np.maximum(moves - 1, 0)
+    layer = np.full(len(again), -1, np.int64)
+    layer[graph.need_piece[::-1]] = graph.layer[problem.need_cn[::-1]]  # of several readers the first one
+    is_made = graph.piece_producer >= 0
+    layer[is_made] = graph.layer[graph.piece_producer[is_made]]
+    found = np.zeros(int(graph.layer.max(initial=-1)) + 1, np.int64)
+    np.add.at(found, layer[layer >= 0], again[layer >= 0])
+    return tuple(found.tolist())

@@ -1,0 +1,341 @@
+"""Searches whole plans: uniform ones, parts by dynamic programming over cuts, then steps from the best plans.
+
+Every plan is costed and scheduled as a run would do it, so that the best is a result and no estimate. Work goes out in
+batches of a fixed size: where the search ends by count, the number of processes decides nothing.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from tilewright.base.errors import MappingError
+from tilewright.base.processes import in_processes
+from tilewright.multicore.allocation.evaluate import INTERRUPTED, TIME_BUDGET
+from tilewright.pipeline.configuration.fusion_options import FusionOptions
+from tilewright.plans.cores import PlanFigures
+from tilewright.plans.evaluate import PlanOutcome, Task
+from tilewright.plans.moves import FEW_TRIES, MANY_TRIES, PlanMoves
+from tilewright.plans.plan import LayerTiles, Plan
+from tilewright.plans.segments import PART_RULES, SEGMENT_TILES, Segment, blocks, candidates, compose
+from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
+from tilewright.plans.work import Likeness, PlanWork, SegmentTask, make_worker, segment_task
+
+COUNT = "count"
+"""Why a search ended: it looked at as many plans as it was to."""
+BATCH = 12
+"""Plans that go out together; none of them knows of the others."""
+ELITE = 4
+"""Plans from which steps begin."""
+BEST_SHARE = 0.7
+"""Share of the steps that begin at the best plan."""
+SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
+"""Shares of time and plans, what parts of the network take at most."""
+FINISHES, FILES_S = 2.0, 1.0
+"""What the end of a call takes: so many times bounds and check of the first plan, and seconds for files."""
+CUTS_TIME_SHARE = 0.1
+"""Share of the time budget, what is kept back to say what cuts are worth."""
+SEGMENT_RULES = 3
+"""Rules for parts that are tried for parts of the network: those that did best where all is cut alike."""
+COMPOSED = 3
+"""Compositions of parts that are evaluated as whole plans, for each way to choose candidates."""
+COMPOSED_TRIES = 120
+"""Allocations that are looked at for each of them: what is found for one is handed on to the plans that follow."""
+LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
+START, LAYER_BY_LAYER, UNIFORM, COMPOSITION = "start", "layer by layer", "uniform", "composition"
+"""Where plans come from, besides steps of `PlanMoves`."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A plan that was looked at."""
+
+    number: int
+    """Number in the order in which plans went out."""
+    origin: str
+    figures: PlanFigures | None
+    stacks: int
+    evaluations: int
+    """Schedules that were made for it."""
+    is_best: bool
+    """Whether it was the best so far."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FusionResult:
+    """What was found."""
+
+    best: PlanOutcome
+    layer_by_layer: PlanOutcome | None
+    """The best plan in which every layer is alone; None where the run fixes stacks."""
+    tried: tuple[Tried, ...]
+    segments: int
+    """Parts of the network that were scheduled by themselves, alike ones once."""
+    evaluations: int
+    """Schedules that were made in all."""
+    stopped_by: str
+    start: PlanOutcome | None = None
+    """Result of the plan that was given as a start, as it is; None where there was none."""
+
+
+Progress = Callable[[int, int, PlanOutcome | None, float], None]
+"""Told after each plan: plans so far, plans at most, the best, seconds."""
+
+
+@dataclass
+class FusionSearch:
+    """The state of one search."""
+
+    work: PlanWork
+    space: PlanSpace
+    options: FusionOptions
+    progress: Progress = lambda done, planned, best, elapsed: None
+    clock: Callable[[], float] = time.monotonic
+    start_s: float | None = None
+    """Time at which the call began, by `clock`: the time budget counts from there; None: when the search does."""
+    given: Task | None = None
+    """A plan that was found before: it is looked at first of all."""
+    finishing_s: Callable[[FusionResult], float] = lambda found: 0.0
+    """Seconds that bounds, check and files of a plan take, tried on the first plan that has a schedule."""
+    reserve_s: float | None = None
+    """What the end of the call needs, without worths of cuts; None while that is not known."""
+    best: PlanOutcome | None = None
+    lbl: PlanOutcome | None = None
+    tried: list[Tried] = field(default_factory=list)
+    evaluations: int = 0
+    segments: int = 0
+    stopped_by: str = ""
+    started: PlanOutcome | None = None
+
+    def run(self) -> FusionResult:
+        """The best plan. Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before."""
+        self._start = self.clock() if self.start_s is None else self.start_s
+        self._elite: dict[Plan, PlanOutcome] = {}
+        self._reasons: dict[str, None] = {}
+        self._ends = blocks(self.space)
+        try:
+            make = partial(make_worker, self.work)
+            with in_processes(make, BATCH, self.options.job_count, self._seconds_left) as work:
+                self._work = work
+                self._search()
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            self.stopped_by = INTERRUPTED
+        if self.best is None:
+            raise MappingError(f"none of {len(self.tried)} plans has a schedule: {'; '.join(list(self._reasons)[:3])}")
+        return self._found(self.best)
+
+    def _found(self, best: PlanOutcome) -> FusionResult:
+        tried, stopped_by = tuple(self.tried), self.stopped_by or COUNT
+        return FusionResult(best, self.lbl, tried, self.segments, self.evaluations, stopped_by, self.started)
+
+    def _search(self) -> None:
+        if self.given is not None:
+            (self.started,) = self._look_at([self.given], START)
+        self._look_at(self._layer_by_layer(), LAYER_BY_LAYER)
+        rules = self._uniform()
+        if self.space.fixed.stacks is None:
+            self._look_at(self._compositions(rules), COMPOSITION)
+        self._step_by_step()
+        if self.best is not None and self.stopped_by != TIME_BUDGET:
+            self._look_at([Task(self.best.plan, self.best.cores, MANY_TRIES, by_engine=True)], "cores")
+
+    def _is_over(self) -> bool:
+        """Whether no further plan is looked at; until one has a schedule, time ends nothing."""
+        left = self._seconds_left()
+        if left is not None and left <= 0:
+            self.stopped_by = self.stopped_by or TIME_BUDGET
+        return bool(self.stopped_by)
+
+    def _seconds_left(self) -> float | None:
+        """Time left for plans, without what the end of the call takes; None where it is not limited."""
+        budget = self.options.fusion_time_budget_s
+        if budget is None or self.best is None:
+            return None
+        if self.reserve_s is None:
+            start = self.clock()
+            self.reserve_s = FINISHES * self.finishing_s(self._found(self.best)) + FILES_S
+            self.reserve_s = min(self.reserve_s, budget - (start - self._start))
+        return max(0.0, (1 - CUTS_TIME_SHARE) * budget - self.reserve_s - self._elapsed())
+
+    def _elapsed(self) -> float:
+        return self.clock() - self._start
+
+    @property
+    def _left(self) -> int:
+        """Plans that may still be looked at."""
+        return self.options.nb_plans - len(self.tried) - self.segments
+
+    def _layer_by_layer(self) -> list[Task]:
+        """Every layer alone, also with the allocations that a run looks at."""
+        if self.space.fixed.stacks is not None:
+            return []
+        plain = self.space.layer_by_layer(None)
+        fixed = self.space.fixed
+        first = replace(
+            plain,
+            selection=fixed.selection or SELECTIONS[0],
+            prefetch=() if fixed.prefetch is None else fixed.prefetch,
+            prefetch_results=bool(fixed.prefetch_results),
+        )
+        plans = dict.fromkeys([plain, *(self.space.layer_by_layer(rule) for rule in LAYER_BY_LAYER_RULES)])
+        plans = dict.fromkeys(variant for plan in plans for variant in self._schedules(plan))
+        return [Task(first, thorough=True, by_engine=True), *(Task(plan, thorough=True) for plan in plans)]
+
+    def _schedules(self, plan: Plan) -> list[Plan]:
+        """A plan by each way to choose candidates."""
+        if self.space.fixed.selection is not None:
+            return [plan]
+        return [replace(plan, selection=selection) for selection in SELECTIONS]
+
+    def _uniform(self) -> list[PartRule]:
+        """Look at plans that are cut alike everywhere: the rules for parts of which the best of these consist."""
+        rule_of: dict[Plan, PartRule] = {}
+        for rows in SEGMENT_TILES:
+            for rule in PART_RULES:
+                for variant in self._schedules(self.space.uniform(rows, rule)):
+                    rule_of.setdefault(variant, rule)
+        outcomes = self._look_at([Task(plan) for plan in rule_of], UNIFORM)
+        found = sorted((one for one in outcomes if one.figures is not None), key=self._rank)
+        best = list(dict.fromkeys(rule_of[one.plan] for one in found))[:SEGMENT_RULES]
+        return [rule for rule in PART_RULES if rule in best]
+
+    def _compositions(self, rules: Sequence[PartRule]) -> list[Task]:
+        """Whole plans of the parts whose costs add up to least."""
+        costs = self._segment_costs(rules)
+        tasks = []
+        for selection in self._selections:
+            for segments in compose(costs[selection], len(self.space.layers), self.options.objective, COMPOSED):
+                tiles: list[LayerTiles] = []
+                ends: list[int] = []
+                for segment in segments:
+                    tiles += segment.tiles
+                    ends += [segment.last] if segment.is_fused else range(segment.first, segment.last + 1)
+                tasks.append(Task(self.space.plan(tiles, ends, selection), tries=COMPOSED_TRIES, thorough=True))
+        return tasks
+
+    @property
+    def _selections(self) -> tuple[str, ...]:
+        return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
+
+    def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
+        """Selection -> what segments cost by themselves; alike ones are scheduled once."""
+        costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
+        known: dict[object, list[Segment]] = {}
+        wanted: list[SegmentTask] = []
+        alike = Likeness(self.work.problem)
+        for segment in candidates(self.space, self._ends, rules):
+            if len(self._ends) == 1:
+                continue  # the whole network, which was looked at
+            key = alike.of(segment)
+            if key not in known:
+                wanted.append(segment_task(segment, self._selections, self.space))
+            known.setdefault(key, []).append(segment)
+        groups = list(known.values())
+        wanted = wanted[: max(0, int(SEGMENT_COUNT_SHARE * self._left))]
+        until = None
+        if self.options.fusion_time_budget_s is not None:
+            until = self._elapsed() + SEGMENT_TIME_SHARE * (self._seconds_left() or 0.0)
+        for members, found in zip(groups, self._work(wanted), strict=False):
+            self.segments += 1
+            self.evaluations += found.evaluations
+            for selection, figures in found.figures.items():
+                costs[selection].update(dict.fromkeys(members, figures))
+            self._say()
+            if self._is_over() or (until is not None and self._elapsed() >= until):
+                break
+        return costs
+
+    def _step_by_step(self) -> None:
+        draw = random.Random(self.options.seed)
+        moves = PlanMoves(self.space, self._ends, draw)
+        while self.best is not None and not self._is_over() and self._left > 0:
+            batch = [self._step(moves, draw, number) for number in range(min(BATCH, self._left))]
+            parents = [parent for _, parent, _ in batch]
+            outcomes = self._look_at([task for _, _, task in batch], [kind for kind, _, _ in batch])
+            better = []
+            for (kind, parent, _), outcome in zip(batch, outcomes, strict=False):
+                is_better = outcome.figures is not None and self._rank(outcome) < self._rank(parent)
+                gain = 1 - self._rank(outcome)[0] / self._rank(parent)[0] if is_better else 0.0
+                moves.learn(kind, gain, outcome.evaluations)
+                if is_better and outcome.plan != parent.plan and parent is parents[0]:
+                    better.append(outcome)
+            joined = self._joined(parents[0], better)
+            if joined is not None and self._left > 0:
+                self._look_at([joined], "joined")
+
+    def _step(self, moves: PlanMoves, draw: random.Random, number: int) -> tuple[str, PlanOutcome, Task]:
+        assert self.best is not None
+        others = list(self._elite.values())
+        parent = self.best if number == 0 or draw.random() < BEST_SHARE else draw.choice(others)
+        kind, task = moves.next_task(parent, self.options.seed + len(self.tried) + number)
+        return kind, parent, task
+
+    def _joined(self, parent: PlanOutcome, better: Sequence[PlanOutcome]) -> Task | None:
+        """All that made one plan better, at once, the best steps last."""
+        if len(better) < 2:
+            return None
+        ordered = sorted(better, key=self._rank, reverse=True)
+        tiles = list(parent.plan.tiles)
+        by_off_chip = before = set(parent.plan.by_off_chip)
+        for outcome in ordered:
+            changed = before.symmetric_difference(outcome.plan.by_off_chip)
+            by_off_chip = by_off_chip - changed | changed.intersection(outcome.plan.by_off_chip)
+            for place, (old, new) in enumerate(zip(parent.plan.tiles, outcome.plan.tiles, strict=True)):
+                if old != new:
+                    tiles[place] = new
+        plan = replace(ordered[-1].plan, tiles=tuple(tiles), by_off_chip=tuple(sorted(by_off_chip)))
+        return Task(plan, ordered[-1].cores, FEW_TRIES)
+
+    def _look_at(self, tasks: Sequence[Task], origin: str | Sequence[str]) -> list[PlanOutcome]:
+        """The outcomes of tasks, kept; fewer where the search is over before."""
+        outcomes: list[PlanOutcome] = []
+        if self._is_over():
+            return outcomes
+        origins: Iterator[str] = iter([origin] * len(tasks) if isinstance(origin, str) else origin)
+        budget = self.options.fusion_time_budget_s
+        if budget is not None:
+            known = self._seconds_left()
+            left = max(0.0, budget - self._elapsed()) if known is None else known
+            tasks = [replace(task, time_left_s=left) for task in tasks]
+        for outcome in self._work(tasks):
+            outcomes.append(outcome)
+            self._keep(outcome, next(origins))
+            if self._is_over():
+                break
+        return outcomes
+
+    def _keep(self, outcome: PlanOutcome, origin: str) -> None:
+        self.evaluations += outcome.evaluations
+        is_best = self._is_better(outcome, self.best)
+        if is_best:
+            self.best = outcome
+        is_alone = self.space.fixed.stacks is None and all(len(stack) == 1 for stack in outcome.plan.stacks)
+        if is_alone and self._is_better(outcome, self.lbl):
+            self.lbl = outcome
+        if outcome.reason:
+            self._reasons[outcome.reason] = None
+        row = (len(outcome.plan.stacks), outcome.evaluations, is_best, outcome.reason)
+        self.tried.append(Tried(len(self.tried), origin, outcome.figures, *row))
+        plan = outcome.plan.without_detours
+        if outcome.figures is not None and self._is_better(outcome, self._elite.get(plan)):
+            self._elite[plan] = outcome
+            kept = sorted(self._elite.values(), key=self._rank)[:ELITE]
+            self._elite = {one.plan.without_detours: one for one in kept}
+        self._say()
+
+    def _say(self) -> None:
+        done = len(self.tried) + self.segments
+        self.progress(done, max(done, self.options.nb_plans), self.best, self._elapsed())
+
+    def _rank(self, outcome: PlanOutcome) -> tuple[float, ...]:
+        assert outcome.figures is not None
+        return outcome.figures.rank(self.options.objective)
+
+    def _is_better(self, outcome: PlanOutcome, other: PlanOutcome | None) -> bool:
+        if outcome.figures is None:
+            return False
+        return other is None or self._rank(outcome) < self._rank(other)

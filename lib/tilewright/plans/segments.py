@@ -1,0 +1,169 @@
+"""Segments: consecutive layers by themselves, as a network of their own that begins and ends in the off-chip memory.
+
+What a segment costs when it is fused in some way is found by the true scheduler, once for all segments that are alike;
+a dynamic program over the cuts then puts them together (`compose`). A sum over segments leaves out that they overlap,
+and that data stays on chip between them: it is where the search of whole plans begins, not where it ends.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.pipeline.stages.multi.items import SystemProblem
+from tilewright.plans.cores import PlanFigures
+from tilewright.plans.plan import LayerTiles
+from tilewright.plans.space import ALL_ROWS, PartRule, PlanSpace
+from tilewright.workload.access import IndexMap
+from tilewright.workload.graph import Workload, WorkloadNode
+
+SEGMENT_TILES = (2, 4, 8, 16, 32, ALL_ROWS)
+"""Numbers of tiles along rows that are tried for a segment of several layers."""
+PART_RULES = (
+    PartRule(0.5, True),
+    PartRule(0.25, True),
+    PartRule(0.125, True),
+    PartRule(0.5, False),
+    PartRule(0.5, True, along_rows=True),
+)
+"""How many parts layers have. Parts on many cores balance work; few parts move less, as each needs the whole input."""
+MOST_BLOCKS = 24
+"""Blocks of layers that segments are made of."""
+LONGEST = 6
+"""Blocks in a segment."""
+MOST_LABELS = 24
+"""Ways to the same cut that are kept."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Layers `first` to `last`, by place, fused in one way."""
+
+    first: int
+    last: int
+    tiles: tuple[LayerTiles, ...]
+    is_fused: bool
+    """Whether the layers are one stack; else each is alone."""
+
+
+def blocks(space: PlanSpace) -> tuple[int, ...]:
+    """Places of the last layers of the blocks: before layers with weights, where little crosses; not too many."""
+    last = len(space.layers) - 1
+    ends = [end for end in space.ends if space.layers[end + 1].weight_bits]
+    while len(ends) >= MOST_BLOCKS:
+        ends = ends[::2]
+    return (*ends, last)
+
+
+def candidates(space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES) -> list[Segment]:
+    """All segments that are tried, the shortest first."""
+    starts = [0, *(end + 1 for end in ends[:-1])]
+    found: dict[Segment, None] = {}
+    for length in range(1, min(LONGEST, len(ends)) + 1):
+        for block in range(len(ends) - length + 1):
+            first, last = starts[block], ends[block + length - 1]
+            members = space.layers[first : last + 1]
+            for rule in rules:
+                if length == 1:
+                    tiles = tuple(one.cut_by(rule, 1) for one in members)
+                    found[Segment(first, last, tiles, False)] = None
+                if len(members) == 1:
+                    continue
+                for rows in SEGMENT_TILES:
+                    tiles = tuple(one.cut_by(rule, rows) for one in members)
+                    found[Segment(first, last, tiles, True)] = None
+    return list(found)
+
+
+def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first: int, last: int) -> SystemProblem:
+    """The network of the layers from place `first` to `last`, with what only moves data between and before them."""
+    everything = problem.workload.nodes
+    index_of = {node.node_id: index for index, node in enumerate(everything)}
+    begin = 0 if first == 0 else index_of[nodes[first - 1].node_id] + 1
+    end = len(everything) if last == len(nodes) - 1 else index_of[nodes[last].node_id] + 1
+    inside = everything[begin:end]
+    ids = {node.node_id for node in inside}
+    workload = problem.workload
+    made = {name for node in inside for name in node.outputs}
+    read = dict.fromkeys(name for node in inside for name in node.inputs)
+    outside = [*everything[:begin], *everything[end:]]
+    wanted = {name for node in outside for name in node.inputs} | set(workload.outputs)
+    tensors = tuple(tensor for tensor in workload.tensors if tensor.name in read or tensor.name in made)
+    constants = {tensor.name for tensor in tensors if tensor.is_constant}
+    kept = tuple(replace(node, sources=tuple(source for source in node.sources if source[1] in ids)) for node in inside)
+    part = Workload(
+        workload.name,
+        kept,
+        tensors,
+        tuple(name for name in read if name not in made and name not in constants),
+        tuple(name for node in inside for name in node.outputs if name in wanted and name not in constants),
+    )
+    return replace(problem, workload=part)
+
+
+def likeness(problem: SystemProblem) -> Hashable:
+    """What decides the costs of a part of a network: two parts that differ by names alone have the same."""
+    number: dict[str, int] = {}
+
+    def of(name: str) -> int:
+        return number.setdefault(name, len(number))
+
+    nodes = []
+    for node in problem.workload.nodes:
+        layer = None if node.layer is None else replace(node.layer, name="")
+        entry = None if node.layer is None else _nameless(problem.mapping.constraints_for(node.layer))
+        maps = tuple(_numbered(one, of) for one in node.index_maps)
+        kind = (node.operator_type, node.origin_type, node.unit, node.status, layer, entry)
+        nodes.append((kind, tuple(map(of, node.inputs)), tuple(map(of, node.outputs)), maps))
+    tensors = tuple(sorted((of(one.name), one.shape, one.bits, one.is_constant) for one in problem.workload.tensors))
+    ends = tuple(map(of, problem.workload.inputs)), tuple(map(of, problem.workload.outputs))
+    return tuple(nodes), tensors, ends
+
+
+def _nameless(entry: MappingConstraints) -> MappingConstraints:
+    return replace(entry, name="")
+
+
+def _numbered(index_map: IndexMap, of: object) -> Hashable:
+    """An index map without the names of tensors."""
+    output, source = index_map.output, index_map.input
+    numbers = of(output.tensor), of(source.tensor)  # type: ignore[operator]
+    return index_map.loops, numbers, output.axes, source.axes, index_map.operand, index_map.is_exact
+
+
+@dataclass(frozen=True)
+class _Label:
+    """A way from the first layer to a cut."""
+
+    figures: PlanFigures
+    segments: tuple[Segment, ...]
+
+
+def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
+    """The best ways to put segments together to the whole network, by the sums of latency and energy, the best first.
+
+    At each cut the ways are kept that no other one beats in both, since a product of sums is not a sum.
+    """
+    from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
+    for segment, figures in costs.items():
+        from_place.setdefault(segment.first, []).append((segment, figures))
+    labels: dict[int, list[_Label]] = {0: [_Label(PlanFigures(0, 0.0), ())]}
+    for place in range(layers):
+        here = _undominated(labels.get(place, ()), objective)
+        for label in here:
+            for segment, figures in from_place.get(place, ()):
+                total = PlanFigures(
+                    label.figures.latency_cycles + figures.latency_cycles, label.figures.energy_pj + figures.energy_pj
+                )
+                labels.setdefault(segment.last + 1, []).append(_Label(total, (*label.segments, segment)))
+    found = sorted(labels.get(layers, ()), key=lambda label: label.figures.rank(objective))
+    return [label.segments for label in found[:count]]
+
+
+def _undominated(labels: Iterable[_Label], objective: str) -> list[_Label]:
+    """Labels that no other beats in latency and energy; of many the best by objective."""
+    ordered = sorted(labels, key=lambda label: (label.figures.latency_cycles, label.figures.energy_pj))
+    kept: list[_Label] = []
+    for label in ordered:
+        if not kept or label.figures.energy_pj < kept[-1].figures.energy_pj:
+            kept.append(label)
+    return sorted(kept, key=lambda label: label.figures.rank(objective))[:MOST_LABELS]

@@ -1,0 +1,121 @@
+"""A plan that was found before as one of the starts of a search: with less memory, for another objective, in less time.
+
+It is looked at as it is, on the hardware of this search, so that the answer is never worse than it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.steps import FUSION
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.constraints import TilingEntry
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.plans.cores import LayerCores
+from tilewright.plans.evaluate import Task
+from tilewright.plans.plan import LayerTiles, Plan
+from tilewright.plans.space import LayerSpace, PlanSpace
+
+
+def read_start(path: Path, schema: str) -> dict[str, Any]:
+    """What an answer of `tilewright fuse` says, by its file or its folder. Raises ArtifactError where it is none."""
+    found: dict[str, Any] = read_artifact(path / FUSION if path.is_dir() else path, schema).payload
+    return found
+
+
+def start_task(said: Mapping[str, Any], file: str, space: PlanSpace, accelerator: MultiCoreAccelerator) -> Task:
+    """The plan of an answer with its cores, to be looked at as it is.
+
+    Raises InputError with all that does not fit the network, the cores, or what this search fixes.
+    """
+    names, layers = [one.node.name for one in space.layers], said["layers"]
+    if [row["name"] for row in layers] != names:
+        raise InputError([Problem(_other_layers(names, [row["name"] for row in layers]), file, path="layers")])
+    problems = Problems()
+    tiles = tuple(_tiles(one, row, file, problems) for one, row in zip(space.layers, layers, strict=True))
+    cores = _cores(layers, accelerator, file, problems)
+    plan = _plan(said, tiles, space)
+    _check_stacks(plan, space, file, problems)
+    for name, mine, fixed in _decisions(plan, space):
+        if fixed is not None and mine != fixed:
+            problems.found.append(
+                Problem("is fixed otherwise by this search", file, path=name, value=str(mine), allowed=str(fixed))
+            )
+    problems.finish()
+    return Task(plan, cores, as_given=True)
+
+
+def _plan(said: Mapping[str, Any], tiles: tuple[LayerTiles, ...], space: PlanSpace) -> Plan:
+    settings = ScheduleSettings.of(said["settings"])
+    return Plan(
+        tiles,
+        tuple(tuple(stack) for stack in said["layer_stacks"]),
+        settings.scheduler_candidate_selection,
+        tuple(name for name in settings.operands_to_prefetch if name in space.prefetchable),
+        settings.prefetch_results,
+        tuple(settings.layers_by_off_chip),
+    )
+
+
+def _decisions(plan: Plan, space: PlanSpace) -> list[tuple[str, object, object]]:
+    """(Name, what the plan says, what the search fixes or None)."""
+    fixed = space.fixed
+    return [
+        ("layer_stacks", plan.stacks, fixed.stacks),
+        ("scheduler_candidate_selection", plan.selection, fixed.selection),
+        ("operands_to_prefetch", plan.prefetch, fixed.prefetch),
+        ("prefetch_results", plan.prefetch_results, fixed.prefetch_results),
+        ("layers_by_off_chip", plan.by_off_chip, fixed.by_off_chip),
+    ]
+
+
+def _other_layers(mine: Sequence[str], its: Sequence[str]) -> str:
+    if len(mine) != len(its):
+        return f"is the plan of a network of {len(its)} layers, this one has {len(mine)}"
+    place = next(place for place, (one, other) in enumerate(zip(mine, its, strict=True)) if one != other)
+    return f"is the plan of another network: layer {place} is {its[place]!r} there, {mine[place]!r} here"
+
+
+def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problems) -> LayerTiles:
+    """The tiles of a layer; where it is alone in its stack the answer says none within a core, and there is one."""
+    found = []
+    for key, fixed in (("inter_core_tiling", one.between), ("intra_core_tiling", one.within)):
+        loops = tuple(_loop(text) for text in row[key])
+        where = f"layers.{one.node.name}.{key}"
+        for loop in loops:
+            if loop.dimension not in one.layer.size_of:
+                allowed = ", ".join(one.layer.size_of)
+                problems.found.append(
+                    Problem("the layer has no such loop", file, path=where, value=loop.dimension, allowed=allowed)
+                )
+        if fixed is not None and loops and loops != fixed:
+            problems.found.append(
+                Problem("is fixed otherwise by the mapping file", file, path=where, value=", ".join(row[key]))
+            )
+        found.append(loops)
+    between, within = found
+    return LayerTiles(between, within or one.rows_within(1))
+
+
+def _loop(text: str) -> TilingEntry:
+    dimension, _, count = text.rpartition(", ")
+    return TilingEntry(dimension, int(count) if count.isdigit() else count)
+
+
+def _cores(
+    layers: Sequence[Mapping[str, Any]], accelerator: MultiCoreAccelerator, file: str, problems: Problems
+) -> LayerCores:
+    """The cores by number; those that the hardware does not have are told."""
+    number = {core_id: place for place, core_id in enumerate(accelerator.core_ids)}
+    unknown = sorted({core_id for row in layers for core_id in row["cores"] if core_id not in number})
+    if unknown:
+        text = ", ".join(map(str, unknown))
+        problems.found.append(Problem("the hardware has no such core", file, path="layers", value=text))
+    return tuple(tuple(number.get(core_id, -1) for core_id in row["cores"]) for row in layers)
+
+
+def _check_stacks(plan: Plan, space: PlanSpace, file: str, problems: Problems) -> None:
+    ids = sorted(node_id for stack in plan.stacks for node_id in stack)
+    if ids != sorted(space.node_ids):
+        problems.found.append(Problem("does not have each layer of the network once", file, path="layer_stacks"))

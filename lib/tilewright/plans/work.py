@@ -1,0 +1,120 @@
+"""Work of one process of a search: it evaluates plans and segments, and remembers costs of computation nodes."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.base.objectives import Objective
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.pipeline.stages.multi.core_mapping import KnownRows
+from tilewright.pipeline.stages.multi.items import SystemProblem
+from tilewright.plans.cores import Clock, PlanFigures
+from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome, Task
+from tilewright.plans.plan import Plan, layers_of
+from tilewright.plans.segments import Segment, likeness, part_of_network
+from tilewright.plans.space import PlanSpace
+from tilewright.search.options import CnSearchOptions
+
+REMEMBERED_PARTS = 8
+"""Parts of the network that are kept, for other ways to fuse them."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanWork:
+    """What all processes are given."""
+
+    problem: SystemProblem
+    search: CnSearchOptions
+    settings: ScheduleSettings
+    objective: Objective
+    clock: Clock = time.monotonic
+    """Clock by which the time that is left is told, in seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentTask:
+    """A segment that is to be scheduled by itself, by each of the given ways to choose candidates."""
+
+    segment: Segment
+    selections: tuple[str, ...]
+    prefetch: tuple[str, ...]
+    prefetch_results: bool
+    node_ids: tuple[int, ...]
+    """Ids of its layers."""
+
+
+@dataclass(frozen=True)
+class SegmentOutcome:
+    """What a segment costs."""
+
+    figures: Mapping[str, PlanFigures]
+    """Selection -> figures, where it has a schedule."""
+    evaluations: int
+
+
+class PlanWorker:
+    """Does the work of one process."""
+
+    def __init__(self, given: PlanWork) -> None:
+        self._given = given
+        self._known: KnownRows = {}
+        self._nodes = layers_of(given.problem.workload)
+        self._whole = self._evaluator(given.problem)
+        self._parts: OrderedDict[tuple[int, int], PlanEvaluator] = OrderedDict()
+
+    def __call__(self, task: Task | SegmentTask) -> Any:
+        """The Outcome of a task, or the SegmentOutcome."""
+        return self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
+
+    def _evaluator(self, problem: SystemProblem) -> PlanEvaluator:
+        given = self._given
+        return PlanEvaluator(problem, given.search, given.settings, given.objective, self._known, given.clock)
+
+    def _segment(self, task: SegmentTask) -> SegmentOutcome:
+        place = task.segment.first, task.segment.last
+        evaluator = self._parts.get(place)
+        if evaluator is None:
+            evaluator = self._parts[place] = self._evaluator(part_of_network(self._given.problem, self._nodes, *place))
+            if len(self._parts) > REMEMBERED_PARTS:
+                self._parts.popitem(last=False)
+        stacks = (task.node_ids,) if task.segment.is_fused else tuple((node_id,) for node_id in task.node_ids)
+        figures: dict[str, PlanFigures] = {}
+        evaluations = 0
+        for selection in task.selections:
+            plan = Plan(task.segment.tiles, stacks, selection, task.prefetch, task.prefetch_results)
+            found: PlanOutcome = evaluator.evaluate(Task(plan))
+            evaluations += found.evaluations
+            if found.figures is not None:
+                figures[selection] = found.figures
+        return SegmentOutcome(figures, evaluations)
+
+
+def make_worker(given: PlanWork) -> PlanWorker:
+    """What does the work of a process."""
+    return PlanWorker(given)
+
+
+def segment_task(segment: Segment, selections: tuple[str, ...], space: PlanSpace) -> SegmentTask:
+    """The task of a segment."""
+    prefetch = space.prefetchable if space.fixed.prefetch is None else space.fixed.prefetch
+    results = space.is_on_several_cores if space.fixed.prefetch_results is None else space.fixed.prefetch_results
+    return SegmentTask(segment, selections, prefetch, results, space.node_ids[segment.first : segment.last + 1])
+
+
+class Likeness:
+    """Which segments of a network are alike."""
+
+    def __init__(self, problem: SystemProblem) -> None:
+        self._problem, self._nodes = problem, layers_of(problem.workload)
+        self._of_part: dict[tuple[int, int], Hashable] = {}
+        self._numbers: dict[Hashable, int] = {}
+
+    def of(self, segment: Segment) -> Hashable:
+        """Equal for segments that cost the same."""
+        place = segment.first, segment.last
+        if place not in self._of_part:
+            part = likeness(part_of_network(self._problem, self._nodes, *place))
+            self._of_part[place] = self._numbers.setdefault(part, len(self._numbers))
+        return self._of_part[place], segment.tiles, segment.is_fused

@@ -1,0 +1,33 @@
+"""Tables, figures, loop nests, physical checks and mapping exports, all made from the records of a run.
+
+A record is the result of one distinct layer problem, a plain dict as it stands on a line of `layers.jsonl`
+(docs/artifacts.md). Nothing here searches or evaluates: what is reported is what the artifacts say.
+"""
+
+FACE = (
+    "bottlenecks",
+    "canvas",
+    "checks",
+    "figure_files",
+    "figure_layout",
+    "figures",
+    "multi.bars",
+    "multi.cost_ranges",
+    "multi.gantt",
+    "multi.memory_figure",
+    "multi.summary",
+    "number_axes",
+    "pareto",
+    "pareto_figure",
+    "port_limits",
+    "recorded_mappings",
+    "records",
+    "run_ledger",
+    "schedule_options",
+    "shown",
+    "text_tables",
+    "uncertainty",
+    "verdict",
+    "words",
+)
+"""Modules that wings may import; what else is here may change without them."""

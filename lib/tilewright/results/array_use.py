@@ -1,0 +1,324 @@
+"""Use of the sides of the array in each layer, and what leaves units idle: the mapping file, or sizes.
+
+The spatial stall of a layer is in two parts. What a generated spatial mapping would not have, one of those that the
+search of the run tries where nothing is fixed, is there since the mapping file fixes another one. The rest is there
+since no generated one fills the array: loops are too short or divide badly, or inner memories have no room
+(docs/explain.md).
+
+What leaves units of the array idle, as text for the terminal.
+"""
+
+import math
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from tilewright.cost.record import LayerRecord
+from tilewright.base.errors import MappingError
+from tilewright.hardware.core import Core
+from tilewright.base.harmless import ended_lines, terminal
+from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
+from tilewright.mapping.memory_reach import core_for
+from tilewright.mapping.spatial import convert_spatial_mapping
+from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.base.profile import profile_by_name
+from tilewright.results.records import PlacedLayer
+from tilewright.results.text_tables import NOTHING, SMALLEST_SHOWN, render, share_text, text_table
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+
+class SideUse(NamedTuple):
+    """A side of the array while a layer computes."""
+
+    array_dimension: str
+    units: int
+    loops: tuple[tuple[str, int], ...]
+    """(loop dimension, lanes) as the spatial mapping has them."""
+    lanes: float
+    """Units that work, on average over the passes."""
+    fixed_lanes: int | None
+    """How many lanes the mapping file asks for along this side; None where it leaves it open."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the mapping file says what runs along this side."""
+        return self.fixed_lanes is not None
+
+    @property
+    def share(self) -> float:
+        """How full it is."""
+        return self.lanes / self.units
+
+
+class LayerArrayUse(NamedTuple):
+    """The array while a layer, or several equal ones one after the other, computes."""
+
+    layer: str
+    entry: str
+    """Name of the entry of the mapping file; '' where the mapping is not known."""
+    sides: tuple[SideUse, ...]
+    """Sides in the order of the hardware file."""
+    computing_cycles: float
+    """Ideal cycles and the spatial stall."""
+    stall_cycles: float
+    """The spatial stall."""
+    by_mapping_file_cycles: float | None
+    """Part of the stall that a generated spatial mapping would not have; None where the mapping is not known."""
+
+    @property
+    def by_sizes_cycles(self) -> float | None:
+        """Part of the stall that the best generated spatial mapping would have, too."""
+        return None if self.by_mapping_file_cycles is None else self.stall_cycles - self.by_mapping_file_cycles
+
+
+@dataclass(frozen=True)
+class ArrayUses:
+    """The array in all layers of a run."""
+
+    layers: tuple[LayerArrayUse, ...]
+    """Layers in execution order."""
+    places: Table[tuple[str, str], str] = field(default_factory=dict)
+    """(entry, array dimension) -> file and line where the mapping file fixes it; for texts alone."""
+
+    @property
+    def units(self) -> dict[str, int]:
+        """Array dimension -> its units."""
+        return {side.array_dimension: side.units for one in self.layers[:1] for side in one.sides}
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Array dimension -> how full it is, on average over the cycles in which the array computes."""
+        total = math.fsum(one.computing_cycles for one in self.layers)
+        sums = dict.fromkeys(self.units, 0.0)
+        for one in self.layers:
+            for side in one.sides:
+                sums[side.array_dimension] += side.share * one.computing_cycles
+        return {name: value / total if total else 1.0 for name, value in sums.items()}
+
+    @property
+    def never_full(self) -> dict[str, int]:
+        """Array dimension -> most lanes that the mapping file asks for there, where that is less than its units."""
+        found = {}
+        for name, units in self.units.items():
+            sides = [side for one in self.layers for side in one.sides if side.array_dimension == name]
+            lanes = [side.fixed_lanes for side in sides if side.fixed_lanes is not None]
+            if len(lanes) == len(sides) and max(lanes) < units:
+                found[name] = max(lanes)
+        return found
+
+    @property
+    def by_mapping_file_cycles(self) -> float:
+        """Cycles of spatial stalls that are there since the mapping file fixes spatial mappings."""
+        return math.fsum(one.by_mapping_file_cycles or 0.0 for one in self.layers)
+
+    def of_layer(self, layer: str) -> "ArrayUses":
+        """Uses of one layer alone."""
+        return replace(self, layers=tuple(one for one in self.layers if one.layer == layer))
+
+    def as_object(self) -> dict[str, Any]:
+        """Uses as plain data, without places: no paths in artifacts."""
+        sides = [
+            {"array_dimension": name, "units": units, "share": self.shares[name]} for name, units in self.units.items()
+        ]
+        return {"sides": sides, "layers": [_layer_object(one) for one in self.layers]}
+
+
+def _layer_object(one: LayerArrayUse) -> dict[str, Any]:
+    sides = {side.array_dimension: _side_object(side) for side in one.sides}
+    parts = {"by_mapping_file_cycles": one.by_mapping_file_cycles, "by_sizes_cycles": one.by_sizes_cycles}
+    return {
+        "layer": one.layer,
+        "mapping_entry": one.entry,
+        "sides": sides,
+        "spatial_stall_cycles": one.stall_cycles,
+        **parts,
+    }
+
+
+def _side_object(side: SideUse) -> dict[str, Any]:
+    return {"loops": dict(side.loops), "lanes": side.lanes, "share": side.share, "fixed": side.is_fixed}
+
+
+def array_uses(
+    placed: Sequence[PlacedLayer], core: Core, network: Workload, mapping: Mapping | None, options: SearchOptions
+) -> ArrayUses:
+    """How each layer of a run uses the array of `core`.
+
+    `mapping` is that of the run, None where it is not known; `options` are those of its search, by which spatial
+    mappings are generated. Layers of the run have to be in `network`.
+    """
+    layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
+    found: dict[int, LayerArrayUse] = {}
+    result = []
+    for one in placed:
+        if one.record_index not in found:
+            record = one.of_one
+            found[one.record_index] = _layer_use(record, core, layers[record.layer.name], mapping, options)
+        result.append(_times(found[one.record_index], one.name, one.repeats))
+    return ArrayUses(tuple(result))
+
+
+def _layer_use(
+    record: LayerRecord, core: Core, layer: Layer, mapping: Mapping | None, options: SearchOptions
+) -> LayerArrayUse:
+    parts = record.latency_breakdown_cycles
+    stall = parts.get("spatial_stall", 0.0)
+    computing = parts.get("ideal", 0.0) + stall
+    entry = None if mapping is None else mapping.constraints_for(layer)
+    given = () if entry is None else entry.spatial_mapping
+    fixed = {name: math.prod(lanes for _, lanes in factors) for name, factors in given}
+    by_file = None
+    if entry is not None:
+        generated = _generated_cycles(record, core, layer, entry, options) if fixed else math.inf
+        by_file = min(stall, max(0.0, computing - generated))
+    return LayerArrayUse(
+        record.layer.name,
+        "" if entry is None else entry.name,
+        _sides(record, core, layer, fixed),
+        computing,
+        stall,
+        by_file,
+    )
+
+
+def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]) -> tuple[SideUse, ...]:
+    lanes = _lanes(record, layer)
+    sides = []
+    for name, units in core.operational_array.dimensions:
+        loops = tuple((dimension, int(factor)) for dimension, factor in record.spatial_mapping.get(name, {}).items())
+        sides.append(SideUse(name, units, loops, lanes.get(name, 1.0), fixed.get(name)))
+    return tuple(sides)
+
+
+def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
+    """Array dimension -> units that work, on average over the passes: all together make the operations of the layer.
+
+    The last pass of a loop that its lanes do not divide is not full. Where a loop runs along several sides, the side
+    with most lanes of it, and of equal ones the first, has what is missing.
+    """
+    found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
+    for dimension, size in layer.loop_sizes:
+        along = {name: own[dimension] for name, own in record.spatial_mapping.items() if dimension in own}
+        passes = math.prod(count for name, count in record.loop_order if name == dimension)
+        fullest = max(along, key=lambda name: along[name], default="")
+        for name, lanes in along.items():
+            found[name] *= lanes * (size / (passes * math.prod(along.values())) if name == fullest else 1)
+    return found
+
+
+def _generated_cycles(
+    record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
+) -> float:
+    """Cycles in which the array computes the layer with the best of the spatial mappings that the search would generate
+    if the entry fixed none; infinite where there are none."""
+    profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
+    count = options.spatial_count(options.temporal_mapping_search_engine == "exact")
+    own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
+    best = math.inf
+    try:
+        for unrolling in spatial_candidates(layer, own, free, profile, count, options.enable_mix_spatial_mapping):
+            spatial = convert_spatial_mapping(unrolling, layer, own, entry.memory_operand_links, profile)
+            best = min(best, math.prod(size for _, size in spatial.temporal_sizes))
+    except MappingError:
+        return math.inf
+    return best * record.cycles_per_operation
+
+
+def _reach(record: LayerRecord) -> GivenReach | None:
+    """How far the data of the layer went in the run."""
+    reach = record.memory_reach
+    return None if reach is None else GivenReach(tuple(reach.topmost.items()), tuple(reach.occupied_bits.items()))
+
+
+def _times(use: LayerArrayUse, layer: str, count: int) -> LayerArrayUse:
+    by_file = None if use.by_mapping_file_cycles is None else use.by_mapping_file_cycles * count
+    computing, stall = use.computing_cycles * count, use.stall_cycles * count
+    return use._replace(layer=layer, computing_cycles=computing, stall_cycles=stall, by_mapping_file_cycles=by_file)
+
+
+MOST_ROWS = 8
+LEAST_SHARE = 0.01
+"""Least share of the latency: smaller stalls are no table worth."""
+SIZES = "the sizes of the layers"
+UNKNOWN = "not known without --mapping"
+
+
+@dataclass
+class _Row:
+    """Layers that leave the array idle alike."""
+
+    sides: list[str]
+    cause: str
+    cycles: float = 0.0
+    layers: set[str] = field(default_factory=set)
+    weights: list[tuple[float, tuple[float, ...]]] = field(default_factory=list)
+    """(computing cycles, share of each side) of each layer."""
+
+    def cells(self) -> list[str]:
+        """What runs along each side, and how full that makes it on average."""
+        total = math.fsum(weight for weight, _ in self.weights)
+        shares = [math.fsum(weight * shares[k] for weight, shares in self.weights) for k in range(len(self.sides))]
+        return [f"{loops}: {share_text(share, total)}" for loops, share in zip(self.sides, shares, strict=True)]
+
+
+def array_text(uses: ArrayUses, latency_cycles: float) -> str:
+    """How full the sides of the array are, and why not fuller; '' where that costs next to nothing."""
+    stall = math.fsum(one.stall_cycles for one in uses.layers)
+    if stall < LEAST_SHARE * latency_cycles:
+        return ""
+    rows = sorted(_rows(uses).values(), key=lambda row: -row.cycles)
+    names = [terminal(f"{name} of {units}") for name, units in uses.units.items()]
+    table = text_table("What the spatial stall comes from", (*names, "because of"), ("layers", "cycles", "share"))
+    shown = [row for row in rows[:MOST_ROWS] if row.cycles >= SMALLEST_SHOWN * latency_cycles] or rows[:1]
+    for row in shown:
+        table.add_row(
+            *row.cells(), row.cause, str(len(row.layers)), f"{row.cycles:,.0f}", share_text(row.cycles, latency_cycles)
+        )
+    rest = math.fsum(row.cycles for row in rows[len(shown) :])
+    if rest:
+        told = f"{rest:,.0f}", share_text(rest, latency_cycles)
+        table.add_row(*[""] * len(names), f"others: {len(rows) - len(shown)}", "", *told)
+    return render(table) + ended_lines(_lines(uses, latency_cycles), "  ")
+
+
+def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:
+    full = ", ".join(f"{name} {share_text(share, 1.0)}" for name, share in uses.shares.items())
+    lines = [f"while the array computes, its sides are full to: {full}"]
+    lines += [
+        f"the mapping file never asks for more than {lanes} of the {uses.units[side]} units of {side}:"
+        " the others never work"
+        for side, lanes in uses.never_full.items()
+    ]
+    by_file = uses.by_mapping_file_cycles
+    if by_file >= LEAST_SHARE * latency_cycles:
+        share = share_text(by_file, latency_cycles)
+        lines.append(
+            f"generated spatial mappings would not have {by_file:,.0f} of these cycles ({share}), the mapping file"
+        )
+        lines.append("fixes others: `tilewright advise` says what leaving them out, or other ones, would bring")
+    return lines
+
+
+def _rows(uses: ArrayUses) -> dict[tuple[str, ...], _Row]:
+    found: dict[tuple[str, ...], _Row] = {}
+    for one in uses.layers:
+        sides = [" ".join(f"{name} {lanes}" for name, lanes in side.loops) or NOTHING for side in one.sides]
+        for cause, cycles in _causes(uses, one):
+            if cycles > 0:
+                row = found.setdefault((cause, *sides), _Row(sides, cause))
+                row.cycles += cycles
+                row.layers.add(one.layer)
+                row.weights.append((one.computing_cycles, tuple(side.share for side in one.sides)))
+    return found
+
+
+def _causes(uses: ArrayUses, one: LayerArrayUse) -> list[tuple[str, float]]:
+    if one.by_mapping_file_cycles is None or one.by_sizes_cycles is None:
+        return [(UNKNOWN, one.stall_cycles)]
+    fixed = [side.array_dimension for side in one.sides if side.is_fixed and side.share < 1]
+    places = [uses.places.get((one.entry, name), "") for name in fixed]
+    where = next((place for place in places if place), f"entry {one.entry} of the mapping file")
+    return [(f"{where} ({', '.join(fixed)})", one.by_mapping_file_cycles), (SIZES, one.by_sizes_cycles)]

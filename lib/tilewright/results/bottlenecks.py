@@ -1,0 +1,409 @@
+"""The bottlenecks of a run: every number that its energy and its latency are the sum of, and what limits each layer.
+
+Terms are those of the ledger, whatever they are. The temporal stall stands beside the port that the array waits for,
+the energy of accesses beside memory, operand and direction (docs/explain.md).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright.cost.ledger import ACCESSES
+from tilewright.cost.record import LayerRecord, PortRecord
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.hardware.core import Core
+from tilewright.base.harmless import terminal
+from tilewright.results.array_use import ArrayUses
+from tilewright.results.pareto import RunPoint
+from tilewright.results.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
+from tilewright.results.recorded_mappings import recorded_mappings
+from tilewright.results.records import PlacedLayer, memory_energies_pj, other_energies_pj
+from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, words_of_term
+from tilewright.results.shown import shown_html
+from tilewright.results.text_tables import NOTHING
+from tilewright.results.verdict import Rival, Verdict
+from tilewright.base.units import energy_text
+from tilewright.workload.graph import Workload
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tilewright.results.multi.cores_report import CoresReport
+    from tilewright.results.multi.start_causes import ChainPart
+
+STALL = "temporal_stall"
+"""The term of the latency in which the array waits for ports."""
+ARRAY: str = "array"
+IDLE_UNITS: str = "spatial stall"
+MOVING_DATA: str = "moving data"
+"""What limits: the array at work, its units without work, or data that move."""
+CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS}
+"""All other terms are of data that move."""
+_USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
+
+
+class Share(NamedTuple):
+    """A number of a run, in pJ or cycles; '' where it is of nothing in particular."""
+
+    quantity: str
+    """ENERGY or LATENCY."""
+    layer: str
+    term: str
+    memory: str
+    port: str
+    operand: str
+    """Operand; of runs on several cores also what data that move between cores pass: `link` or `memory`."""
+    direction: str
+    value: float
+
+
+class PortUse(NamedTuple):
+    """What a port does while a layer runs."""
+
+    memory: str
+    port: str
+    stall_cycles: int
+    """Cycles that the array would wait for this port alone; less than 0: cycles to spare."""
+    busy_cycles: int
+    """Cycles in which it moves data."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bottlenecks:
+    """Where the energy and the cycles of a run go; made by `bottlenecks_of`."""
+
+    run: RunPoint
+    shares: tuple[Share, ...]
+    """Shares in execution order, those of a layer and a quantity in the order in which they add up; without zeros."""
+    limits: Mapping[str, PortLimit] = field(default_factory=dict)
+    """Layer -> which port limits it; {} where that is not known."""
+    network_limit: PortLimit | None = None
+    """Limit of all layers together."""
+    roofline: Roofline | None = None
+    """None where the hardware is not known."""
+    uses: Mapping[str, tuple[PortUse, ...]] = field(default_factory=dict)
+    """Layer -> its ports; {} on several cores."""
+    unknown: str = ""
+    """Why there are no limits; '' where there are."""
+    layer: str = ""
+    """The layer that alone is looked at; '' for all of them."""
+    chain: "tuple[ChainPart, ...]" = ()
+    """Parts of the latency of a run on several cores, in order of time (`latency_chain`)."""
+    cores: "CoresReport | None" = None
+    """Cycles of the cores of a run on several cores, and what limits them; None of one core, or where it is not known.
+    """
+    array: ArrayUses | None = None
+    """How full the array is, and what leaves units of it idle; None where the hardware is not known."""
+    equal_layers: tuple[tuple[str, ...], ...] = ()
+    """Layers with equal mappings and costs together, in execution order of the first; () on several cores."""
+    made_of: Mapping[str, str] = field(default_factory=dict)
+    """Digests of the descriptions and the records that limits and roofline are of; {} where there are none."""
+
+    def total(self, quantity: str, layer: str = "") -> float:
+        """The energy in pJ or the latency in cycles, of a layer or of all that is looked at."""
+        if not layer:
+            total: float = getattr(self.run, quantity)
+            return total
+        return sum(one.value for one in self.shares if (one.quantity, one.layer) == (quantity, layer))
+
+    @property
+    def energy(self) -> "pandas.DataFrame":
+        """A row for each part of the energy, in pJ, with what it is of."""
+        return energy_table(self.shares)
+
+    @property
+    def ports(self) -> "pandas.DataFrame":
+        """A row for each layer and port, as in `ports.csv`: what it does, and what a wider one would save."""
+        return port_table(self)
+
+    def __repr__(self) -> str:
+        of = f"{self.layer} of {self.run.run}" if self.layer else self.run.run
+        limit, named = self.network_limit, ""
+        if limit is not None:
+            named = f"; limited by {self.limited_by()}"
+        return terminal(
+            f"<bottlenecks of {of}: {energy_text(self.total(ENERGY))}, {self.total(LATENCY):,.0f} cycles{named}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return shown_html(repr(self)[1:-1], share_table(self))
+
+    def of_layer(self, layer: str) -> "Bottlenecks":
+        """Bottlenecks of one layer alone. Raises InputError where the run has no such layer."""
+        if layer not in self.layers:
+            nearest = nearest_name(layer, list(self.layers))
+            raise InputError([Problem("the run has no such layer", path="layer", value=layer, nearest=nearest)])
+        return replace(
+            self,
+            run=replace(self.run, energy_pj=self.total(ENERGY, layer), latency_cycles=self.total(LATENCY, layer)),
+            shares=tuple(one for one in self.shares if one.layer == layer),
+            limits={name: limit for name, limit in self.limits.items() if name == layer},
+            network_limit=self.limits.get(layer),
+            roofline=None if self.roofline is None else self.roofline.of_layer(layer),
+            uses={name: uses for name, uses in self.uses.items() if name == layer},
+            layer=layer,
+            array=None if self.array is None else self.array.of_layer(layer),
+            equal_layers=((layer,),) if self.equal_layers else (),
+            chain=tuple(part for part in self.chain if part.layer == layer),
+            cores=None if self.cores is None else self.cores.of_layer(layer),
+        )
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that have a share, in execution order."""
+        return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
+
+    def causes(self, layer: str = "") -> Verdict:
+        """What takes most cycles of a layer or of all, of every cause that tables and charts have."""
+        causes = self.added(LATENCY, cause_words, layer)
+        return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
+
+    def kinds(self, layer: str = "") -> Verdict:
+        """What takes most cycles of a layer or of all: ARRAY, IDLE_UNITS, or MOVING_DATA, all that moves together."""
+        causes = self.added(LATENCY, lambda one: CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
+        return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
+
+    def limit(self, layer: str = "") -> PortLimit | None:
+        """Which ports limit a layer, or all of them; None where that is not known."""
+        return self.limits.get(layer) if layer else self.network_limit
+
+    def limited_by(self, layer: str = "") -> str:
+        """What limits a layer, or all of them, in a few words, each with its share of the latency.
+
+        The kind that takes most cycles, or those that take equally many; then the port of which twice the width saves
+        most, or the ports that do so together, if that is at least LEAST_SHARE of the latency.
+        """
+        limit, kinds = self.limit(layer), self.kinds(layer)
+        words = kinds.text or ARRAY
+        if limit is None or not limit.is_limited:
+            return words
+        joint = ": " if any(one.name == MOVING_DATA for one in kinds.alike) else "; "
+        return f"{words}{joint}{limit_words(limit)} {limit.verdict.share(_rival(limit))}"
+
+    def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
+        """Shares of a quantity, of a layer or of all that is looked at, added up by a key; the largest first."""
+        found: dict[Any, float] = {}
+        for one in self.shares:
+            if one.quantity == quantity and layer in ("", one.layer):
+                found[key(one)] = found.get(key(one), 0.0) + one.value
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def bottlenecks_of(
+    ledger: RunLedger,
+    placed: Sequence[PlacedLayer] = (),
+    core: Core | None = None,
+    network: Workload | None = None,
+    unknown: str = "",
+) -> Bottlenecks:
+    """The bottlenecks of a run.
+
+    `placed` are the layers of a run on one core; `core` and `network` are what it ran, without which no limits are
+    known, `unknown` says why. Raises InputError where the run is not of these.
+    """
+    shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
+    shares = shares or tuple(entry_shares(ledger.entries))
+    uses, equal = uses_of(placed), _equal_layers(placed)
+    if core is None or network is None or not placed:
+        return Bottlenecks(ledger.run, shares, uses=uses, unknown=unknown, equal_layers=equal)
+    limits, whole = _limits(placed, core, network)
+    by_layer = {layer.name: limit for layer, limit in zip(placed, limits, strict=True)}
+    return Bottlenecks(ledger.run, shares, by_layer, whole, roofline(placed, core), uses, equal_layers=equal)
+
+
+def limit_words(limit: PortLimit | None) -> str:
+    """Which port would save most, or which ones do so together, in a few words."""
+    if limit is None:
+        return NOTHING
+    named = limit.named
+    if named is None:
+        return "no port"
+    if len(named.ports) > 1:
+        return f"together: {named.name}"
+    more = len(limit.ties) - 1
+    return named.name + (f" (or {more} other{'s' * (more > 1)})" if more else "")
+
+
+def _rival(limit: PortLimit) -> Rival:
+    assert limit.named is not None
+    return Rival(limit.named.name, limit.gain_cycles(limit.named))
+
+
+def cause_words(share: Share) -> str:
+    """What cycles go into, for people."""
+    port = f", {share.memory} {share.port}" if share.port else ""
+    return words_of_term(share.term) + port
+
+
+def _equal_layers(placed: Sequence[PlacedLayer]) -> tuple[tuple[str, ...], ...]:
+    found: dict[tuple[int, int], list[str]] = {}
+    for layer in placed:
+        found.setdefault((layer.record_index, layer.repeats), []).append(layer.name)
+    return tuple(map(tuple, found.values()))
+
+
+def share_table(found: Bottlenecks) -> "pandas.DataFrame":
+    """A row for each number of the run: `energy_pj` and `latency_cycles`, by layer and cause; in pJ and cycles."""
+    import pandas  # slow to load, and the text needs none
+
+    return pandas.DataFrame(found.shares, columns=list(Share._fields))
+
+
+def port_table(found: Bottlenecks) -> "pandas.DataFrame":
+    """A row for each layer and port: what it does, what the layer takes with it twice as wide, and its rank by that."""
+    import pandas
+
+    columns = [*_USE_COLUMNS, "wider_latency_cycles", "gain_cycles", "rank"]
+    return pandas.DataFrame([dict(row) for row in _port_rows(found)], columns=columns)
+
+
+def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
+    """A row for each of these numbers that is an energy, in pJ, with what it is of."""
+    import pandas
+
+    rows = [one for one in shares if one.quantity == ENERGY]
+    columns = {
+        name: [getattr(one, name) for one in rows] for name in ("layer", "term", "memory", "operand", "direction")
+    }
+    return pandas.DataFrame({**columns, ENERGY: pandas.Series([one.value for one in rows], dtype=float)})
+
+
+def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
+    """A row for each layer and port: what it does, where nothing is known of the hardware."""
+    import pandas
+
+    return pandas.DataFrame([_use_row(layer, use) for layer, own in uses.items() for use in own], columns=_USE_COLUMNS)
+
+
+def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
+    """The bottlenecks as plain data."""
+    run = found.run
+    return {
+        "run": run.run,
+        "workload": run.workload,
+        "hardware": run.core,
+        "objective": run.objective,
+        "model": run.model,
+        "layer": found.layer,
+        "made_of": dict(found.made_of),
+        "energy_pj": run.energy_pj,
+        "latency_cycles": run.latency_cycles,
+        "shares": [one._asdict() for one in found.shares],
+        "network_limit": _limit_object(found, found.network_limit),
+        "limits": {name: _limit_object(found, limit, name) for name, limit in found.limits.items()},
+        "limits_not_known": found.unknown,
+        "ports": [{key: value for key, value in row.items() if value is not None} for row in _port_rows(found)],
+        "roofline": None if found.roofline is None else found.roofline.as_object(),
+        **({"array_use": found.array.as_object()} if found.array else {}),
+        **({"latency_chain": _chain_rows(found)} if found.chain else {}),
+        **({"several_cores": found.cores.as_object()} if found.cores else {}),
+    }
+
+
+def _chain_rows(found: Bottlenecks) -> list[dict[str, Any]]:
+    """The chain of a run on several cores, added up by what, where and layer, in the order in which these come."""
+    sums: dict[tuple[str, str, str], int] = {}
+    for part in found.chain:
+        key = (part.what, part.place, part.layer)
+        sums[key] = sums.get(key, 0) + part.cycles
+    return [{"what": what, "place": place, "layer": layer, "cycles": n} for (what, place, layer), n in sums.items()]
+
+
+def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
+    """The numbers of a layer, in the order in which they add up."""
+    for term, energy in other_energies_pj(record).items():
+        yield from _share(ENERGY, layer, term, energy)
+    for memory, energies in memory_energies_pj(record).items():
+        for (operand, direction), energy in energies.items():
+            yield from _share(ENERGY, layer, ACCESSES, energy, memory, "", operand, direction)
+    for term, cycles in record.latency_breakdown_cycles.items():
+        port = waited_for(record) if term == STALL else None
+        yield from _share(LATENCY, layer, term, cycles, *((port.memory, port.port) if port else ()))
+
+
+def waited_for(record: LayerRecord) -> PortRecord | None:
+    """The port that the array waits for, the first in the hardware file of those that it waits for longest; None where
+    it waits for none, or where the stall is not that of a port."""
+    stall = record.latency_breakdown_cycles.get(STALL, 0)
+    return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)
+
+
+def entry_shares(entries: Mapping[LedgerPlace, float]) -> Iterator[Share]:
+    """The numbers of a run as far as its ledger says what they are of."""
+    for quantity in QUANTITIES:
+        for place, value in entries.items():
+            if place.quantity == quantity:
+                yield from _share(quantity, place.layer, place.term, value, place.memory, "", place.part)
+
+
+def _share(
+    quantity: str,
+    layer: str,
+    term: str,
+    value: float,
+    memory: str = "",
+    port: str = "",
+    operand: str = "",
+    direction: str = "",
+) -> Iterator[Share]:
+    if value:
+        yield Share(quantity, layer, term, memory, port, operand, direction, value)
+
+
+def uses_of(placed: Sequence[PlacedLayer]) -> dict[str, tuple[PortUse, ...]]:
+    """Layer -> what its ports do."""
+    return {layer.name: tuple(map(_use, layer.record.ports)) for layer in placed}
+
+
+def _use(port: PortRecord) -> PortUse:
+    busy = sum(one.real_cycles * one.period_count for one in port.activities)
+    return PortUse(port.memory, port.port, port.stall_slack_cycles, busy)
+
+
+def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> tuple[list[PortLimit], PortLimit]:
+    """What limits each layer, and all of them together; equal layers are looked at once."""
+    records = {layer.record_index: layer.of_one for layer in placed}
+    mappings = dict(zip(records, recorded_mappings(list(records.values()), core, network), strict=True))
+    found = {index: port_limit(mapping, core) for index, mapping in mappings.items()}
+    limits = [found[layer.record_index].times(layer.repeats) for layer in placed]
+    return limits, limit_of_network(limits, core, [(mappings[one.record_index], one.repeats) for one in placed])
+
+
+def _port_rows(found: Bottlenecks) -> Iterator[dict[str, Any]]:
+    for layer, uses in found.uses.items():
+        limit = found.limits.get(layer)
+        ranks = {} if limit is None else {one.ports[0]: place for place, one in enumerate(limit.ports, 1)}
+        for use in uses:
+            row = _use_row(layer, use)
+            key = next((name for name in ranks if name == (use.memory, use.port)), None)
+            if limit is None or key is None:
+                yield row | {"wider_latency_cycles": None, "gain_cycles": None, "rank": None}
+                continue
+            wider = limit.with_wider(key)
+            yield row | {
+                "wider_latency_cycles": wider,
+                "gain_cycles": limit.latency_cycles - wider,
+                "rank": ranks[key],
+            }
+
+
+def _use_row(layer: str, use: PortUse) -> dict[str, Any]:
+    return dict(zip(_USE_COLUMNS, (layer, use.memory, use.port, use.busy_cycles, use.stall_cycles), strict=True))
+
+
+def _limit_object(found: Bottlenecks, limit: PortLimit | None, layer: str = "") -> dict[str, Any] | None:
+    if limit is None:
+        return None
+    named = {"port": limit.limiting, "runner_up": limit.runner_up, "together": limit.together}
+    told = {
+        key: one
+        and {
+            "ports": [{"memory": port.memory, "port": port.port} for port in one.ports],
+            "wider_latency_cycles": one.latency_cycles,
+            "gain_cycles": limit.gain_cycles(one),
+        }
+        for key, one in named.items()
+    }
+    rule = {"limited_by": found.limited_by(layer), "is_limited": limit.is_limited}
+    rule |= {"cycles_by_kind": found.kinds(layer).as_object(), "cycles_by_cause": found.causes(layer).as_object()}
+    return {"latency_cycles": limit.latency_cycles, **rule, **told, "ties": [one.name for one in limit.ties[1:]]}

@@ -1,0 +1,381 @@
+"""Physical invariants of a run, verified on its artifacts: what no correct result can break.
+
+Each check says in its detail what was verified, or names the layers that break it with the numbers. The functions
+return, they do not raise: whoever runs them decides what a failed check stops.
+
+With the core also accesses and energies are checked: word widths, access costs, double-buffered memories.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from tilewright.cost.energy_terms import work_of_record
+from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, energy_terms, term_phrase, term_words
+from tilewright.cost.record import LayerRecord
+from tilewright.hardware.array_model import array_model
+from tilewright.hardware.core import DIRECTIONS, Core, Memory
+from tilewright.base.harmless import terminal_lines
+from tilewright.base.profile import profile_by_name
+from tilewright.results.records import (
+    Summary,
+    layers_in_order,
+    loop_products,
+    memory_energies_pj,
+    memory_levels,
+    used_unrolling,
+    work_text,
+)
+
+CoreCheck = Callable[[LayerRecord, Core], Iterator[str]]
+
+
+def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
+    """Each input leaves its outermost memory, and the output reaches it, at least once, whole."""
+    memories = _memories(core)
+    for operand, names in record.memory_levels.items():
+        level, memory = len(names) - 1, memories[names[-1]]
+        direction = "fl" if operand == "O" else "tl"
+        port = memory.port_of.get((record.memory_operand_links[operand], direction))
+        needed_bits = covered_elements(record, operand) * _least_bits(record, operand)
+        if needed_bits == 0:
+            continue
+        if port is None:
+            yield f"{operand} has {needed_bits} bits to move and {memory.name} no port for {direction}"
+            continue
+        width_bits = memory.ports[port].bandwidth_max_bits
+        words = record.word_accesses[operand][level][direction]
+        # The reference drops the fraction of a last word, and rounding may drop a whole one (B41).
+        dropped = 0 if profile_by_name(record.model).whole_tiles else 1
+        if (words + dropped) * width_bits < needed_bits:
+            yield f"{words} words of {width_bits} bits of {operand} at {memory.name}, {needed_bits} bits needed"
+
+
+def covered_elements(record: LayerRecord, operand: str) -> int:
+    """A lower bound, in elements, of what of an operand has to cross its outermost memory.
+
+    Only the dimensions that the operand names itself count: the positions of a sliding window depend on strides and
+    padding, which a record does not hold. With whole tiles a dimension counts in full; in the reference as far as
+    passes times whole lanes cover it, since it rounds the fractions of lanes that work at the same time (B41).
+    """
+    whole_tiles = profile_by_name(record.model).whole_tiles
+    passes = loop_products(record.loop_order)
+    lanes: dict[str, int] = {}
+    for _, dimension, _, used in used_unrolling(record):
+        lanes[dimension] = lanes.get(dimension, 1) * max(1, math.floor(used))
+    covered = 1
+    for dimension, size in record.layer.loop_sizes.items():
+        if dimension not in own_dimensions(record.layer.equation, operand):
+            continue
+        if whole_tiles:
+            covered *= size
+        else:
+            times = passes.get(dimension, 1)
+            covered *= int(min(size, times * min(lanes.get(dimension, 1), max(1, size // times))))
+    return covered
+
+
+def own_dimensions(equation: str, operand: str) -> set[str]:
+    """Dimensions of an operand in an equation such as O[b][k] += W[k][c] * I[b][c], upper case."""
+    found = re.search(rf"(?<!\w){re.escape(operand)}((?:\s*\[\w+\])+)", equation)
+    return {name.upper() for name in re.findall(r"\w+", found.group(1))} if found else set()
+
+
+def _least_bits(record: LayerRecord, operand: str) -> int:
+    bits = record.layer.precision_bits
+    return min(bits[operand], bits.get("O_final", bits[operand])) if operand == "O" else bits[operand]
+
+
+def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
+    """Energy is words times the cost of a word, and that of operations what the model of the array gives."""
+    memories = _memories(core)
+    for operand, level, name in memory_levels(record):
+        memory = memories[name]
+        for direction in DIRECTIONS:
+            cost = memory.read_energy_pj if direction in ("tl", "th") else memory.write_energy_pj
+            words = record.word_accesses[operand][level][direction]
+            energy = record.energy_breakdown_pj[operand][level][direction]
+            if not agree(energy, words * cost):
+                yield f"{energy} pJ for {words} words at {cost} pJ, {operand} at {name} {direction}"
+    array = core.operational_array
+    model, work = array_model(array), work_of_record(record)
+    for term, expected in zip(model.terms, model.energies_pj(array, work), strict=True):
+        found = record.energy_terms_pj.get(term, 0.0)
+        if not math.isclose(found, expected, rel_tol=ROUNDING):
+            yield f"energy of {term_phrase(term)} is {found} pJ, the operations give {expected}"
+
+
+def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
+    """A memory that must double-buffer has room for two of each tile that is replaced while the layer runs."""
+    memories = _memories(core)
+    filled: dict[str, float] = {}
+    for operand, level, name in memory_levels(record):
+        share = record.memory_utilization_individual[operand][level]
+        copies = 2 if _tile_is_replaced(record, operand, level) else 1
+        filled[name] = filled.get(name, 0.0) + copies * share
+    for name, share in filled.items():
+        if memories[name].force_double_buffering and share > 1 + ROUNDING:
+            yield f"{name} would need {share:.6g} of its capacity to double-buffer"
+
+
+def _tile_is_replaced(record: LayerRecord, operand: str, level: int) -> bool:
+    own = own_dimensions(record.layer.equation, operand)
+    above = record.temporal_mapping[operand][level + 1 :]
+    return any(dimension in own and size > 1 for loops in above for dimension, size in loops)
+
+
+def _memories(core: Core) -> dict[str, Memory]:
+    return {memory.name: memory for memory in core.memories}
+
+
+CORE_CHECKS: tuple[tuple[str, str, CoreCheck], ...] = (
+    ("accesses_at_least_compulsory", "every operand crosses its outermost memory at least once", _compulsory),
+    ("energy_follows_accesses", "energy is words times cost a word, MACs times cost a MAC", _energies),
+    ("double_buffers_fit", "memories that must double-buffer hold two tiles", _double_buffers),
+)
+
+
+SHOWN_FAILURES = 5
+
+
+class Check(NamedTuple):
+    """One verified invariant; `detail` is a sentence for people."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+RecordCheck = Callable[[LayerRecord], Iterator[str]]
+"""Yields one sentence for each violation."""
+
+
+def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, core: Core | None = None) -> list[Check]:
+    """All checks of a run: those of every record, and with a summary that the layers add up to it.
+
+    With the core, word widths and access costs are known, and accesses and energies are checked against them.
+    """
+    checks = [_over_records(name, what, check, records) for name, what, check in RECORD_CHECKS]
+    if core is not None:
+        for name, what, core_check in CORE_CHECKS:
+            checks.append(_over_records(name, what, _with_core(core_check, core), records))
+    if summary is not None:
+        checks.append(result("layers_add_up_to_network", "sums over layers", _network_violations(records, summary)))
+    return checks
+
+
+def checks_document(checks: Sequence[Check]) -> dict[str, object]:
+    """The content of `checks.json`: {"passed": all of them, "checks": [{"name", "passed", "detail"}, ...]}."""
+    return {"passed": all(check.passed for check in checks), "checks": [check._asdict() for check in checks]}
+
+
+def failure_message(checks: Sequence[Check]) -> str:
+    """The failed checks, one a line, or '' when all passed."""
+    return terminal_lines(f"check failed: {check.name}: {check.detail}" for check in checks if not check.passed)
+
+
+def _with_core(check: CoreCheck, core: Core) -> RecordCheck:
+    return lambda record: check(record, core)
+
+
+def _over_records(name: str, what: str, check: RecordCheck, records: Sequence[LayerRecord]) -> Check:
+    violations = [f"{record.layer.name}: {text}" for record in records for text in check(record)]
+    return result(name, f"{what}, {len(records)} distinct layers", violations)
+
+
+def result(name: str, verified: str, violations: Sequence[str]) -> Check:
+    """A check that passed where nothing violates it; `verified` says what was looked at."""
+    if not violations:
+        return Check(name, True, verified)
+    shown = "; ".join(violations[:SHOWN_FAILURES])
+    more = len(violations) - SHOWN_FAILURES
+    return Check(name, False, shown + (f"; and {more} more" if more > 0 else ""))
+
+
+def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return agree(one, other)
+
+
+def _totals(record: LayerRecord) -> dict[str, float]:
+    """What sums over the layers of a network, under the names that files have for it."""
+    terms = energy_columns(record.energy_terms_pj)
+    return {"energy_pj": record.energy_pj, **terms, "latency_cycles": record.latency_cycles}
+
+
+def _values(record: LayerRecord) -> Iterator[tuple[str, float]]:
+    yield from _totals(record).items()
+    yield "edp_pj_cycles", record.edp_pj_cycles
+    if record.area_mm2 is not None:
+        yield "area_mm2", record.area_mm2
+    for part, cycles in record.latency_breakdown_cycles.items():
+        yield f"latency part {part}", cycles
+    for use, fraction in record.mac_utilization.items():
+        yield f"MAC utilization {use}", fraction
+    for operand, level, memory in memory_levels(record):
+        yield f"utilization of {memory} by {operand}", record.memory_utilization[operand][level]
+        for table, what in ((record.energy_breakdown_pj, "energy"), (record.word_accesses, "accesses")):
+            for direction, value in table[operand][level].items():
+                yield f"{what} of {operand} at {memory} {direction}", value
+
+
+def _negative(record: LayerRecord) -> Iterator[str]:
+    for what, value in _values(record):
+        if not math.isfinite(value) or value < 0:
+            yield f"{what} is {value}"
+
+
+def _mac_count(record: LayerRecord) -> Iterator[str]:
+    expected = math.prod(record.layer.loop_sizes.values())
+    if record.layer.work != expected:
+        yield f"{work_text(record)} reported, the loop sizes give {expected:,}"
+    for use, fraction in record.mac_utilization.items():
+        if fraction > 1 + ROUNDING:
+            yield f"MAC utilization {use} is {fraction}, more MACs than the array can do"
+
+
+def _coverage(record: LayerRecord) -> Iterator[str]:
+    unrolled = loop_products([loop for factors in record.spatial_mapping.values() for loop in factors.items()])
+    temporal = loop_products(record.loop_order)
+    for dimension, size in record.layer.loop_sizes.items():
+        passes, lanes = temporal.get(dimension, 1), unrolled.get(dimension, 1)
+        if passes * lanes < size:
+            yield f"{passes} passes over {lanes} lanes do not cover {dimension} of size {size}"
+    # Loops of size 1 move no data and take no time; a mapping may leave them out.
+    searched = {dimension: size for dimension, size in temporal.items() if size != 1}
+    for operand, levels in record.temporal_mapping.items():
+        mapped = loop_products([loop for level in levels for loop in level])
+        if {dimension: size for dimension, size in mapped.items() if size != 1} != searched:
+            yield f"the temporal loops of {operand} are not those of the loop order"
+
+
+def _capacity(record: LayerRecord) -> Iterator[str]:
+    shares: dict[str, float] = {}
+    for operand, level, memory in memory_levels(record):
+        shares[memory] = shares.get(memory, 0.0) + record.memory_utilization_individual[operand][level]
+    uncounted = _uncounted_shares(record)
+    for operand, level, memory in memory_levels(record):
+        shared = record.memory_utilization[operand][level]
+        if shared - uncounted.get(memory, 0.0) > 1 + ROUNDING:
+            yield f"{memory} is filled to {shared:.6g} of its capacity"
+        if not agree(shared, shares[memory]):
+            yield f"{memory} is filled to {shared:.6g}, its operands add up to {shares[memory]:.6g}"
+
+
+def _uncounted_shares(record: LayerRecord) -> dict[str, float]:
+    """What the reference does not count when it decides whether tiles fit, by memory as a share of it.
+
+    It counts fractions of elements where lanes do not divide a dimension (B41), and outputs at the width of partial
+    sums until they are final (B44). The switches that repair this leave nothing out.
+    """
+    profile = profile_by_name(record.model)
+    layer = record.layer
+    bits = layer.precision_bits
+    lanes = loop_products([loop for factors in record.spatial_mapping.values() for loop in factors.items()])
+    divides = all(layer.loop_sizes.get(dimension, 1) % factor == 0 for dimension, factor in lanes.items())
+    uncounted: dict[str, float] = {}
+    for operand, level, memory in memory_levels(record):
+        share = record.memory_utilization_individual[operand][level]
+        final = bits.get("O_final", bits[operand]) if operand == "O" else bits[operand]
+        left_out = 0.0
+        if not profile.whole_tiles and not divides:
+            left_out += max(bits[operand], final) / 2 / record.memories[memory].size_bits
+        if not profile.room_for_final_outputs and final > bits[operand]:
+            left_out += share * (1 - bits[operand] / final)
+        uncounted[memory] = uncounted.get(memory, 0.0) + left_out
+    return uncounted
+
+
+def _breakdowns(record: LayerRecord) -> Iterator[str]:
+    memory = math.fsum(pj for parts in memory_energies_pj(record).values() for pj in parts.values())
+    latency = math.fsum(record.latency_breakdown_cycles.values())
+    sums = (
+        ("memory energy", record.energy_terms_pj[ACCESSES], memory),
+        ("energy", record.energy_pj, math.fsum(record.energy_terms_pj.values())),
+        ("latency", record.latency_cycles, latency),
+        ("energy-delay product", record.edp_pj_cycles, record.energy_pj * record.latency_cycles),
+    )
+    for what, total, parts in sums:
+        if not agree(total, parts):
+            yield f"{what} is {total}, its parts give {parts}"
+
+
+def _cycles(record: LayerRecord) -> Iterator[str]:
+    parts = record.latency_breakdown_cycles
+    passes = math.prod(size for _, size in record.loop_order) * record.cycles_per_operation
+    if not agree(parts["ideal"] + parts["spatial_stall"], passes):
+        yield f"{parts['ideal']} ideal and {parts['spatial_stall']} spatial-stall cycles for {passes} passes"
+    stalls = [port.stall_slack_cycles for port in record.ports]
+    if stalls and not agree(parts["temporal_stall"], max(0, *stalls)):
+        yield f"temporal stall is {parts['temporal_stall']} cycles, the worst port has {max(0, *stalls)}"
+
+
+def _corrected(record: LayerRecord) -> Iterator[str]:
+    for key, value in record.corrected._asdict().items():
+        # None says that the mapping does not fit under that model, which the summary names.
+        if value is not None and (not math.isfinite(value) or value < 0):
+            yield f"corrected {key} is {value}"
+
+
+RECORD_CHECKS: tuple[tuple[str, str, RecordCheck], ...] = (
+    ("no_negative_values", "every cycle, energy, access count and utilization is finite and not negative", _negative),
+    ("macs_conserved", "operations are the product of the loop sizes and no more than the array can do", _mac_count),
+    ("loops_cover_layer", "passes times lanes cover every dimension, for every operand", _coverage),
+    (
+        "capacity_respected",
+        "no memory is filled beyond its capacity, but for what the reference's model leaves out",
+        _capacity,
+    ),
+    ("breakdowns_sum_to_totals", "energy and latency are the sums of their parts", _breakdowns),
+    ("cycles_follow_loops", "cycles without stalls are the passes, the stall is that of the worst port", _cycles),
+    (
+        "corrected_finite",
+        "energy and latency under the corrected model, where the mapping fits it, are finite",
+        _corrected,
+    ),
+)
+
+
+def _network_violations(records: Sequence[LayerRecord], summary: Summary) -> list[str]:
+    placed = [layer.record for layer in layers_in_order(records, summary)]
+    keys = ("energy_pj", *energy_columns(energy_terms(summary)), "latency_cycles")
+    sums: dict[str, list[float]] = {key: [] for key in keys}
+    for record in placed:
+        for key, value in _totals(record).items():
+            sums.setdefault(key, []).append(value)
+    rows: list[tuple[str, float | None, float | None]] = [
+        (key, summary.get(key), math.fsum(values)) for key, values in sums.items()
+    ]
+    rows.append(("mac_count", summary["mac_count"], sum(record.layer.mac_count for record in placed)))
+    rows.append(("operation_count", summary["operation_count"], sum(record.layer.operation_count for record in placed)))
+    rows.append(("edp_pj_cycles", summary["edp_pj_cycles"], summary["energy_pj"] * summary["latency_cycles"]))
+    parts = summary["latency_breakdown_cycles"]
+    tables = (parts, *(record.latency_breakdown_cycles for record in placed))
+    for part in dict.fromkeys(part for table in tables for part in table):
+        cycles = [record.latency_breakdown_cycles.get(part, 0) for record in placed]
+        rows.append((term_words(part), parts.get(part, 0), math.fsum(cycles)))
+    for key in ("energy_pj", "latency_cycles"):
+        values = [getattr(record.corrected, key) for record in placed]
+        rows.append((f"corrected {key}", summary["corrected"][key], None if None in values else math.fsum(values)))
+    violations = _layer_index_violations(records, summary)
+    for what, reported, total in rows:
+        if not _same_or_both_unknown(reported, total):
+            violations.append(f"{what} is {reported} in the summary, its layers give {total}")
+    return violations
+
+
+def _layer_index_violations(records: Sequence[LayerRecord], summary: Summary) -> list[str]:
+    layers = layers_in_order(records, summary)
+    violations = []
+    listed = sum(layer.repeats for layer in layers)
+    if summary["layers"] != listed:
+        violations.append(f"the summary counts {summary['layers']} layers and lists {listed}")
+    if summary["distinct_layers"] != len(records):
+        violations.append(f"the summary counts {summary['distinct_layers']} distinct layers, there are {len(records)}")
+    for layer in layers:
+        if layer.name not in layer.record.names:
+            violations.append(f"layer {layer.name} points to the record of {layer.record.layer.name}")
+    unused = sorted(set(range(len(records))) - {layer.record_index for layer in layers})
+    return violations + [f"no layer has the record of {records[index].layer.name}" for index in unused]

@@ -1,0 +1,92 @@
+"""Files of figures: their style, names that XML can hold, and stable bytes."""
+
+import io
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import Formatter
+
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.harmless import svg
+from tilewright.results.number_axes import number_all
+
+if TYPE_CHECKING:
+    pass
+
+
+class _HarmlessLabels(Formatter):
+    """Labels of another formatter, which an axis asks for when it is drawn, made harmless."""
+
+    def __init__(self, labels: Formatter) -> None:
+        self._labels = labels
+
+    def format_ticks(self, values: Any) -> list[str]:
+        """The labels of all places together."""
+        return [svg(label) for label in self._labels.format_ticks(values)]
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of one place."""
+        return svg(self._labels(x, pos))
+
+
+def make_harmless(figure: Figure) -> None:
+    """Makes all texts of a figure harmless, labels of its axes among them."""
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        shown = svg(text.get_text())
+        if shown != text.get_text():
+            text.set_text(shown)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        labels = axis.get_major_formatter()
+        places = [float(place) for place in axis.get_majorticklocs()]
+        if any(svg(label) != label for label in labels.format_ticks(places)):
+            axis.set_major_formatter(_HarmlessLabels(labels))
+
+
+def make_printable(figure: Figure) -> None:
+    """Makes all texts of a figure harmless, and sees to it that its axes have numbers."""
+    make_harmless(figure)
+    number_all(figure)
+
+
+STYLE: dict[str, Any] = {
+    "svg.hashsalt": "tilewright",
+    "svg.fonttype": "path",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.0,
+    # Names of layers and memories are text, also with dollar signs.
+    "text.parse_math": False,
+    "hatch.linewidth": 0.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+}
+
+
+PNG_DOTS_PER_INCH = 110
+
+
+def figure_style() -> AbstractContextManager[None]:
+    """Settings that do not depend on the user's own matplotlib settings."""
+    # The backend is chosen by the canvas; touching it here would reset a user's session.
+    settings: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
+    return matplotlib.rc_context(settings | STYLE)
+
+
+def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, Path]:
+    """Write `path_stem`.svg and .png, without dates and version numbers; returns both paths."""
+    path_stem.parent.mkdir(parents=True, exist_ok=True)
+    svg, png = (path_stem.with_name(path_stem.name + suffix) for suffix in (".svg", ".png"))
+    make_printable(figure)
+    with figure_style():
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": "tilewright"})
+        write_atomically(svg, drawn.getvalue())
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=png_dots_per_inch, metadata={"Software": None})
+        write_atomically(png, drawn.getvalue())
+    return svg, png

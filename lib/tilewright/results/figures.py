@@ -1,0 +1,352 @@
+"""Figures of a run: where the energy and the cycles of each layer go.
+
+Networks of more layers than fit side by side go on in further rows, which share one scale.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from tilewright.cost.ledger import term_words
+from tilewright.cost.record import LayerRecord
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import (
+    CHARACTER_INCHES,
+    MAX_PANEL_INCHES,
+    OPERAND_COLOURS,
+    TOP_INCHES,
+    Unit,
+    add_legend,
+    add_title,
+    finish_panel,
+    label_layers,
+    label_room,
+    lighter,
+    operand_colour,
+    panel_grid,
+    split_rows,
+    three_digits,
+    unit_for,
+)
+from tilewright.results.records import (
+    PlacedLayer,
+    Summary,
+    layers_in_order,
+    memory_energies_pj,
+    memory_names,
+    other_energies_pj,
+)
+from tilewright.results.text_tables import share_text
+from tilewright.base.units import PICOJOULES_A_MICROJOULE
+
+TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
+"""Colours of the terms of the energy that are not of accesses, in turn."""
+DIRECTION_STYLES = {
+    "tl": ("read to lower level", 0.0, ""),
+    "fl": ("written by lower level", 0.0, "//////"),
+    "th": ("read to higher level", 0.55, ""),
+    "fh": ("written by higher level", 0.55, "//////"),
+}
+"""Direction -> (words, share of white mixed in, hatch): writes are hatched, links to the level above are lighter."""
+PART_STYLES = (
+    ("#4d4d4d", ""),
+    ("#56B4E9", ""),
+    ("#D55E00", "//////"),
+    ("#009E73", ""),
+    ("#CC79A7", r"\\\\\\"),
+    ("#F0E442", "xxxx"),
+)
+ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
+EDP_UNIT: Unit = (1e12, "J cycles")
+"""One unit for one quantity, whatever its size: numbers of figures can be compared with those of tables and texts."""
+CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
+MARKER: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "D",
+    "markersize": 4,
+    "color": "white",
+    "markeredgecolor": "black",
+    "markeredgewidth": 0.8,
+}
+NO_FIT_MARKER = MARKER | {"marker": "X", "markersize": 5}
+DIFFERENCE_SHOWN = 0.05
+"""Relative difference from which the corrected latency is marked."""
+
+
+def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
+    """Energy per layer: a bar for each term that is not of accesses, such as the MACs, and one per memory, stacked by
+    operand and direction."""
+    layers = layers_in_order(records, summary)
+    bars = _EnergyBars.of(records, layers)
+    level, label_inches = label_room(layers, bars.inches)
+    with figure_style():
+        rows = split_rows(layers, bars.inches)
+        figure, panels = panel_grid([len(row) for row in rows], bars.inches, label_inches + bars.names_inches)
+        for panel, row in zip(panels, rows, strict=True):
+            bars.draw(panel, row)
+            label_layers(panel, row, level, bars.names_inches)
+        totals = f"above the bars: total of the layer in {bars.unit[1]}"
+        add_title(figure, "Energy per layer", _context(summary), totals)
+        bars.add_legends(figure, TOP_INCHES)
+    return figure
+
+
+def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
+    """Latency per layer: ideal cycles, spatial and temporal stalls, on- and off-loading, drain, stacked."""
+    layers = layers_in_order(records, summary)
+    inches = min(0.9, max(0.42, MAX_PANEL_INCHES / max(1, len(layers))))
+    level, label_inches = label_room(layers, inches)
+    top, unit = _latency_scale(layers)
+    with figure_style():
+        rows = split_rows(layers, inches)
+        figure, panels = panel_grid([len(row) for row in rows], inches, label_inches)
+        for panel, row in zip(panels, rows, strict=True):
+            _draw_latency_row(panel, row, top, unit)
+            label_layers(panel, row, level)
+        add_title(figure, "Latency per layer", _context(summary), f"above the bars: total of the layer in {unit[1]}")
+        _add_latency_legend(figure, layers, TOP_INCHES)
+    return figure
+
+
+def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
+    """Both in one figure, each row of layers with its energy above and its latency below."""
+    layers = layers_in_order(records, summary)
+    bars = _EnergyBars.of(records, layers)
+    level, label_inches = label_room(layers, bars.inches)
+    top, unit = _latency_scale(layers)
+    with figure_style():
+        rows = split_rows(layers, bars.inches)
+        lengths = [len(row) for row in rows for _ in range(2)]
+        below = [bars.names_inches, label_inches] * len(rows)
+        figure, panels = panel_grid(lengths, bars.inches, below, least_height=5.6)
+        for above, beneath, row in zip(panels[::2], panels[1::2], rows, strict=True):
+            bars.draw(above, row)
+            above.set_xlim(-0.5, max(len(row), 1) - 0.5)
+            above.set_xticks([])
+            _draw_latency_row(beneath, row, top, unit)
+            label_layers(beneath, row, level)
+        totals = f"above the bars: totals of the layer in {bars.unit[1]} and {unit[1]}"
+        add_title(figure, "Energy and latency per layer", _context(summary), totals)
+        _add_latency_legend(figure, layers, bars.add_legends(figure, TOP_INCHES) + 0.15)
+    return figure
+
+
+def write_figures(records: Sequence[LayerRecord], summary: Summary | None, directory: Path) -> tuple[Path, ...]:
+    """Write energy.svg, energy.png, latency.svg and latency.png into `directory`; returns their paths."""
+    energy = save_figure(energy_figure(records, summary), directory / "energy")
+    return energy + save_figure(latency_figure(records, summary), directory / "latency")
+
+
+def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, path_stem: Path) -> tuple[Path, Path]:
+    """Write energy and latency in one figure as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(breakdown_figure(records, summary), path_stem)
+
+
+@dataclass(frozen=True)
+class _EnergyBars:
+    """What the energy bars of all rows of a figure share."""
+
+    operands: tuple[str, ...]
+    terms: tuple[str, ...]
+    """Terms that are not of accesses."""
+    memories: tuple[str, ...]
+    inches: float
+    """Width of a layer."""
+    names_inches: float
+    """Room for the names of the bars below the axis; 0 where they are too narrow for names."""
+    top_pj: float
+    unit: Unit
+    shares: tuple[float, ...]
+    """Shares of each bar of a layer, all layers together: what is too small to be seen beside the largest is told."""
+
+    @classmethod
+    def of(cls, records: Sequence[LayerRecord], layers: Sequence[PlacedLayer]) -> "_EnergyBars":
+        memories = memory_names(records)
+        terms = tuple(dict.fromkeys(term for record in records for term in other_energies_pj(record)))
+        bars = len(memories) + len(terms)
+        bar_inches = min(0.32, max(0.085, MAX_PANEL_INCHES / max(1, len(layers)) / (bars + 1)))
+        words = (*map(term_words, terms), *memories)
+        names = max(map(len, words), default=0) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
+        top = max((_highest(layer.record) for layer in layers), default=0)
+        inches = max(0.5, bar_inches * (bars + 1))
+        shares = _shares(layers, terms, memories)
+        return cls(_operands(records), terms, memories, inches, names, top, ENERGY_UNIT, shares)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the bars of a layer are called, from left to right."""
+        return (*map(term_words, self.terms), *self.memories)
+
+    def draw(self, panel: Axes, row: Sequence[PlacedLayer]) -> None:
+        """The bars of a row of layers, with their names if there is room."""
+        for position, layer in enumerate(row):
+            self._draw_layer(panel, position, layer.record)
+        if self.names_inches > 0:
+            _name_bars(panel, len(row), self.names)
+        finish_panel(panel, self.top_pj, self.unit, "energy")
+
+    def add_legends(self, figure: Figure, down_inches: float) -> float:
+        """The legends on the right; returns where the next may start."""
+        terms = [
+            Patch(color=colour, label=term_words(term))
+            for term, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False)
+        ]
+        operands = [Patch(color=operand_colour(operand, self.operands), label=operand) for operand in self.operands]
+        down = add_legend(figure, [*terms, *operands], "operand", down_inches)
+        directions = [
+            Patch(facecolor=lighter(OPERAND_COLOURS[0], white), hatch=hatch, edgecolor="white", label=words)
+            for words, white, hatch in DIRECTION_STYLES.values()
+        ]
+        down = add_legend(figure, directions, "direction", down)
+        told = [f"{name}, {share_text(share, 1.0)}" for name, share in zip(self.names, self.shares, strict=True)]
+        if self.names_inches > 0:
+            return add_legend(figure, _lines(told), "share of the energy", down)
+        return add_legend(
+            figure, _lines(f"{i}  {text}" for i, text in enumerate(told, 1)), "bars of a layer, share of all", down
+        )
+
+    def _draw_layer(self, panel: Axes, position: int, record: LayerRecord) -> None:
+        count = len(self.terms) + len(self.memories)
+        places = iter(position + offset for offset in _bar_offsets(count))
+        width = 0.92 / (count + 1)
+        others, energies = other_energies_pj(record), memory_energies_pj(record)
+        for term, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False):
+            panel.bar(next(places), others.get(term, 0.0) / self.unit[0], width, color=colour)
+        for name in self.memories:
+            _stack_memory(panel, next(places), width, energies.get(name, {}), self.operands, self.unit)
+        _total(panel, position, _highest(record), record.energy_pj, self.unit)
+
+
+def _shares(layers: Sequence[PlacedLayer], terms: Sequence[str], memories: Sequence[str]) -> tuple[float, ...]:
+    """The share of the energy of all layers that terms, then memories have."""
+    total = sum(layer.record.energy_pj for layer in layers) or 1.0
+    others = [other_energies_pj(layer.record) for layer in layers]
+    accesses = [memory_energies_pj(layer.record) for layer in layers]
+    of_terms = (sum(energies.get(term, 0.0) for energies in others) for term in terms)
+    of_memories = (sum(sum(energies.get(name, {}).values()) for energies in accesses) for name in memories)
+    return tuple(energy / total for energy in (*of_terms, *of_memories))
+
+
+def _lines(texts: Iterable[str]) -> list[Line2D]:
+    """Entries of a legend that are words alone."""
+    return [Line2D([], [], linestyle="none", label=text) for text in texts]
+
+
+def _context(summary: Summary | None) -> str:
+    if summary is None:
+        return ""
+    return f"{summary['workload']} on {summary['hardware']}, best {summary['objective']}, model {summary['model']}"
+
+
+def _highest(record: LayerRecord) -> float:
+    """The energy of the highest bar of a layer."""
+    memories = (sum(parts.values()) for parts in memory_energies_pj(record).values())
+    return max([*other_energies_pj(record).values(), *memories], default=0.0)
+
+
+def _operands(records: Sequence[LayerRecord]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(operand for record in records for operand in record.memory_levels))
+
+
+def _bar_offsets(count: int) -> list[float]:
+    """Centres of the bars of a layer around its position, with one bar width free between layers."""
+    return [(index - (count - 1) / 2) / (count + 1) for index in range(count)]
+
+
+def _stack_memory(
+    panel: Axes, x: float, width: float, parts: dict[tuple[str, str], float], operands: Sequence[str], unit: Unit
+) -> None:
+    bottom = 0.0
+    for (operand, direction), energy_pj in parts.items():
+        if energy_pj <= 0:
+            continue
+        _, white, hatch = DIRECTION_STYLES[direction]
+        colour = lighter(operand_colour(operand, operands), white)
+        height = energy_pj / unit[0]
+        panel.bar(x, height, width, bottom=bottom, color=colour, hatch=hatch, edgecolor="white", linewidth=0.2)
+        bottom += height
+
+
+def _name_bars(panel: Axes, layer_count: int, names: Sequence[str]) -> None:
+    for position in range(layer_count):
+        for name, offset in zip(names, _bar_offsets(len(names)), strict=True):
+            _bar_name(panel, position + offset, name)
+
+
+def _bar_name(panel: Axes, x: float, name: str) -> None:
+    panel.annotate(
+        name,
+        (x, 0),
+        xytext=(0, -3),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        rotation=90,
+        ha="center",
+        va="top",
+        fontsize=6.5,
+        color="#444444",
+    )
+
+
+def _total(panel: Axes, x: float, height: float, total: float, unit: Unit, points_above: int = 2) -> None:
+    panel.annotate(
+        three_digits(total / unit[0]),
+        (x, height / unit[0]),
+        xytext=(0, points_above),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=6.5,
+    )
+
+
+def _latency_scale(layers: Sequence[PlacedLayer]) -> tuple[float, Unit]:
+    """The highest value that is drawn, in cycles, and the unit of the axis."""
+    tops = [max(layer.record.latency_cycles, layer.record.corrected.latency_cycles or 0) for layer in layers]
+    top = max(tops, default=0)
+    return top, unit_for(top, CYCLE_UNITS)
+
+
+def _draw_latency_row(panel: Axes, row: Sequence[PlacedLayer], top: float, unit: Unit) -> None:
+    for position, layer in enumerate(row):
+        _draw_latency_bar(panel, position, layer.record, unit)
+    finish_panel(panel, top, unit, "latency")
+
+
+def _draw_latency_bar(panel: Axes, x: int, record: LayerRecord, unit: Unit) -> None:
+    bottom = 0.0
+    for cycles, (colour, hatch) in zip(record.latency_breakdown_cycles.values(), cycle(PART_STYLES), strict=False):
+        height = cycles / unit[0]
+        if height > 0:
+            panel.bar(x, height, 0.66, bottom=bottom, color=colour, hatch=hatch, edgecolor="white", linewidth=0.2)
+            bottom += height
+    latency, corrected = record.latency_cycles, record.corrected.latency_cycles
+    if corrected is None:
+        panel.plot([x], [latency / unit[0]], **NO_FIT_MARKER)
+        _total(panel, x, latency, latency, unit, 5)
+    elif abs(corrected - latency) > DIFFERENCE_SHOWN * latency:
+        panel.plot([x], [corrected / unit[0]], **MARKER)
+        _total(panel, x, max(latency, corrected), latency, unit, 5)
+    else:
+        _total(panel, x, latency, latency, unit)
+
+
+def _add_latency_legend(figure: Figure, layers: Sequence[PlacedLayer], down_inches: float) -> None:
+    terms = dict.fromkeys(term for layer in layers for term in layer.record.latency_breakdown_cycles)
+    patches = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=term_words(term))
+        for term, (colour, hatch) in zip(terms, cycle(PART_STYLES), strict=False)
+    ]
+    down = add_legend(figure, patches[::-1], "cycles", down_inches)
+    markers = [
+        Line2D([], [], label=f"where over {DIFFERENCE_SHOWN:.0%} off", **MARKER),
+        Line2D([], [], label="mapping does not fit it", **NO_FIT_MARKER),
+    ]
+    add_legend(figure, markers, "corrected model", down)

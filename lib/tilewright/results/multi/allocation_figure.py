@@ -1,0 +1,145 @@
+"""The search for an allocation: the best of each generation, and the front of allocations that no other beats."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from tilewright.base.artifacts.envelope import read_beside
+from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.proof import covered_by
+from tilewright.results.canvas import GREY
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit_for
+from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.base.steps import ALLOCATION
+
+Row = Mapping[str, Any]
+WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.3, 0.95, 0.6
+LATENCY_COLOUR, ENERGY_COLOUR, CHOSEN_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[4], "#000000"
+GENERATION_COLUMNS = {"generation": int, "best_latency_cycles": int, "best_energy_pj": float}
+FRONT_COLUMNS = {"latency_cycles": int, "energy_pj": float, "is_chosen": lambda text: text.lower() in ("true", "1")}
+
+
+def read_generations(path: Path) -> list[dict[str, Any]]:
+    """The rows of generations.csv: generation, best latency and energy so far. Raises ArtifactError."""
+    return _read_rows(path, GENERATION_COLUMNS)
+
+
+def read_front(path: Path) -> list[dict[str, Any]]:
+    """The rows of pareto.csv: latency, energy, whether it is the chosen allocation. Raises ArtifactError."""
+    return _read_rows(path, FRONT_COLUMNS)
+
+
+def allocation_figure(
+    generations: Sequence[Row], front: Sequence[Row], title: str, bound: Mapping[str, Any] | None = None
+) -> Figure:
+    """Best latency and energy so far over the generations; energy over latency of the front, the chosen one marked.
+
+    `bound` is the lower bound of the summary; below the title it says what no allocation can beat.
+    """
+    with figure_style():
+        figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES))
+        FigureCanvasAgg(figure)
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / HEIGHT_INCHES, title, fontsize=10, weight="bold", va="center")
+        words = _bound_words(bound)
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / HEIGHT_INCHES, words, fontsize=8, color=GREY, va="center")
+        height = (HEIGHT_INCHES - TOP_INCHES - BOTTOM_INCHES) / HEIGHT_INCHES
+        bottom = BOTTOM_INCHES / HEIGHT_INCHES
+        _draw_progress(figure.add_axes((0.08, bottom, 0.34, height)), generations)
+        _draw_front(figure.add_axes((0.6, bottom, 0.37, height)), front)
+    return figure
+
+
+def write_allocation_figure(
+    generations: Sequence[Row],
+    front: Sequence[Row],
+    title: str,
+    path_stem: Path,
+    bound: Mapping[str, Any] | None = None,
+) -> tuple[Path, Path]:
+    """Write the figure as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(allocation_figure(generations, front, title, bound), path_stem)
+
+
+def _bound_words(bound: Mapping[str, Any] | None) -> str:
+    if not bound:
+        return ""
+    energy = f"{three_digits(bound['energy_pj'] / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}"
+    return f"lower bounds over {covered_by(bound)}: {bound['latency_cycles']:,} cycles, {energy}"
+
+
+def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
+    """Steps: latency on the left axis, energy on the right one."""
+    numbers = [row["generation"] for row in generations]
+    panel.set_title("best so far", fontsize=8, loc="left")
+    panel.set_xlabel("generation")
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if len(numbers) < 2:  # a single generation stands between whole numbers
+        middle = numbers[0] if numbers else 0
+        panel.set_xlim(middle - 1, middle + 1)
+    right = panel.twinx()
+    right.spines["right"].set_visible(True)
+    for axes, key, units, colour, name in (
+        (panel, "best_latency_cycles", CYCLE_UNITS, LATENCY_COLOUR, "latency"),
+        (right, "best_energy_pj", (ENERGY_UNIT,), ENERGY_COLOUR, "energy"),
+    ):
+        values = [row[key] for row in generations]
+        unit = unit_for(min(values, default=1), units)
+        shown = [value / unit[0] for value in values]
+        # A single generation is a point.
+        axes.step(numbers, shown, where="post", color=colour, marker="o", markersize=3 if len(shown) < 40 else 0)
+        axes.set_ylabel(f"{name} [{unit[1]}]", color=colour)
+        axes.tick_params(axis="y", colors=colour)
+        _room(axes, shown)
+    panel.grid(axis="x", linewidth=0.4, color="#cccccc")
+
+
+def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
+    panel.set_title(f"allocations that no other beats: {len(front)}", fontsize=8, loc="left")
+    cycles = unit_for(min((row["latency_cycles"] for row in front), default=1), CYCLE_UNITS)
+    energy = ENERGY_UNIT
+    points = sorted((row["latency_cycles"] / cycles[0], row["energy_pj"] / energy[0]) for row in front)
+    if points:
+        x, y = zip(*points, strict=True)
+        panel.step(x, y, where="post", color=LATENCY_COLOUR, linewidth=0.9, zorder=1)
+        panel.scatter(x, y, s=18, color=LATENCY_COLOUR, zorder=2)
+    for row in (row for row in front if row["is_chosen"]):
+        place = row["latency_cycles"] / cycles[0], row["energy_pj"] / energy[0]
+        label = f"chosen: {row['latency_cycles']:,} cycles, {three_digits(place[1])} {energy[1]}"
+        panel.scatter(*place, s=70, facecolor="none", edgecolor=CHOSEN_COLOUR, linewidth=1.6, zorder=3, label=label)
+    panel.set_xlabel(f"latency [{cycles[1]}]")
+    panel.set_ylabel(f"energy [{energy[1]}]")
+    panel.grid(linewidth=0.4, color="#cccccc")
+    panel.margins(0.12, 0.2)
+    if any(row["is_chosen"] for row in front):
+        panel.legend(loc="upper right", fontsize=7.5, frameon=False, borderaxespad=0.1)
+
+
+def _room(axes: Axes, values: Sequence[float]) -> None:
+    """An axis around values, never of one value alone, with room above."""
+    least, most = min(values, default=0.0), max(values, default=1.0)
+    span = max(most - least, 0.02 * abs(most), 1e-9)
+    axes.set_ylim(least - 0.1 * span, most + 0.15 * span)
+
+
+def _read_rows(path: Path, columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    try:
+        with io.StringIO(read_beside(path, path.with_name(ALLOCATION)).decode(), newline="") as stream:
+            reader = csv.DictReader(stream)
+            if missing := [name for name in columns if name not in (reader.fieldnames or columns)]:
+                raise KeyError(*missing)
+            rows = [{name: convert(row[name]) for name, convert in columns.items()} for row in reader]
+    except (KeyError, ValueError, TypeError, AttributeError, csv.Error) as error:
+        wanted = ", ".join(columns)
+        raise ArtifactError([Problem("cannot be read as a table of the search", str(path), allowed=wanted)]) from error
+    if any(not math.isfinite(value) for row in rows for value in row.values()):
+        raise ArtifactError([Problem("has numbers that are not finite", str(path))])
+    return rows

@@ -1,0 +1,293 @@
+"""A schedule as rows of bars, with the system it runs on and names for people: what the figures, the interactive page
+and the trace draw.
+
+A row is a core, or a link that carries something. Transfers share links, so that bars of a link may overlap in time:
+each goes into the first *lane* of its row that is free.
+"""
+
+import heapq
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.multicore.nodes.graph import CnGraph
+from tilewright.hardware.system import OFFCHIP_PORT
+from tilewright.multicore.scheduling.assembled import WEIGHT, SystemNames
+from tilewright.multicore.scheduling.problem import CoreSystem, Integers
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.multicore.scheduling.schedule import Schedule, own_hops
+from tilewright.multicore.scheduling.state_record import CORE_TO_CORE, EVICTION, OFF_CHIP_STREAM, SINK_OUTPUT
+
+CATEGORIES = (
+    "weights from off-chip",
+    "activations from off-chip",
+    "activations between cores",
+    "evictions",
+    "outputs",
+    "streams",
+)
+"""Why data moves, as figures tell it."""
+WEIGHTS, OFF_CHIP_ACTIVATIONS, BETWEEN_CORES, EVICTIONS, OUTPUTS, STREAMS = range(len(CATEGORIES))
+
+
+@dataclass(frozen=True, eq=False)
+class TileRanges:
+    """The ranges of the loop dimensions in which a layer is cut."""
+
+    dimensions: tuple[tuple[str, ...], ...]
+    """[layer] cut dimensions"""
+    starts: tuple[Integers, ...]
+    """[place of a dimension][cn] first value; 0 where the layer has fewer cut dimensions"""
+    ends: tuple[Integers, ...]
+    """[place of a dimension][cn] value after the last"""
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduleView:
+    """A schedule and the tiles of its CNs, as figures ask for them."""
+
+    artifact: ScheduleArtifact
+    tiles: TileRanges | None = None
+    """None where the graph of CNs is not at hand."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """Times of what runs and moves."""
+        return self.artifact.schedule
+
+    @property
+    def system(self) -> CoreSystem:
+        """Cores, memories, links and paths."""
+        return self.artifact.system
+
+    @property
+    def names(self) -> SystemNames:
+        """What the numbers stand for."""
+        return self.artifact.names
+
+    @property
+    def node_layer(self) -> Integers:
+        """[cn] ascending"""
+        return self.artifact.graph.layer
+
+    @property
+    def node_count(self) -> int:
+        """Number of CNs."""
+        return self.artifact.graph.node_count
+
+    @cached_property
+    def first_node(self) -> Integers:
+        """[layer + 1] first CN of a layer"""
+        return np.searchsorted(self.node_layer, np.arange(len(self.names.layer_names) + 1))
+
+    def link_label(self, link: int) -> str:
+        """A link for people: its name; the ports of the off-chip memory, which have the number of its core, say so."""
+        name = self.names.link_names[link]
+        return f"{name} (off-chip)" if self.names.link_kinds[link] == OFFCHIP_PORT else name
+
+    def node_name(self, node: int) -> str:
+        """A CN for people: number of the layer, then of the CN in it."""
+        layer = int(self.node_layer[node])
+        return f"{layer}.{node - int(self.first_node[layer])}"
+
+    @cached_property
+    def edges(self) -> tuple[Integers, Integers, Integers]:
+        """(source, target, bits) of the pairs of CNs between which data flows; targets ascend, then sources"""
+        source, target, bits = self.artifact.edges
+        order = np.lexsort((source, target))
+        return source[order], target[order], bits[order]
+
+    @cached_property
+    def transfer_category(self) -> Integers:
+        """[transfer] place in CATEGORIES."""
+        moves = self.schedule.transfers
+        kind = np.array([WEIGHTS if kind == WEIGHT else OFF_CHIP_ACTIVATIONS for kind in self.names.tensor_kinds])
+        fetched = kind[self.artifact.piece_tensor[moves["piece"]]] if len(moves) else np.zeros(0, np.int64)
+        other = {OFF_CHIP_STREAM: STREAMS, EVICTION: EVICTIONS, SINK_OUTPUT: OUTPUTS, CORE_TO_CORE: BETWEEN_CORES}
+        for cause, category in other.items():
+            fetched = np.where(moves["cause"] == cause, category, fetched)
+        return fetched.astype(np.int64)
+
+
+def tile_ranges(graph: CnGraph) -> TileRanges:
+    """The ranges of all CNs of a graph."""
+    cut = tuple(layer.grid.tiled_dimensions for layer in graph.layers)
+    places = max(map(len, cut), default=0)
+    starts = tuple(np.zeros(graph.cn_count, np.int64) for _ in range(places))
+    ends = tuple(np.zeros(graph.cn_count, np.int64) for _ in range(places))
+    for layer, dimensions in zip(graph.layers, cut, strict=True):
+        own = slice(layer.first_cn, layer.first_cn + layer.cn_count)
+        for place, dimension in enumerate(dimensions):
+            starts[place][own], ends[place][own] = layer.grid.ranges(dimension)
+    return TileRanges(cut, starts, ends)
+
+
+CORE, LINK, NO_LINK = "core", "link", "no link"
+NODE_BAR, TRANSFER_BAR, STREAM_BAR = range(3)
+"""Kinds of bars: what their item is a place in."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of bars."""
+
+    name: str
+    kind: str
+    """CORE, LINK, or NO_LINK: transfers between memories that no link lies between."""
+    index: int
+    """Column of the core, number of the link, -1."""
+    lanes: int
+    """Number of lanes, at least 1."""
+    busy_cycles: int
+    """Cycles in which some bar of the row lasts."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduleTable:
+    """Bars, ordered by row, lane and start; bars of one lane do not overlap."""
+
+    rows: tuple[Row, ...]
+    row: Integers
+    """[bar]"""
+    lane: Integers
+    """[bar]"""
+    start_cycles: Integers
+    """[bar]"""
+    end_cycles: Integers
+    """[bar]"""
+    kind: Integers
+    """[bar] NODE_BAR, TRANSFER_BAR or STREAM_BAR"""
+    item: Integers
+    """[bar] CN, transfer, or record of the streams"""
+    layer: Integers
+    """[bar] layer of the CN or of the data; -1: of none"""
+    category: Integers
+    """[bar] place in `CATEGORIES`, -1 for CNs"""
+    latency_cycles: int
+
+    @property
+    def bar_count(self) -> int:
+        """Number of bars."""
+        return len(self.row)
+
+    def rows_of(self, *kinds: str) -> "ScheduleTable":
+        """The table of the rows of some kinds alone."""
+        kept = [number for number, row in enumerate(self.rows) if row.kind in kinds]
+        place = np.full(len(self.rows) + 1, -1, np.int64)
+        place[kept] = np.arange(len(kept))
+        bars = np.flatnonzero(place[self.row] >= 0)
+        columns = {
+            name: getattr(self, name)[bars]
+            for name in ("lane", "start_cycles", "end_cycles", "kind", "item", "layer", "category")
+        }
+        rows = tuple(self.rows[number] for number in kept)
+        return ScheduleTable(rows=rows, row=place[self.row[bars]], **columns, latency_cycles=self.latency_cycles)
+
+
+def schedule_table(view: ScheduleView) -> ScheduleTable:
+    """All bars of a schedule: every CN once; every transfer on each link that it loads itself; every stream.
+
+    A transfer that listens to a broadcast has bars only on links that its main transfer does not load. One over a path
+    without links is in a row of its own. Rows: cores without the off-chip one, links in use in their order, then the
+    row of transfers without a link.
+    """
+    bars = _all_bars(view)
+    key, start, end = bars["key"], bars["start_cycles"], bars["end_cycles"]
+    moved = np.unique(key[bars["kind"] != NODE_BAR]).tolist()
+    keys = [*(core for core in range(view.system.core_count) if core != view.system.off_chip_core), *moved]
+    order = np.lexsort((bars["item"], start, key))
+    lane, row = np.zeros(len(key), np.int64), np.zeros(len(key), np.int64)
+    rows = []
+    for number, row_key in enumerate(keys):
+        first, last = np.searchsorted(key[order], (row_key, row_key + 1))
+        own = order[first:last]
+        row[own], lane[own] = number, lanes_of(start[own], end[own])
+        rows.append(_row(view, row_key, int(lane[own].max(initial=0)) + 1, busy_cycles(start[own], end[own])))
+    order = np.lexsort((start, lane, row))
+    columns = {name: column[order] for name, column in bars.items() if name != "key"}
+    latency = view.schedule.latency_cycles
+    return ScheduleTable(tuple(rows), row=row[order], lane=lane[order], **columns, latency_cycles=latency)
+
+
+def _all_bars(view: ScheduleView) -> dict[str, Integers]:
+    """Columns of all bars but row and lane; `key` is the core, or core count + link, or + link count for no link."""
+    schedule, system = view.schedule, view.system
+    moves, streams, cores = schedule.transfers, schedule.streams, system.core_count
+    transfer, link = own_hops(schedule, system)
+    alone = _without_link(view)
+    hops = np.concatenate((transfer, alone))
+    no_link = np.full(len(alone), len(system.link_bits_per_cycle))
+    nodes, stream_count = view.node_count, len(streams)
+    parts: dict[str, tuple[Integers, Integers, Integers]] = {
+        "key": (schedule.allocation, cores + np.concatenate((link, no_link)), cores + streams["link"]),
+        "start_cycles": (schedule.start_cycles, moves["start_cycles"][hops], streams["start_cycles"]),
+        "end_cycles": (schedule.end_cycles, moves["end_cycles"][hops], streams["end_cycles"]),
+        "kind": (np.full(nodes, NODE_BAR), np.full(len(hops), TRANSFER_BAR), np.full(stream_count, STREAM_BAR)),
+        "item": (np.arange(nodes), hops, np.arange(stream_count)),
+        "layer": (view.node_layer, view.artifact.piece_layer[moves["piece"][hops]], view.node_layer[streams["cn"]]),
+        "category": (np.full(nodes, -1), view.transfer_category[hops], np.full(stream_count, STREAMS)),
+    }
+    return {name: np.concatenate(part).astype(np.int64) for name, part in parts.items()}
+
+
+def lanes_of(starts: Integers, ends: Integers) -> Integers:
+    """The first free lane of each bar, for bars by rising start."""
+    lanes = np.zeros(len(starts), np.int64)
+    if len(starts) < 2 or bool(np.all(starts[1:] >= np.maximum.accumulate(ends)[:-1])):
+        return lanes
+    running: list[tuple[int, int]] = []
+    free: list[int] = []
+    opened = 0
+    for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        while running and running[0][0] <= start:
+            heapq.heappush(free, heapq.heappop(running)[1])
+        if free:
+            lane = heapq.heappop(free)
+        else:
+            lane, opened = opened, opened + 1
+        lanes[place] = lane
+        heapq.heappush(running, (end, lane))
+    return lanes
+
+
+def busy_cycles(starts: Integers, ends: Integers) -> int:
+    """Cycles in which at least one bar lasts, for bars by rising start."""
+    if not len(starts):
+        return 0
+    longest = np.maximum.accumulate(ends)
+    gaps = np.maximum(starts[1:] - longest[:-1], 0)
+    return int(longest[-1] - starts[0] - gaps.sum())
+
+
+def listeners(view: ScheduleView) -> dict[int, list[int]]:
+    """Transfer → the transfers of the same piece, started with it, that only listen to its broadcast."""
+    moves, cores = view.schedule.transfers, view.system.core_count
+    listening = np.flatnonzero(moves["broadcast_of"] >= 0)
+    if not len(listening):
+        return {}
+    pair = moves["source_core"] * cores + moves["target_core"]
+    keys = zip(moves["start_cycles"].tolist(), moves["piece"].tolist(), pair.tolist(), strict=True)
+    main = {key: transfer for transfer, key in enumerate(keys) if moves["broadcast_of"][transfer] < 0}
+    found: dict[int, list[int]] = {}
+    for transfer in listening.tolist():
+        start, piece, of = (int(moves[name][transfer]) for name in ("start_cycles", "piece", "broadcast_of"))
+        found.setdefault(main[start, piece, of], []).append(transfer)
+    return found
+
+
+def _without_link(view: ScheduleView) -> Integers:
+    """Transfers over a path without links."""
+    moves, system = view.schedule.transfers, view.system
+    pair = moves["source_core"] * system.core_count + moves["target_core"]
+    return np.flatnonzero(system.path_start[pair + 1] == system.path_start[pair])
+
+
+def _row(view: ScheduleView, key: int, lanes: int, busy: int) -> Row:
+    cores = view.system.core_count
+    if key < cores:
+        return Row(view.names.core_names[key], CORE, key, lanes, busy)
+    link = key - cores
+    if link < len(view.system.link_bits_per_cycle):
+        return Row(view.link_label(link), LINK, link, lanes, busy)
+    return Row("no link", NO_LINK, -1, lanes, busy)

@@ -1,0 +1,120 @@
+"""A run beside its baselines: latency, energy and EDP of each as bars with their numbers, and the lower bounds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from tilewright.base.proof import covered_by
+from tilewright.results.canvas import GREY
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit_for
+from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
+from tilewright.results.multi.energy_figure import THIS_RUN, readable
+from tilewright.results.words import worse_words
+
+Summary = Mapping[str, Any]
+WIDTH_INCHES, NAME_INCHES, PANEL_INCHES, NUMBER_INCHES = 11.0, 1.6, 1.95, 1.05
+TOP_INCHES, BAR_INCHES, BOTTOM_INCHES = 1.0, 0.36, 0.25
+RUN_COLOUR, BASELINE_COLOUR, BOUND_COLOUR = OPERAND_COLOURS[0], "#bbbbbb", OPERAND_COLOURS[4]
+
+
+@dataclass(frozen=True)
+class BaselineRow:
+    """One schedule of the comparison."""
+
+    name: str
+    latency_cycles: int
+    energy_pj: float
+    gap: float | None
+    """Gap of the latency to its lower bound, as a share of the latency; None where it is not known."""
+
+    @property
+    def edp(self) -> float:
+        """Energy-delay product in pJ · cycles."""
+        return self.latency_cycles * self.energy_pj
+
+
+def baseline_rows(summary: Summary) -> list[BaselineRow]:
+    """Rows of this run, then of its baselines in the order of the summary."""
+    rows = [BaselineRow(THIS_RUN, summary["latency_cycles"], summary["energy_pj"], summary.get("gap_latency"))]
+    for row in summary.get("baselines") or ():
+        name = readable(row["name"])
+        if name != THIS_RUN:
+            rows.append(BaselineRow(name, row["latency_cycles"], row["energy_pj"], row.get("gap")))
+    return rows
+
+
+def baselines_figure(summary: Summary) -> Figure:
+    """A row for each schedule; columns for latency, energy and EDP, each with its number and what it is of this run."""
+    rows = baseline_rows(summary)
+    bound = summary.get("lower_bound") or {}
+    columns = (
+        ("latency", [float(row.latency_cycles) for row in rows], CYCLE_UNITS, bound.get("latency_cycles")),
+        ("energy", [row.energy_pj for row in rows], (ENERGY_UNIT,), bound.get("energy_pj")),
+        ("EDP", [row.edp for row in rows], (EDP_UNIT,), None),
+    )
+    height = TOP_INCHES + BAR_INCHES * len(rows) + BOTTOM_INCHES
+    with figure_style():
+        figure = Figure(figsize=(WIDTH_INCHES, height))
+        FigureCanvasAgg(figure)
+        words = "beside its baselines" if len(rows) > 1 else "without baselines"
+        title = f"{summary['workload']} on {summary['hardware']} {words}"
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
+        lines = _subtitle(rows[0], bound)
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, lines, fontsize=8, color=GREY, va="center")
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.58 / height, _worse(rows), fontsize=8, va="center")
+        for number, (name, values, units, least) in enumerate(columns):
+            left = NAME_INCHES + number * (PANEL_INCHES + NUMBER_INCHES)
+            box = (left / WIDTH_INCHES, BOTTOM_INCHES / height, PANEL_INCHES / WIDTH_INCHES)
+            panel = figure.add_axes((*box, BAR_INCHES * len(rows) / height))
+            _draw_column(panel, name, values, units, least)
+            panel.set_yticks(range(len(rows)), labels=[row.name for row in rows] if number == 0 else [""] * len(rows))
+    return figure
+
+
+def write_baselines_figure(summary: Summary, path_stem: Path) -> tuple[Path, Path]:
+    """Write the figure as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(baselines_figure(summary), path_stem)
+
+
+def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
+    if not bound:
+        return ""
+    gap = f", this run {100 * run.gap:.1f} % above it in latency" if run.gap is not None else ""
+    return f"dashed: lower bound over {covered_by(bound)}{gap}"
+
+
+def _worse(rows: Sequence[BaselineRow]) -> str:
+    """What the run, the first row, loses to the others, in words; '' where it loses nothing."""
+    run = rows[0]
+    words = []
+    for row in rows[1:]:
+        energy_ratio = row.energy_pj / run.energy_pj if run.energy_pj else None
+        words += worse_words(row.name, row.latency_cycles / max(run.latency_cycles, 1), energy_ratio)
+    return f"this run {', '.join(words)}" if words else ""
+
+
+def _draw_column(
+    panel: Axes, name: str, values: Sequence[float], units: Sequence[tuple[float, str]], least: float | None
+) -> None:
+    unit = unit_for(values[0], units)
+    most = max(values) or 1.0
+    colours = [RUN_COLOUR, *([BASELINE_COLOUR] * (len(values) - 1))]
+    panel.barh(range(len(values)), values, 0.62, color=colours)
+    for place, value in enumerate(values):
+        text = three_digits(value / unit[0])
+        ratio = f"  ×{value / values[0]:.2f}" if place and values[0] else ""
+        panel.text(value + most * 0.02, place, text + ratio, va="center", fontsize=7.5)
+    if least is not None:
+        panel.axvline(least, color=BOUND_COLOUR, linewidth=1, linestyle="--")
+    panel.set_xlim(0, most)
+    panel.set_ylim(len(values) - 0.5, -0.5)
+    panel.set_xticks([])
+    panel.tick_params(axis="y", length=0)
+    panel.spines["bottom"].set_visible(False)
+    panel.set_title(f"{name} [{unit[1]}]", fontsize=8, loc="left")

@@ -1,0 +1,282 @@
+"""Cycles of each core of a schedule by cause: it computes, waits for something, or is idle.
+
+The cycles of a core add up to the latency. Those of its computation nodes (CNs) are parted by the cost table, those
+before a CN by what the CN, at that time, still waits for (docs/explain.md):
+
+1. From the time on at which all its data is there: what its start waits for (`start_causes`): width of a link for its
+   streams, room in a memory, its turn.
+2. Before, what is ready last decides, of equal ones a CN that makes it: until that CN ends, data that is not made yet.
+   Where it is a transfer, the data is on the way while it lasts. Before that, from the time on at which it is asked
+   for, it waits for what let the transfer begin: width of a link, room in a memory, its turn. It is asked for when it
+   is made, all that the CN comes after has started, and what the CN fetches before it is under way
+   (docs/scheduling.md);
+   of these the last one decides what is before. Where the transfer began since the data had arrived where it comes
+   from, the same holds for the transfer before. What is fetched ahead is asked for when it is made.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tilewright.results.multi.bars import CATEGORIES, ScheduleView
+from tilewright.results.multi.start_causes import (
+    DATA,
+    LINK,
+    MEMORY,
+    NOTHING,
+    ScheduleLogs,
+    StartCauses,
+    links_too_full,
+    start_causes,
+)
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND
+
+ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
+    "array at work",
+    "idle units",
+    "stalls of the array",
+    "on-loading",
+    "off-loading",
+    "computing",
+    "slower by streams",
+)
+"""A CN runs; COMPUTING where its cost table is not at hand."""
+NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
+    "data not made yet",
+    "data on the way",
+    "no width on a link",
+    "no room in a memory",
+    "its turn",
+)
+"""A core waits."""
+IDLE = "nothing to run"
+"""Cause of cycles after the last CN of a core, or all the time."""
+CAUSES_OF_CYCLES = (
+    *(ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS),
+    *(NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN, IDLE),
+)
+"""Causes in the order in which they are shown."""
+BUSY_CAUSES = CAUSES_OF_CYCLES[: CAUSES_OF_CYCLES.index(NOT_MADE)]
+"""Causes in which the core runs something."""
+WAITS = tuple(cause for cause in CAUSES_OF_CYCLES if cause not in (*BUSY_CAUSES, IDLE))
+"""Causes in which it waits."""
+
+if TYPE_CHECKING:
+    from tilewright.results.multi.result_tables import CoreCosts
+
+
+class CoreCycles(NamedTuple):
+    """Cycles of a core."""
+
+    core: str
+    layer: str
+    """Layer of the CN that computes, or waits; '' of none."""
+    cause: str
+    """One of CAUSES_OF_CYCLES."""
+    what: str
+    """The layer whose data is not made, the kind of data on the way, the link, the memory; '' of the other causes."""
+    cycles: int
+
+
+class _Stretch(NamedTuple):
+    """A stretch of time in which a CN waits for one thing."""
+
+    start_cycles: int
+    cause: str
+    what: str
+
+
+def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycles, ...]:
+    """What each core but the off-chip one does with the latency, by core, then layer, then cause; without zeros.
+
+    `costs` are the cost tables by core file, without which the cycles of CNs are in one. () for a schedule of a model
+    that is not causal, where nothing says what waits for what.
+    """
+    causes = start_causes(view)
+    if causes is None:
+        return ()
+    waits = _Waits(view, causes)
+    sums: dict[tuple[int, int, str, str], int] = {}
+    for core in range(view.system.core_count):
+        if core == view.system.off_chip_core:
+            continue
+        for layer, cause, what, cycles in _of_core(view, waits, costs, core):
+            key = (core, layer, cause, what)
+            sums[key] = sums.get(key, 0) + cycles
+    cores, layers = view.names.core_names, view.names.layer_names
+    order = sorted(sums, key=lambda key: (key[0], key[1], CAUSES_OF_CYCLES.index(key[2]), key[3]))
+    return tuple(
+        CoreCycles(cores[core], layers[layer] if layer >= 0 else "", cause, what, sums[core, layer, cause, what])
+        for core, layer, cause, what in order
+        if sums[core, layer, cause, what]
+    )
+
+
+def _of_core(
+    view: ScheduleView, waits: "_Waits", costs: "CoreCosts | None", core: int
+) -> Iterator[tuple[int, str, str, int]]:
+    """(layer, cause, what, cycles) of a core, from cycle 0 to the latency."""
+    schedule = view.schedule
+    own = np.flatnonzero(schedule.allocation == core)
+    own = own[np.argsort(schedule.start_cycles[own], kind="stable")]
+    runtimes = view.artifact.problem.costs.runtime_cycles[view.artifact.graph.cost_row[own], core].tolist()
+    rows = None if costs is None else costs[view.names.core_files[core]]
+    free = 0
+    for cn, runtime in zip(own.tolist(), runtimes, strict=True):
+        start, end, layer = int(schedule.start_cycles[cn]), int(schedule.end_cycles[cn]), int(view.node_layer[cn])
+        until = start
+        for stretch in waits.before(cn, free):
+            begin = max(stretch.start_cycles, free)
+            yield layer, stretch.cause, stretch.what, until - begin
+            until = begin
+        row = None if rows is None else rows[int(view.artifact.graph.cost_row[cn])]
+        for cause, cycles in _parts(row, runtime):
+            yield layer, cause, "", cycles
+        yield layer, STREAMS, "", end - start - runtime
+        free = end
+    yield -1, IDLE, "", schedule.latency_cycles - free
+
+
+def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
+    """The runtime of a CN in parts, of which the later ones are only in longer runtimes."""
+    if row is None or row.spatial_stall_cycles is None:
+        yield COMPUTING, runtime
+        return
+    busy = row.ideal_cycles + row.spatial_stall_cycles
+    ends = (
+        (ARRAY, row.ideal_cycles),
+        (IDLE_UNITS, busy),
+        (STALLS, row.total0_cycles),
+        (ONLOADING, row.total1_cycles),
+        (OFFLOADING, runtime),
+    )
+    before = 0
+    for cause, end in ends:
+        reached = min(max(end, before), runtime)
+        yield cause, reached - before
+        before = reached
+
+
+class _Waits:
+    """What a CN waits for before it starts."""
+
+    def __init__(self, view: ScheduleView, causes: StartCauses) -> None:
+        self.view, self.causes, self.logs = view, causes, ScheduleLogs(view)
+        self._links_of = links_too_full(self.logs)
+        self._arrivals: dict[int, list[tuple[int, int]]] = {}
+        """Place of a piece in a memory -> (end, transfer) of what brings it there, by end"""
+        for transfer, move in enumerate(self.logs.moves):
+            place = self.logs.place(move.piece, move.target_memory)
+            self._arrivals.setdefault(place, []).append((move.end_cycles, transfer))
+        for found in self._arrivals.values():
+            found.sort()
+        start, successor = view.artifact.problem.edges
+        sources = np.repeat(np.arange(view.node_count), np.diff(start))
+        order = np.argsort(successor, kind="stable")
+        self._first: list[int] = np.searchsorted(successor[order], np.arange(view.node_count + 1)).tolist()
+        self._before: list[int] = sources[order].tolist()
+
+    def before(self, cn: int, since: int) -> Iterator[_Stretch]:
+        """What a CN waits for from `since` to its start, the last stretch first; they reach back to `since`."""
+        start = self.logs.start[cn]
+        if start <= since:
+            return
+        ready, item = self._ready(cn)
+        if ready < start:
+            yield _Stretch(ready, *self._held_up(cn, self.logs.streams_of.get(cn, ())))
+        yield from self._until_ready(cn, item, since)
+
+    def _until_ready(self, cn: int, item: int, since: int) -> Iterator[_Stretch]:
+        """Waits up to the end of what was ready last, a CN or a transfer."""
+        nodes, logs = self.logs.nodes, self.logs
+        known, last = max(((logs.start[one], -one) for one in self._predecessors(cn)), default=(0, -NOTHING))
+        has_begun = True
+        while item >= nodes:
+            move = logs.moves[item - nodes]
+            if has_begun:
+                yield _Stretch(move.start_cycles, MOVING, CATEGORIES[self.view.transfer_category[item - nodes]])
+            if move.start_cycles <= since:
+                return
+            has_begun = True
+            before = int(self.causes.item[item])
+            if int(self.causes.kind[item]) == DATA and before >= nodes:
+                item = before
+                continue
+            maker = logs.producer[move.piece]
+            asked, after = (logs.end[maker], maker) if maker >= 0 else (0, NOTHING)
+            if known < move.start_cycles:  # else it is fetched ahead
+                asked, after = max((asked, after), (known, -last), key=lambda pair: pair[0])
+                fetch = self._fetch_before(cn, item - nodes)
+                if fetch != NOTHING and logs.moves[fetch].start_cycles > asked:
+                    asked, after, has_begun = logs.moves[fetch].start_cycles, nodes + fetch, False
+            if asked < move.start_cycles:
+                yield _Stretch(asked, *self._held_up(item, self._links_of.get(item - nodes, ())))
+            item = after
+        if item != NOTHING:
+            yield _Stretch(since, NOT_MADE, self.view.names.layer_names[self.view.node_layer[item]])
+
+    def _fetch_before(self, cn: int, transfer: int) -> int:
+        """The transfer that a CN fetches before another one, which is tried once that has started; or NOTHING."""
+        fetched = self._fetches(cn)
+        if transfer not in fetched:
+            return NOTHING
+        moves, start = self.logs.moves, self.logs.moves[transfer].start_cycles
+        earlier = [one for one in fetched[: fetched.index(transfer)] if moves[one].start_cycles <= start]
+        return max(reversed(earlier), key=lambda one: moves[one].start_cycles, default=NOTHING)
+
+    def _predecessors(self, cn: int) -> list[int]:
+        return self._before[self._first[cn] : self._first[cn + 1]]
+
+    def _ready(self, cn: int) -> tuple[int, int]:
+        """Time at which all that a CN needs was there, and the CN or transfer that ended then; NOTHING at cycle 0."""
+        logs = self.logs
+        ends = [(logs.end[one], one) for one in self._predecessors(cn)]
+        ends += [(logs.moves[one].end_cycles, logs.nodes + one) for one in self._fetches(cn)]
+        ready = max((end for end, _ in ends), default=0)
+        return ready, min((item for end, item in ends if end == ready), default=NOTHING)
+
+    def _fetches(self, cn: int) -> list[int]:
+        """The transfers that brought last what a CN reads, in the order in which it fetches."""
+        found, start = [], (self.logs.start[cn], len(self.logs.moves))
+        for piece, memory in self._places(cn):
+            arrivals = self._arrivals.get(self.logs.place(piece, memory), [])
+            if known := bisect_right(arrivals, start):
+                found.append(arrivals[known - 1][1])
+        return found
+
+    def _places(self, cn: int) -> Iterator[tuple[int, int]]:
+        """(piece, memory) that a CN reads; what streams is read off-chip."""
+        artifact, core = self.view.artifact, self.logs.core_of[cn]
+        graph, costs, system = artifact.graph, artifact.problem.costs, self.view.system
+        streams = costs.stream_bits[int(graph.cost_row[cn]), core]
+        own = slice(int(graph.need_start[cn]), int(graph.need_start[cn + 1]))
+        pieces, operands = (column[own].tolist() for column in artifact.problem.fetch_order)
+        for piece, operand in zip(pieces, operands, strict=True):
+            is_streamed = operand != OUTPUT_OPERAND and streams[operand] > 0
+            yield piece, system.off_chip_memory if is_streamed else int(system.core_memory[core, operand])
+
+    def _held_up(self, item: int, links: Sequence[int]) -> tuple[str, str]:
+        """(cause, what) for which a CN or a transfer could not begin before; `links` are those that may be it."""
+        kind, cause, time = int(self.causes.kind[item]), int(self.causes.item[item]), self._start(item)
+        if kind == LINK:
+            used = [link for link in links if self.logs.ends_on_link.at(link, time) != NOTHING]
+            return FULL_LINK, self.view.link_label((used or [*links] or [self._link_of(cause, time)])[0])
+        if kind == MEMORY:
+            is_node = item < self.logs.nodes
+            moves = self.logs.moves
+            core = self.logs.core_of[item] if is_node else -1
+            memory = self.logs.output_memory[core] if is_node else moves[item - self.logs.nodes].target_memory
+            return NO_ROOM, self.view.names.memory_names[memory]
+        return TURN, ""
+
+    def _link_of(self, item: int, time: int) -> int:
+        """A link on which an item ended."""
+        links = range(len(self.view.system.link_bits_per_cycle))
+        return next(link for link in links if self.logs.ends_on_link.at(link, time) == item)
+
+    def _start(self, item: int) -> int:
+        logs = self.logs
+        return logs.start[item] if item < logs.nodes else logs.moves[item - logs.nodes].start_cycles

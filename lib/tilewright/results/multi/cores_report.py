@@ -1,0 +1,482 @@
+"""Limits of a run on several cores: cycles of each core, use of links, and the part of which twice as much saves most.
+
+For the latter the schedule is played again with that one part doubled, its cost tables and all else as they are.
+What the logs say waits for what is no verdict: something else may be almost as slow. Cores of one file are one part,
+and so are their memories of one name: that is what a hardware file can change.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tilewright.base.errors import MappingError
+from tilewright.hardware.system import OFFCHIP_PORT
+from tilewright.base.harmless import ended_lines
+from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS, CoreCycles, core_cycles
+from tilewright.results.text_tables import NOTHING, render, share_text, text_table
+from tilewright.results.verdict import Verdict, smallest_set
+from tilewright.results.words import short_layer_name
+from tilewright.multicore.scheduling.assembled import WEIGHT
+from tilewright.multicore.scheduling.options import CAUSAL, ScheduleOptions
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, CoreSystem, Integers, SchedulingProblem
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.multicore.scheduling.simulate import Scheduler
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tilewright.results.multi.result_tables import CoreCosts
+
+
+CORE, LINK, ROOM, WORD = "core", "link", "room", "word"
+WORDS = {
+    CORE: "{}, twice as fast",
+    LINK: "{}, twice as wide",
+    ROOM: "{}, twice the room",
+    WORD: "{}, words twice as wide",
+}
+"""Kinds of parts for people."""
+SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
+"""Words without what is changed."""
+MOST_SETS_PLAYED = 60
+"""Sets of parts of one size that are played where no single part helps."""
+MOST_NODES_PLAYED = 3_000_000
+"""Computation nodes of all schedules together that are played; beyond, nothing is."""
+_LARGEST = 2**60
+
+
+Change = Callable[[SchedulingProblem], SchedulingProblem]
+
+
+class DoubledPart(NamedTuple):
+    """A part of the system of which there is twice as much."""
+
+    kind: str
+    name: str
+    latency_cycles: int | None
+    """None where the schedule cannot be played then."""
+
+    @property
+    def words(self) -> str:
+        """The part for people."""
+        return WORDS[self.kind].format(self.name)
+
+    @property
+    def short(self) -> str:
+        """The part in a few words."""
+        return SHORT[self.kind].format(self.name)
+
+
+@dataclass(frozen=True)
+class ScheduleLimits:
+    """What limits a schedule."""
+
+    parts: tuple[DoubledPart, ...] = ()
+    """All that were tried, those that save most first; of equal ones cores, then links, then memories, by number."""
+    latency_cycles: int = 0
+    """Latency of the schedule as it is."""
+    unknown: str = ""
+    """Why nothing was tried; '' where it was."""
+    together: tuple[DoubledPart, ...] = ()
+    """Where no single part saves a cycle: the fewest that do so together; the latency of each is that of all."""
+
+    @property
+    def helpful(self) -> tuple[DoubledPart, ...]:
+        """The parts that save cycles: the first is the bottleneck, the second the runner-up."""
+        return tuple(part for part in self.parts if self.gain_cycles(part) > 0)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What twice as much of each part saves, or of those that do so together."""
+        rivals = [(part.words, float(self.gain_cycles(part))) for part in (self.parts if not self.together else ())]
+        if self.together:
+            rivals = [(self.together_words, float(self.gain_cycles(self.together[0]))), *rivals]
+        return Verdict.of("cycles that twice as much saves", "cycles", self.latency_cycles, rivals, "-")
+
+    @property
+    def together_words(self) -> str:
+        """The parts that help together, for people."""
+        return " and ".join(part.words for part in self.together)
+
+    def gain_cycles(self, part: DoubledPart) -> int:
+        """What twice as much of it saves; less than 0 where the schedule becomes longer."""
+        return 0 if part.latency_cycles is None else self.latency_cycles - part.latency_cycles
+
+    def as_object(self) -> dict[str, Any]:
+        """Limits as plain data."""
+        rows = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.parts]
+        together = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.together]
+        known = {"latency_cycles": self.latency_cycles, "doubled": rows, "not_known": self.unknown}
+        return known | ({"together": together} if together else {})
+
+
+def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> ScheduleLimits:
+    """The parts of a system by what twice as much of each would save; the same allocation, tables and options.
+
+    `node_ids` are those of the layers, as in `cn_graph.json`, which some schedules cannot be played without.
+    """
+    artifact = view.artifact
+    if artifact.schedule_model != CAUSAL:
+        return ScheduleLimits(unknown=f"schedules of the model {artifact.schedule_model} are not played again")
+    changed = list(_doubled(view))
+    if artifact.graph.node_count * (len(changed) + 1) > MOST_NODES_PLAYED:
+        return ScheduleLimits(
+            unknown=f"{artifact.graph.node_count:,} computation nodes are too many to be played again"
+        )
+    options = options_of(artifact, node_ids)
+    if options is None:
+        return ScheduleLimits(unknown="what the schedule says of its options does not give it again")
+    latency = artifact.schedule.latency_cycles
+    played = [
+        (DoubledPart(kind, name, _latency(change(artifact.problem), artifact, options)), change)
+        for kind, name, change in changed
+    ]
+    played.sort(key=lambda pair: latency if pair[0].latency_cycles is None else pair[0].latency_cycles)
+    found = ScheduleLimits(tuple(part for part, _ in played), latency)
+    if found.helpful:
+        return found
+    most = MOST_NODES_PLAYED // max(1, artifact.graph.node_count) - len(changed)
+    return replace(found, together=_together(played, artifact, options, most))
+
+
+def _together(
+    played: Sequence[tuple[DoubledPart, Change]], artifact: ScheduleArtifact, options: ScheduleOptions, most: int
+) -> tuple[DoubledPart, ...]:
+    """The fewest parts of which twice as much saves cycles, all at once; () where none do, or too much is to be played.
+
+    `most` schedules are played of sets of one size, beside those without one part each.
+    """
+    latency, places = artifact.schedule.latency_cycles, range(len(played))
+    if most < len(played):
+        return ()
+
+    def of(chosen: tuple[int, ...]) -> int | None:
+        problem = artifact.problem
+        for place in chosen:
+            problem = played[place][1](problem)
+        return _latency(problem, artifact, options)
+
+    def saved(chosen: tuple[int, ...]) -> float:
+        cycles = of(chosen)
+        return 0.0 if cycles is None else float(latency - cycles)
+
+    found = smallest_set(tuple(places), saved, 1, min(MOST_SETS_PLAYED, most - len(played)))
+    if found is None:
+        return ()
+    cycles = of(found[0])
+    return tuple(played[place][0]._replace(latency_cycles=cycles) for place in found[0])
+
+
+def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
+    """The options of the scheduler that give this very schedule; None where what it says of them does not.
+
+    Files of before do not say which memory operands are fetched ahead: those of weights are tried first.
+    """
+    stated = (artifact.provenance or {}).get("options", {})
+    layers = tuple(stated.get("layers_by_off_chip", ()))
+    if layers and (node_ids is None or any(one not in node_ids for one in layers)):
+        return None
+    names = ("scheduler_candidate_selection", "stack_order", "prefetch_results", "share_divisor")
+    given = {name: stated[name] for name in names if name in stated}
+    given["layers_by_off_chip"] = tuple(sorted((node_ids or []).index(one) for one in layers))
+    for operands in _prefetched(artifact) if stated.get("operands_to_prefetch") else [()]:
+        options = ScheduleOptions(**given, operands_to_prefetch=operands)
+        played = Scheduler(artifact.problem, options)(artifact.schedule.allocation)
+        if _is_equal(played.start_cycles, artifact.schedule.start_cycles) and np.array_equal(
+            played.transfers, artifact.schedule.transfers
+        ):
+            return replace(options, record=False)
+    return None
+
+
+def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
+    """Memory operands that were fetched ahead; where that is not known those of weights, then all others."""
+    if artifact.operands_to_prefetch:
+        yield artifact.operands_to_prefetch
+        return
+    graph = artifact.graph
+    is_weight = np.array([kind == WEIGHT for kind in artifact.names.tensor_kinds], np.bool_)
+    own = is_weight[artifact.piece_tensor[graph.need_piece]]
+    first = tuple(one for one in np.unique(graph.need_operand[own]).tolist() if one != OUTPUT_OPERAND)
+    operands = range(1, artifact.system.core_memory.shape[1])
+    others = (choice for count in range(1, len(operands) + 1) for choice in itertools.combinations(operands, count))
+    yield from dict.fromkeys((first, *others))
+
+
+def _is_equal(one: Integers, other: Integers) -> bool:
+    return bool(np.array_equal(one, other))
+
+
+def _latency(problem: SchedulingProblem, artifact: ScheduleArtifact, options: ScheduleOptions) -> int | None:
+    try:
+        return Scheduler(problem, options)(artifact.schedule.allocation).latency_cycles
+    except MappingError:
+        return None
+
+
+def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
+    """(kind, name, what makes twice as much) of one part of the system at a time."""
+    system, names = view.system, view.names
+    for name, cores in _core_groups(view).items():
+        yield CORE, name, partial(_faster, cores=cores)
+    carries = view.schedule.link_bits.sum(axis=0) > 0
+    for link, width in enumerate(system.link_bits_per_cycle.tolist()):
+        if width < _LARGEST and carries[link]:
+            tables: list[tuple[Sequence[str], Sequence[int]]] = [(["link_bits_per_cycle"], [link])]
+            if names.link_kinds[link] == OFFCHIP_PORT:  # the port is what makes words of the memory as wide as they are
+                tables.append((_WORD_WIDTHS, [system.off_chip_memory]))
+            label = view.link_label(link)
+            yield LINK, label if label[0].isalpha() else f"link {label}", partial(_more, tables=tables)
+    for name, memories in _memory_groups(view).items():
+        yield ROOM, name, partial(_more, tables=[(["memory_capacity_bits"], memories)])
+        yield WORD, name, partial(_more, tables=[(_WORD_WIDTHS, memories)])
+
+
+def _faster(problem: SchedulingProblem, cores: Sequence[int]) -> SchedulingProblem:
+    """The problem with cores that take half of the cycles."""
+    runtime = problem.costs.runtime_cycles.copy()
+    runtime[:, cores] = np.where(runtime[:, cores] > 0, -(-runtime[:, cores] // 2), runtime[:, cores])
+    return replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
+
+
+def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequence[int]]]) -> SchedulingProblem:
+    """The problem with twice of what tables of its system say at some places."""
+    system = problem.system
+    for names, where in tables:
+        system = _times_two(system, names, where)
+    return replace(problem, system=system)
+
+
+def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
+    """Name -> cores of one file that run something."""
+    groups: dict[str, list[int]] = {}
+    for core in np.unique(view.schedule.allocation).tolist():
+        groups.setdefault(view.names.core_files[core], []).append(core)
+    ids = view.names.core_ids
+    return {
+        f"core{'s' * (len(cores) > 1)} {', '.join(str(ids[core]) for core in cores)}: {file}": cores
+        for file, cores in groups.items()
+    }
+
+
+def _memory_groups(view: ScheduleView) -> dict[str, list[int]]:
+    """Name -> memories on chip of one name in cores of the same files; those that hold nothing all the time are out."""
+    system, names = view.system, view.names
+    groups: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    for memory in np.unique(system.core_memory).tolist():
+        if memory in (-1, system.off_chip_memory) or not view.schedule.peak_bits[memory]:
+            continue
+        users = np.flatnonzero((system.core_memory == memory).any(axis=1)).tolist()
+        files = tuple(dict.fromkeys(names.core_files[core] for core in users))
+        groups.setdefault((files, names.memory_names[memory].split(": ", 1)[-1]), []).append(memory)
+    return {f"memory {name} of {' and '.join(files)}": memories for (files, name), memories in groups.items()}
+
+
+_WORD_WIDTHS = ("memory_read_bits", "memory_write_bits")
+
+
+def _times_two(system: CoreSystem, names: Sequence[str], places: Sequence[int]) -> CoreSystem:
+    changed = {name: getattr(system, name).copy() for name in names}
+    for values in changed.values():
+        values[places] = np.minimum(2 * values[places], np.maximum(_LARGEST, values[places]))
+    return replace(system, **changed)
+
+
+class LinkUse(NamedTuple):
+    """What a link carries."""
+
+    name: str
+    kind: str
+    width_bits_per_cycle: int | None
+    """None of one without a limit."""
+    bits: int
+    busy: float
+    """The share of the latency in which anything moves."""
+    utilisation: float | None
+    """The share of its width that is used; None of one without a limit."""
+
+
+@dataclass(frozen=True)
+class CoresReport:
+    """What limits a run on several cores."""
+
+    latency_cycles: int
+    rows: tuple[CoreCycles, ...]
+    """Rows of cycles; those of a core add up to the latency."""
+    limits: ScheduleLimits
+    links: tuple[LinkUse, ...]
+    """Links that carry something, the fullest first."""
+    layer: str = ""
+    """The layer that alone is looked at; '' for all of them."""
+
+    @property
+    def cores(self) -> tuple[str, ...]:
+        """The cores, in the order of the accelerator."""
+        return tuple(dict.fromkeys(row.core for row in self.rows))
+
+    @property
+    def table(self) -> "pandas.DataFrame":
+        """A row for each core, layer, cause and what it is of, in cycles, as in `core_cycles.csv`."""
+        import pandas  # slow to load, and the text needs none
+
+        return pandas.DataFrame(self.rows, columns=list(CoreCycles._fields))
+
+    def of_layer(self, layer: str) -> "CoresReport":
+        """Report of the cycles in which cores run a layer or wait for it."""
+        return replace(self, rows=tuple(row for row in self.rows if row.layer == layer), layer=layer)
+
+    def added(self, key: Callable[[CoreCycles], Any], causes: Iterable[str] | None = None) -> dict[Any, int]:
+        """Cycles added up by a key, all of them or those of some causes; the most first."""
+        wanted = None if causes is None else set(causes)
+        found: dict[Any, int] = {}
+        for row in self.rows:
+            if wanted is None or row.cause in wanted:
+                found[key(row)] = found.get(key(row), 0) + row.cycles
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+    def as_object(self) -> dict[str, Any]:
+        """Report as plain data."""
+        return {
+            "core_cycles": [row._asdict() for row in self.rows],
+            "limits": self.limits.as_object(),
+            "links": [link._asdict() for link in self.links],
+        }
+
+
+def cores_report(
+    view: ScheduleView,
+    costs: "CoreCosts | None",
+    summary: Mapping[str, Any],
+    node_ids: Sequence[int] | None = None,
+) -> CoresReport | None:
+    """What limits a schedule; None for one of a model that is not causal.
+
+    `costs` are the cost tables by core file, `summary` is that of the run, `node_ids` are those of its layers.
+    """
+    rows = core_cycles(view, costs)
+    if not rows:
+        return None
+    links = [LinkUse(**{name: link[name] for name in LinkUse._fields}) for link in summary["links"] if link["bits"]]
+    links.sort(key=lambda link: (-(link.utilisation or 0.0), -link.busy))
+    return CoresReport(view.schedule.latency_cycles, rows, schedule_limits(view, node_ids), tuple(links))
+
+
+MOST_WAITS, MOST_LAYERS, MOST_LINKS, MOST_PARTS = 12, 30, 16, 10
+
+
+def cores_text(report: CoresReport) -> str:
+    """What each core does with the latency, what cores wait for, what twice as much of a part would save, links."""
+    parts = [_cores(report), _waits(report)]
+    if not report.layer:
+        parts += [_limits(report.limits), _links(report), _layers(report)]
+    return "\n".join(part for part in parts if part)
+
+
+def limit_lines(limits: ScheduleLimits) -> list[str]:
+    """The bottleneck and the runner-up in words."""
+    if limits.unknown:
+        return [f"what limits is not known: {limits.unknown}"]
+    if limits.together:
+        gain = limits.gain_cycles(limits.together[0])
+        return [
+            "twice as much of one part saves nothing",
+            f"limited by: {limits.together_words} together saves {gain:,} cycles,"
+            f" {share_text(gain, limits.latency_cycles)}",
+        ]
+    if not limits.helpful:
+        return ["twice as much of one part saves nothing: the nodes wait for one another, or parts are equally slow"]
+    names = ("limited by", "runner-up")
+    return [
+        f"{name}: {_told(limits, part)} saves {limits.gain_cycles(part):,} cycles,"
+        f" {share_text(limits.gain_cycles(part), limits.latency_cycles)}"
+        for name, part in zip(names, limits.helpful, strict=False)
+    ]
+
+
+def wait_words(row: CoreCycles) -> str:
+    """A cause with what it is of."""
+    return f"{row.cause}: {row.what}" if row.what else row.cause
+
+
+def _told(limits: ScheduleLimits, part: DoubledPart) -> str:
+    equal = sum(limits.gain_cycles(one) == limits.gain_cycles(part) for one in limits.parts) - 1
+    return part.words + (f" (or {equal} other{'s' * (equal > 1)})" if equal else "")
+
+
+def _cores(report: CoresReport) -> str:
+    by_core = report.added(lambda row: (row.core, row.cause))
+    causes = [cause for cause in CAUSES_OF_CYCLES if any(key[1] == cause for key in by_core)]
+    title = f"What each core does with the latency, {report.latency_cycles:,} cycles"
+    if report.layer:
+        title = "Cycles of the cores that run it, or wait before it"
+    table = text_table(title, ("core",), (*causes, *(["cycles"] if report.layer else [])))
+    for core in report.cores:
+        values = [by_core.get((core, cause), 0) for cause in causes]
+        whole = sum(values)
+        shares = (share_text(value, whole) if value else "" for value in values)
+        table.add_row(core, *shares, *([f"{whole:,}"] if report.layer else []))
+    return render(table)
+
+
+def _waits(report: CoresReport) -> str:
+    waits = report.added(wait_words, WAITS)
+    if not waits:
+        return ""
+    table = text_table("What cores wait for, all of them together", ("cause", "most before"), ("cycles", "share"))
+    total = sum(waits.values())
+    of_layers = report.added(lambda row: (wait_words(row), row.layer), WAITS)
+    for words, cycles in list(waits.items())[:MOST_WAITS]:
+        layer = next(layer for name, layer in of_layers if name == words)
+        most = f"{short_layer_name(layer, '', 30)} ({share_text(of_layers[words, layer], cycles)})"
+        table.add_row(words, most, f"{cycles:,}", share_text(cycles, total))
+    rest = len(waits) - MOST_WAITS
+    return render(table) + (f"  {rest} shorter waits are in the tables\n" if rest > 0 else "")
+
+
+def _limits(limits: ScheduleLimits) -> str:
+    lines = ended_lines(limit_lines(limits))
+    if limits.unknown or not limits.helpful:
+        return lines
+    title = "What twice as much of one part would save, the same allocation and cost tables"
+    table = text_table(title, ("part",), ("cycles", "share"))
+    for part in limits.helpful[:MOST_PARTS]:
+        gain = limits.gain_cycles(part)
+        table.add_row(part.words, f"{gain:,}", share_text(gain, limits.latency_cycles))
+    worse = [part for part in limits.parts if limits.gain_cycles(part) < 0]
+    text = lines + render(table)
+    if worse:
+        text += f"  {len(worse)} would make it longer: the order in which cores take nodes is no longer a good one\n"
+    return text
+
+
+def _links(report: CoresReport) -> str:
+    table = text_table("Links", ("link",), ("width [bit/cycle]", "moved [KiB]", "busy", "of its width"))
+    for link in report.links[:MOST_LINKS]:
+        width = "unlimited" if link.width_bits_per_cycle is None else f"{link.width_bits_per_cycle:,}"
+        used = NOTHING if link.utilisation is None else share_text(link.utilisation, 1.0)
+        table.add_row(link.name, width, f"{link.bits / 8192:,.1f}", share_text(link.busy, 1.0), used)
+    rest = len(report.links) - MOST_LINKS
+    if not report.links:
+        return ""
+    return render(table) + (f"  {rest} links that carry less are in the tables\n" if rest > 0 else "")
+
+
+def _layers(report: CoresReport) -> str:
+    """The layers that take most of the cores' time."""
+    title = "Layers: cycles of all cores that run them, or wait before their nodes"
+    table = text_table(title, ("layer", "waits most for"), ("computing", "waiting"))
+    busy, waits = (report.added(lambda row: row.layer, causes) for causes in (BUSY_CAUSES, WAITS))
+    of_waits = report.added(lambda row: (row.layer, wait_words(row)), WAITS)
+    order = sorted(dict.fromkeys([*busy, *waits]), key=lambda layer: -(busy.get(layer, 0) + waits.get(layer, 0)))
+    for layer in order[:MOST_LAYERS]:
+        most = next((words for name, words in of_waits if name == layer), "")
+        share = f" {share_text(of_waits[layer, most], waits[layer])}" if most else ""
+        told = f"{busy.get(layer, 0):,}", f"{waits.get(layer, 0):,}"
+        table.add_row(short_layer_name(layer, limit=30), f"{most}{share}" or NOTHING, *told)
+    rest = len(order) - MOST_LAYERS
+    return render(table) + (f"  {rest} shorter layers are in the tables\n" if rest > 0 else "")

@@ -1,0 +1,108 @@
+"""Ranges of energy and area of a schedule, by the ranges of the costs of memories.
+
+A schedule fixes how often each memory is read and written: by computation nodes on their cores, as the cost tables have
+it, and by data that moves, word by word. Both are linear in the costs of the memory.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.hardware.core import Memory
+from tilewright.hardware.hierarchy import instance_count
+from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
+from tilewright.results.multi.summary import core_rows
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.multicore.scheduling.system_assembly import scheduled_memories
+from tilewright.search.cost_ranges import CostPart, ranges_of
+
+_Place = tuple[int, str]
+"""Id of a core, and what it calls a memory; of a memory that cores share that of the first one."""
+
+
+def schedule_cost_parts(
+    artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], accelerator: MultiCoreAccelerator
+) -> tuple[CostPart, ...]:
+    """What each memory contributes whose costs have a range; () without any. `costs` are the cost tables by core file.
+
+    Memories are called by the ids of their cores: `0: sram`, `0+1: sram` where cores share it.
+    """
+    first_of = _first_places(accelerator)
+    memories = {place: memory for place, memory in _memories(accelerator) if _has_range(memory)}
+    if not any(first_of.get(place, place) == place for place in memories):
+        return ()
+    energies = _on_cores_pj(artifact, costs, first_of)
+    for place, energy_pj in _moved_pj(artifact, accelerator).items():
+        energies[place] += energy_pj
+    return tuple(
+        _part(place, memory, energies.get(place, 0.0), accelerator)
+        for place, memory in memories.items()
+        if first_of.get(place, place) == place
+    )
+
+
+def range_fields(
+    artifact: ScheduleArtifact,
+    costs: Mapping[str, Sequence[CoreCostRow]],
+    accelerator: MultiCoreAccelerator,
+    area_mm2: float | None,
+) -> dict[str, Any]:
+    """`cost_ranges` as in the summary of a run of one core; {} where no costs have a range."""
+    parts = schedule_cost_parts(artifact, costs, accelerator)
+    return {"cost_ranges": ranges_of(parts, artifact.schedule.energy_pj, area_mm2)} if parts else {}
+
+
+def _has_range(memory: Memory) -> bool:
+    return memory.cost_source is not None and memory.cost_source.relative_range != (1.0, 1.0)
+
+
+def _memories(accelerator: MultiCoreAccelerator) -> Iterator[tuple[_Place, Memory]]:
+    """All memories by core, as often as cores have them."""
+    for core_id, core in accelerator.core_of.items():
+        for memory in core.memories:
+            yield (core_id, memory.name), memory
+
+
+def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
+    """Place -> that of the first user, for the memories at the tops of cores."""
+    return {
+        place: places[0]
+        for instance in accelerator.memory_instances
+        for places in (list(zip(instance.core_ids, instance.names, strict=True)),)
+        for place in places
+    }
+
+
+def _on_cores_pj(
+    artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], first_of: Mapping[_Place, _Place]
+) -> dict[_Place, float]:
+    """What nodes cost in the memories of their cores."""
+    found: dict[_Place, float] = defaultdict(float)
+    for row in core_rows(artifact, costs):
+        for name, energy_pj in row["memory_energy_pj"].items():
+            place = (row["core"], name)
+            found[first_of.get(place, place)] += energy_pj
+    return found
+
+
+def _moved_pj(artifact: ScheduleArtifact, accelerator: MultiCoreAccelerator) -> dict[_Place, float]:
+    """What data that moves costs in the memories that it leaves and reaches."""
+    schedule, system = artifact.schedule, artifact.system
+    read = schedule.words_read.sum(axis=0) * system.memory_read_energy_pj
+    moved: np.ndarray = read + schedule.words_written.sum(axis=0) * system.memory_write_energy_pj
+    places = [(one.core_ids[0], one.names[0]) for one in scheduled_memories(accelerator)]
+    return dict(zip(places, moved.tolist(), strict=True))
+
+
+def _part(place: _Place, memory: Memory, energy_pj: float, accelerator: MultiCoreAccelerator) -> CostPart:
+    core_id, name = place
+    source = memory.cost_source
+    assert source is not None
+    core = accelerator.core_of[core_id]
+    is_on_chip = accelerator.place_of[core_id].role != OFFCHIP
+    area = memory.area_mm2 * instance_count(core, core.memories.index(memory)) if is_on_chip else 0.0
+    users = next((i.core_ids for i in accelerator.memory_instances if (i.core_ids[0], i.names[0]) == place), (core_id,))
+    return CostPart(f"{'+'.join(map(str, users))}: {name}", source.law, energy_pj, area, *source.relative_range)

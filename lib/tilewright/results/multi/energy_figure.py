@@ -1,0 +1,210 @@
+"""Figure of the energy of a schedule: on cores, and of data that moves, by cause, beside that of the baselines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from tilewright.cost.ledger import ARRAYS, on_core_terms
+from tilewright.results.canvas import GREY
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits
+from tilewright.results.figures import ENERGY_UNIT
+from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.text_tables import share_text
+from tilewright.multicore.scheduling.energy_ledger import (
+    ON_CORE,
+    READING_ORDER,
+    EnergyTerms,
+    in_reading_order,
+    term_parts,
+    terms_of_parts,
+    words_of,
+)
+from tilewright.multicore.scheduling.schedule import Schedule
+
+Summary = Mapping[str, Any]
+ON_CORE_WORDS, TOTAL = words_of(ON_CORE), "total"
+OTHER_MEMORIES = "other core memories"
+LINKS = "links"
+_PART_WORDS = {"link": LINKS, "memory": "memories"}
+_GREYS = {ON_CORE_WORDS: "#8a8a8a", TOTAL: "#bbbbbb"}
+_COLOURS = tuple(OPERAND_COLOURS[number] for number in (0, 2, 4, 3, 1, 5))
+"""Colours of the terms after that on cores, in the order in which people are shown them; after the last comes the
+first."""
+CORE_GREYS = ("#1f1f1f", "#4a4a4a", "#6f6f6f", "#919191", "#b0b0b0", "#cccccc", "#e2e2e2")
+"""Greys of the parts of the energy on cores, in their order; there are no more parts."""
+WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.8, 1.2, 5.0
+TOP_INCHES, BAR_INCHES, AXIS_INCHES, LINE_INCHES = 0.75, 0.42, 0.6, 0.19
+THIS_RUN = "this run"
+
+
+@dataclass(frozen=True)
+class EnergyBar:
+    """The energy of one schedule."""
+
+    name: str
+    terms_pj: Mapping[str, float]
+    """Words → pJ of the parts of all terms in order, that on cores only where it is not divided. TOTAL alone where none
+    is known."""
+    in_cores_pj: Mapping[str, float] = field(default_factory=dict)
+    """`on_core_parts`"""
+
+    @property
+    def parts_pj(self) -> dict[str, float]:
+        """All parts, those in cores first."""
+        return {**self.in_cores_pj, **self.terms_pj}
+
+    @property
+    def total_pj(self) -> float:
+        """Sum of the parts."""
+        return sum(self.parts_pj.values())
+
+
+def schedule_parts(schedule: Schedule) -> dict[str, float]:
+    """Words → pJ of the parts of the terms of a schedule; they add up to its energy."""
+    return _named_parts(schedule.energy_terms_pj)
+
+
+def on_core_parts(summary: Summary | None) -> dict[str, float]:
+    """Arrays, then memories of the cores and other terms by falling energy → pJ; those without a grey are one part.
+
+    Memories of one name in several cores are one part. Nothing where the summary does not have them.
+    """
+    energy = (summary or {}).get("energy") or {}
+    if "on_core_memory_pj" not in energy:
+        return {}
+    terms = on_core_terms(energy)
+    parts = {ARRAYS: terms.pop(ARRAYS)}
+    others = sorted(terms.items(), key=lambda item: (-item[1], item[0]))
+    kept = len(others) if len(others) < len(CORE_GREYS) else len(CORE_GREYS) - 2
+    parts |= dict(others[:kept])
+    return parts | ({OTHER_MEMORIES: sum(pj for _, pj in others[kept:])} if kept < len(others) else {})
+
+
+def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
+    """Bars of this run, then of the baselines of its summary, with their parts where those are given
+    (`energy_parts_pj`)."""
+    parts, in_cores = schedule_parts(view.schedule), on_core_parts(summary)
+    if in_cores:
+        del parts[ON_CORE_WORDS]
+    bars = [EnergyBar(THIS_RUN, parts, in_cores)]
+    for row in (summary or {}).get("baselines") or ():
+        name = readable(row["name"])
+        if name == THIS_RUN:
+            continue
+        given = row.get("energy_parts_pj")
+        bars.append(EnergyBar(name, _named_parts(terms_of_parts(given)) if given else {TOTAL: row["energy_pj"]}))
+    return bars
+
+
+def energy_breakdown_figure(view: ScheduleView, summary: Summary | None = None) -> Figure:
+    """A bar for each schedule, stacked by part, and a list of the parts of this run."""
+    bars = energy_bars(view, summary)
+    title = f"Energy: {view.names.network} on {view.names.accelerator}"
+    return _figure(bars, title)
+
+
+def write_energy_breakdown(view: ScheduleView, path_stem: Path, summary: Summary | None = None) -> tuple[Path, Path]:
+    """Write the figure as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(energy_breakdown_figure(view, summary), path_stem)
+
+
+def readable(name: str) -> str:
+    """A name of a baseline for people."""
+    return name.replace("_", " ")
+
+
+def _named_parts(terms: EnergyTerms) -> dict[str, float]:
+    return {
+        f"{words_of(term)}, {_PART_WORDS[part]}" if part else words_of(term): energy
+        for term, part, energy in term_parts(in_reading_order(terms))
+    }
+
+
+def _looks(bars: Sequence[EnergyBar]) -> dict[str, dict[str, Any]]:
+    """Part → how it is drawn, in the order of drawing: greys in the cores, colours by term, links hatched."""
+    plain: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
+    # What is nowhere spent is left out.
+    spent = [part for bar in bars for part, energy in bar.parts_pj.items() if energy > 0]
+    divided = dict.fromkeys(part for bar in bars for part in bar.in_cores_pj if part in spent)
+    looks = {part: {**plain, "facecolor": grey, "hatch": ""} for part, grey in zip(divided, CORE_GREYS, strict=False)}
+    of_terms = (part.split(", ")[0] for bar in bars for part in bar.terms_pj)
+    named = [words for words in dict.fromkeys((*map(words_of, READING_ORDER), *of_terms)) if words not in _GREYS]
+    colours = _GREYS | dict(zip(named, cycle(_COLOURS)))
+    for words in (ON_CORE_WORDS, *named, TOTAL):
+        for part in (words, *(f"{words}, {part}" for part in _PART_WORDS.values())):
+            if part in spent:
+                hatch = "//////" if part.endswith(f", {LINKS}") else ""
+                looks[part] = {**plain, "facecolor": colours[words], "hatch": hatch}
+    return looks
+
+
+def _has_further_terms(bars: Sequence[EnergyBar]) -> bool:
+    usual = {*map(words_of, READING_ORDER), TOTAL}
+    return any(part.split(", ")[0] not in usual for bar in bars for part in bar.terms_pj)
+
+
+def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
+    looks = _looks(bars)
+    parts = list(looks)
+    listed = max(LINE_INCHES * (len(parts) + 2), BAR_INCHES * len(bars) + AXIS_INCHES)
+    height = TOP_INCHES + listed + 0.1
+    most = max(bar.total_pj for bar in bars)
+    unit = ENERGY_UNIT
+    with figure_style():
+        figure = Figure(figsize=(WIDTH_INCHES, height))
+        FigureCanvasAgg(figure)
+        words = "grey: in the cores; colours: data that moves, hatched in links, plain in the memories at both ends"
+        words += "; and further terms" if _has_further_terms(bars) else ""
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
+        bottom = height - TOP_INCHES - BAR_INCHES * len(bars)
+        box = (NAME_INCHES / WIDTH_INCHES, bottom / height)
+        panel = figure.add_axes((*box, BAR_WIDTH_INCHES / WIDTH_INCHES, BAR_INCHES * len(bars) / height))
+        for place, bar in enumerate(bars):
+            left = 0.0
+            for part in (part for part in parts if bar.parts_pj.get(part)):
+                panel.barh(place, bar.parts_pj[part] / unit[0], 0.7, left=left, **looks[part])
+                left += bar.parts_pj[part] / unit[0]
+            panel.text(left, place, f" {three_digits(left)}", va="center", fontsize=7.5)
+        panel.set_ylim(len(bars) - 0.5, -0.5)
+        panel.set_xlim(0, most / unit[0] * 1.12 or 1)
+        panel.set_yticks(range(len(bars)), labels=[bar.name for bar in bars])
+        panel.tick_params(axis="y", length=0)
+        panel.set_xlabel(f"energy [{unit[1]}]")
+        panel.grid(axis="x", linewidth=0.4, color="#cccccc")
+        _list_parts(figure, bars[0], looks, unit, height - TOP_INCHES + 0.15)
+    return figure
+
+
+def _list_parts(
+    figure: Figure, bar: EnergyBar, looks: Mapping[str, Mapping[str, Any]], unit: tuple[float, str], top: float
+) -> None:
+    """The parts of a schedule with their values and shares, and those of others without: legend and table at once."""
+    left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
+    style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}
+    head: dict[str, Any] = {**style, "weight": "bold"}
+    figure.text(left, top, bar.name, **head)
+    figure.text(left + 3.1, top, unit[1], ha="right", **head)
+    figure.text(left + 3.7, top, "share", ha="right", **head)
+    for number, (part, look) in enumerate(looks.items(), 1):
+        y = top - LINE_INCHES * number
+        figure.add_artist(Rectangle((left, y - 0.05), 0.2, 0.1, transform=figure.dpi_scale_trans, **look))
+        figure.text(left + 0.28, y, {TOTAL: "parts not known", ON_CORE_WORDS: "in the cores"}.get(part, part), **style)
+        if part not in bar.parts_pj:
+            figure.text(left + 3.1, y, "others only", ha="right", color=GREY, **style)
+            continue
+        energy = bar.parts_pj[part]
+        figure.text(left + 3.1, y, _amount(energy / unit[0]), ha="right", **style)
+        figure.text(left + 3.7, y, share_text(energy, bar.total_pj), ha="right", **style)
+
+
+def _amount(value: float) -> str:
+    """Three digits, and no exponent for what hardly counts."""
+    return "< 0.001" if 0 < value < 0.001 else three_digits(value)

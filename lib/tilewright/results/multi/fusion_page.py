@@ -1,0 +1,234 @@
+"""HTML page of a plan, from `fusion.json` and `fusion.csv` alone: why it is as it is, and how its search went.
+
+Tables of the figures with their bounds, of what each cut saves, of what was tried and what made the plan better, of
+what was fixed, of what is loaded again, and of the layers; a figure of the search.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from tilewright.base.harmless import html
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import ALLOWED_ALLOCATIONS, covered_by
+from tilewright.results.canvas import GREY
+from tilewright.results.figure_files import figure_style, make_printable
+from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
+from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
+from tilewright.results.multi.summary import reload_lines
+from tilewright.results.run_tables import edp_text
+from tilewright.results.text_tables import html_table
+from tilewright.base.units import energy_text
+
+Row = Mapping[str, Any]
+WIDTH_INCHES, HEIGHT_INCHES = 9.0, 3.4
+MOST_TIMES_BEST = 3.0
+"""Plans that cost more than this many times the best stand at the upper edge, so that the others can be told apart."""
+
+
+def objective_value(objective: str, figures: Row) -> float:
+    """What is minimised, of a latency and an energy."""
+    return float(OBJECTIVES[objective].value(figures["energy_pj"], float(figures["latency_cycles"])))
+
+
+def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
+    """A point for each plan with a schedule, a line for the best so far, and layer by layer and the bound as levels."""
+    objective = document["objective"]
+    points = [(row["plan"], objective_value(objective, row)) for row in tried if row["latency_cycles"] != ""]
+    best = objective_value(objective, document)
+    units = {"latency": CYCLE_UNITS, "energy": (ENERGY_UNIT,)}.get(objective, (EDP_UNIT,))
+    scale, unit = unit_for(best, units)
+    top = min(max([best, *(value for _, value in points)]), best * MOST_TIMES_BEST)
+    levels = [("bound of these tiles", document["lower_bound"], "dotted")]
+    if document["layer_by_layer"] is not None:
+        levels.append(("layer by layer", document["layer_by_layer"], "dashed"))
+    with figure_style():
+        figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots()
+        shown = [min(value, top) / scale for _, value in points]
+        axes.scatter([plan for plan, _ in points], shown, s=6, color="#bbbbbb", label="a plan")
+        steps = [(row["plan"], objective_value(objective, row)) for row in tried if row["is_best"]]
+        last = max([plan for plan, _ in points], default=0)
+        ends = [*(plan for plan, _ in steps), last]
+        values = [value / scale for _, value in (*steps, steps[-1])] if steps else []
+        axes.step(ends if steps else [], values, where="post", color=OPERAND_COLOURS[0], label="the best so far")
+        for name, figures, style in levels:
+            value = objective_value(objective, figures)
+            if value <= top:
+                axes.axhline(value / scale, color=GREY, linewidth=0.8, linestyle=style, label=name)
+        axes.set_xlabel("plan")
+        axes.set_ylabel(f"{objective} [{unit}]")
+        axes.set_ylim(0, top / scale * 1.05)
+        axes.legend(loc="lower right", frameon=False, ncols=2)
+    return figure
+
+
+def svg_text(figure: Figure) -> str:
+    """The figure as an element of an HTML page, without dates and version numbers."""
+    make_printable(figure)
+    buffer = io.StringIO()
+    with figure_style():
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "tilewright"})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+PAGE = Path(__file__).resolve().with_name("fusion_page.html")
+FIGURES = ("latency [cycles]", "energy", "EDP [J cycles]")
+
+
+def fusion_page(document: Mapping[str, Any], tried: Sequence[Row]) -> str:
+    """The text of the page, of the answer of `tilewright fuse` and the rows of the plans that it looked at."""
+    title = f"{document['workload']} on {document['hardware']}: how it is fused, and why"
+    parts = {"TITLE": html(title), "BODY": "\n".join(_body(document, tried))}
+    return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], PAGE.read_text("utf-8"))
+
+
+def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
+    search = document["search"]
+    yield _words(
+        f"{search['plans']:,} plans and {search['segments']:,} parts of the network were looked at for the least "
+        f"{document['objective']}, in {search['schedules']:,} schedules; stopped by "
+        f"{search['stopped_by'].replace('_', ' ')}, seed {search['seed']}."
+    )
+    yield html_table(("", *FIGURES), [*_figure_rows(document)], texts=1)
+    yield _head("The search", "Each plan by its number; plans without a schedule are left out.")
+    yield svg_text(fusion_figure(document, tried))
+    yield _head("What each cut saves", "Against the two stacks made one, all else as it is. Negative: what it costs.")
+    yield _cuts(document)
+    yield _head("What was tried", "Kinds of plans, and how often one of them was the best so far.")
+    yield html_table(("kind", "plans", "schedules", "without one", "best so far", *FIGURES), _origins(search), texts=1)
+    yield _head("What made it better", "Each plan that was the best so far, and what it is of the one before.")
+    yield html_table(("kind", "plan", "stacks", *FIGURES[:2], "of the one before"), _steps(document, tried), texts=1)
+    yield from _failures(tried)
+    yield _head("What was fixed", "By the run or the mapping file; all else was searched.")
+    yield html_table(("decision", "fixed"), [*_fixed(document["fixed"])], texts=2)
+    yield _head(
+        "What is loaded again", "" if document["reloads"] else "Nothing is read from off-chip 1.5 times or more."
+    )
+    yield "\n".join(_words(line) for line in reload_lines(document["reloads"], len(document["reloads"])))
+    yield _head("Stacks", "")
+    yield html_table(("first layer", "last layer", "stack", "layers"), _stacks(document), texts=2)
+    yield _head("Layers", "Parts between cores, tiles within a core, and the cores of the parts.")
+    yield html_table(("layer", "parts", "tiles", "cores"), _layers(document), texts=4)
+    yield _head("The same again", "With the mapping file beside this page:")
+    lines = [f"tilewright {verb} ... {options}".rstrip() for verb, options in document["reproduce"].items()]
+    yield f"<pre>{html(chr(10).join(lines))}</pre>"
+
+
+def _words(text: str) -> str:
+    return f"<p>{html(text)}</p>"
+
+
+def _head(title: str, text: str) -> str:
+    return f"<h2>{html(title)}</h2>" + (f"\n{_words(text)}" if text else "")
+
+
+def _figures(figures: Row) -> tuple[str, str, str]:
+    edp = figures["latency_cycles"] * figures["energy_pj"]
+    return f"{figures['latency_cycles']:,}", energy_text(figures["energy_pj"]), edp_text(edp)
+
+
+def _figure_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    yield ("this plan", *_figures(document))
+    covers = covered_by(document["lower_bound"])
+    yield (f"lower bound over {covers}", *_figures(document["lower_bound"]))
+    yield (
+        f"gap to the lower bound over {ALLOWED_ALLOCATIONS}",
+        *(f"{document[f'gap_{name}']:.1%}" for name in ("latency", "energy", "edp")),
+    )
+    alone = document["layer_by_layer"]
+    if alone is not None:
+        yield ("layer by layer", *_figures(alone))
+        ratios = (alone[name] / document[name] if document[name] else 1.0 for name in _NAMES)
+        yield ("layer by layer, times this plan", *(f"{ratio:.2f}" for ratio in ratios))
+
+
+_NAMES = ("latency_cycles", "energy_pj", "edp")
+
+
+def _cuts(document: Mapping[str, Any]) -> str:
+    """The cuts, those that save most of the objective first."""
+    if not document["cuts"]:
+        return _words("None: the network is one stack, the run fixes the stacks, or the search was interrupted.")
+
+    def saved(cut: Row) -> float:
+        whole = document["objective"]
+        return float("inf") if cut["without"] is None else objective_value(whole, cut["without"])
+
+    rows = []
+    for cut in sorted(document["cuts"], key=saved, reverse=True):
+        without, place = cut["without"], (cut["after"], cut["before"])
+        if without is None:
+            rows.append((*place, "no schedule without it", "", "", ""))
+            continue
+        energy = cut["saves_energy_pj"]
+        saves = (f"{cut['saves_latency_cycles']:,}", f"{'-' if energy < 0 else ''}{energy_text(abs(energy))}")
+        rows.append((*place, *saves, *_figures(without)[:2]))
+    heads = ("after", "before", "saves [cycles]", "saves energy", "latency without [cycles]", "energy without")
+    return html_table(heads, rows, texts=2)
+
+
+def _origins(search: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            row["origin"],
+            *(f"{row[name]:,}" for name in ("plans", "schedules", "infeasible", "best_so_far")),
+            *(("", "", "") if row["best"] is None else _figures(row["best"])),
+        )
+        for row in search["origins"]
+    ]
+
+
+def _steps(document: Mapping[str, Any], tried: Sequence[Row]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    before = None
+    for row in tried:
+        if row["is_best"]:
+            value = objective_value(document["objective"], row)
+            share = "" if not before else f"{value / before:.1%}"
+            rows.append((row["origin"], f"{row['plan']:,}", f"{row['stacks']:,}", *_figures(row)[:2], share))
+            before = value
+    return rows
+
+
+def _failures(tried: Sequence[Row]) -> Iterator[str]:
+    """Why plans have no schedule, what is most frequent first."""
+    reasons = Counter(str(row["reason"]) for row in tried if row["reason"])
+    if reasons:
+        yield _head("What has no schedule", "")
+        rows = [
+            (reason, f"{count:,}") for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+        ]
+        yield html_table(("reason", "plans"), rows, texts=1)
+
+
+def _fixed(fixed: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, what in fixed.items():
+        if isinstance(what, bool):
+            yield name, "yes" if what else "no, searched"
+        else:
+            yield name, f"of {', '.join(what)}" if what else "no, searched"
+
+
+def _stacks(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [(row["first"], row["last"], f"{row['stack']:,}", f"{row['layers']:,}") for row in document["stacks"]]
+
+
+def _layers(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            row["name"],
+            "; ".join(row["inter_core_tiling"]) or "whole",
+            "; ".join(row["intra_core_tiling"]) or "whole",
+            ", ".join(map(str, row["cores"])),
+        )
+        for row in document["layers"]
+    ]

@@ -1,0 +1,184 @@
+"""Figure of memories and links over time: what each memory holds, its capacity and peak, and the use of each link."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from tilewright.results.canvas import GREY
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import OPERAND_COLOURS, lighter, unit_for
+from tilewright.results.figures import CYCLE_UNITS
+from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.multi.summary import link_rows
+from tilewright.results.number_axes import number_axis
+from tilewright.multicore.scheduling.problem import Floats, Integers
+from tilewright.multicore.scheduling.schedule import link_use
+from tilewright.base.units import size_text
+
+WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
+TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5
+LEAST_PANEL_INCHES, MOST_INCHES = 0.3, 24.0
+"""Least height of each of many panels, and the height that all of them should take."""
+MEMORY_COLOUR, LINK_COLOUR, LIMIT_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[2], OPERAND_COLOURS[4]
+MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
+"""Stretches of time, in each of which one value is drawn of curves with more than twice as many steps."""
+LEAST_SHARE = 0.05
+"""Share of the limit that a curve reaches, below which the limit is not drawn."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A quantity that changes in steps."""
+
+    name: str
+    times: Integers
+    """Cycles, rising"""
+    values: Floats
+    """Value from each time on"""
+    text: str
+    """Peak or use, in words."""
+    limit: float
+    """Capacity, or 1 for a share"""
+
+
+def memory_curves(view: ScheduleView) -> list[Curve]:
+    """Bits in each memory on chip over time, of memories that hold anything."""
+    system, schedule = view.system, view.schedule
+    curves = []
+    for memory, capacity in enumerate(system.memory_capacity_bits.tolist()):
+        times, stored = schedule.memory_use(memory)
+        if memory == system.off_chip_memory or not stored.any():
+            continue
+        peak = int(schedule.peak_bits[memory])
+        when = int(times[np.argmax(stored)])
+        text = f"peak {size_text(peak)} of {size_text(capacity)} ({100 * peak / capacity:.1f} %) at cycle {when:,}"
+        curves.append(Curve(view.names.memory_names[memory], times, stored.astype(np.float64), text, float(capacity)))
+    return curves
+
+
+def link_curves(view: ScheduleView) -> list[Curve]:
+    """Share of the width of each link in use over time, of links that carry anything; in words as in the summary."""
+    widths = view.system.link_bits_per_cycle
+    curves = []
+    rows = link_rows(view.artifact)
+    for link, (times, used) in enumerate(link_use(view.schedule, view.system)):
+        if not len(times):
+            continue
+        row = rows[link]
+        text = f"{row['kind']} without limit, busy {100 * row['busy']:.1f} %"
+        if row["utilisation"] is not None:
+            text = (
+                f"{row['kind']} of {row['width_bits_per_cycle']:,} bits per cycle, busy {100 * row['busy']:.1f} %,"
+                f" carries {100 * row['utilisation']:.1f} % of what it could"
+            )
+        curves.append(Curve(view.link_label(link), times, used / widths[link], text, 1.0))
+    return curves
+
+
+def memory_figure(view: ScheduleView) -> Figure:
+    """A panel for each memory on chip: bits over time, capacity dashed, peak in words."""
+    curves = memory_curves(view)
+    words = "what each memory holds; dashed: its capacity" if curves else "nothing is kept in a memory"
+    title = f"Memories: {view.names.network} on {view.names.accelerator}"
+    return _curves_figure(curves, title, words, view, MEMORY_COLOUR, True)
+
+
+def link_figure(view: ScheduleView) -> Figure:
+    """A panel for each link in use: share of its width over time."""
+    curves = link_curves(view)
+    words = "share of the width of each link in use" if curves else "nothing moves over a link"
+    idle = len(view.names.link_names) - len(curves)
+    if curves and idle:
+        words += f"; {idle} more {'links carry' if idle > 1 else 'link carries'} nothing"
+    title = f"Links: {view.names.network} on {view.names.accelerator}"
+    return _curves_figure(curves, title, words, view, LINK_COLOUR, False)
+
+
+def write_memory_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, Path]:
+    """Write the memories as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(memory_figure(view), path_stem)
+
+
+def write_link_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, Path]:
+    """Write the links as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(link_figure(view), path_stem)
+
+
+def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
+    """(times, values) of a curve for drawing: itself, or where it has many steps its maximum in each stretch."""
+    if len(curve.times) <= 2 * stretches:
+        return curve.times.astype(np.float64), curve.values
+    edges = np.linspace(0, last, stretches + 1)
+    # What holds at the beginning of a stretch counts in it too.
+    place = np.searchsorted(curve.times, edges[:-1], side="right") - 1
+    most = np.where(place >= 0, curve.values[np.maximum(place, 0)], 0.0)
+    stretch = np.clip(np.searchsorted(edges, curve.times, side="right") - 1, 0, stretches - 1)
+    np.maximum.at(most, stretch, curve.values)
+    return edges[:-1], most
+
+
+def mean_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
+    """(times, values) of a curve for drawing: itself, or where it has many steps its mean in each stretch."""
+    if len(curve.times) <= 2 * stretches:
+        return curve.times.astype(np.float64), curve.values
+    edges = np.linspace(0, last, stretches + 1)
+    times = np.concatenate(([0], curve.times, [max(last, int(curve.times[-1]))]))
+    sums = np.concatenate(([0.0, 0.0], np.cumsum(curve.values * np.diff(times[1:]))))
+    return edges[:-1], np.diff(np.interp(edges, times, sums)) / np.diff(edges)
+
+
+def _curves_figure(
+    curves: Sequence[Curve], title: str, words: str, view: ScheduleView, colour: str, is_size: bool
+) -> Figure:
+    panel_inches = max(LEAST_PANEL_INCHES, min(PANEL_INCHES, MOST_INCHES / max(len(curves), 1)))
+    step = panel_inches + HEAD_INCHES
+    height = TOP_INCHES + max(len(curves), 1) * step + AXIS_INCHES
+    latency = max(view.schedule.latency_cycles, 1)
+    unit = unit_for(latency, CYCLE_UNITS)
+    with figure_style():
+        figure = Figure(figsize=(WIDTH_INCHES, height))
+        FigureCanvasAgg(figure)
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
+        figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
+        for number, curve in enumerate(curves):
+            bottom = height - TOP_INCHES - (number + 1) * step
+            width = WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES
+            box = (LEFT_INCHES / WIDTH_INCHES, bottom / height, width / WIDTH_INCHES, panel_inches / height)
+            panel = figure.add_axes(box)
+            _draw_curve(panel, curve, latency, colour, is_size)
+            number_axis(panel.xaxis, scale=unit[0])
+            if number + 1 < len(curves):
+                panel.tick_params(axis="x", labelbottom=False)
+            else:
+                panel.set_xlabel(f"time [{unit[1]}]")
+    return figure
+
+
+def _draw_curve(panel: Axes, curve: Curve, latency: int, colour: str, is_size: bool) -> None:
+    times, values = (
+        most_in_stretches(curve, latency, MEMORY_STRETCHES)
+        if is_size
+        else mean_in_stretches(curve, latency, LINK_STRETCHES)
+    )
+    look: dict[str, Any] = {"facecolor": lighter(colour, 0.65), "edgecolor": colour, "linewidth": 0.6}
+    panel.stairs(values, np.append(times, max(latency, float(times[-1]))), fill=True, **look)
+    panel.set_xlim(0, latency)
+    style: dict[str, Any] = {"fontsize": 8, "va": "bottom", "transform": panel.transAxes}
+    panel.text(0, 1.04, curve.name, weight="bold", **style)
+    panel.text(1, 1.04, curve.text, ha="right", color=GREY, **style)
+    top = float(values.max(initial=0))
+    # A capacity far above the peak would flatten the curve; the text has it.
+    if top >= LEAST_SHARE * curve.limit:
+        panel.axhline(curve.limit, color=LIMIT_COLOUR, linewidth=0.9, linestyle="--")
+        top = max(top, curve.limit)
+    panel.set_ylim(0, top * 1.08 or 1)
+    ticks = [0.0, top / 2, top] if top else [0.0, 1.0]
+    labels = [size_text(round(bits)) if bits else "0" for bits in ticks]
+    panel.set_yticks(ticks, labels=labels if is_size else [f"{100 * share:.3g} %" for share in ticks])
+    panel.grid(linewidth=0.3, color="#dddddd")

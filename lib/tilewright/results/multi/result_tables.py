@@ -1,0 +1,145 @@
+"""The tables of a run on several cores for a notebook: when what runs and moves, and what that costs.
+
+What makes them is imported when they are asked for: commands that make a result start without it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tilewright.base.harmless import terminal
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tilewright.multicore.scheduling.core_costs import CoreCostRow
+
+CoreCosts = Mapping[str, Sequence["CoreCostRow"]]
+"""Core file -> its cost table."""
+
+
+class _OfSeveralCores(Protocol):
+    """What the tables of a run on several cores are made of."""
+
+    @property
+    def artifact(self) -> ScheduleArtifact:
+        """The schedule, with the problem that it solves."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Totals."""
+
+    @property
+    def core_costs(self) -> CoreCosts | None:
+        """None where they are not known: the energy on cores is then one term of each layer."""
+
+
+class SeveralCoresTables:
+    """The tables of a run on several cores, for classes that have `artifact`, `summary` and `core_costs`."""
+
+    __slots__ = ()
+
+    @property
+    def layers(self: _OfSeveralCores) -> "pandas.DataFrame":
+        """A row for each layer in the order of the network, as in `layers.csv`: energies in pJ, times in cycles."""
+        from tilewright.results.multi.bars import ScheduleView
+        from tilewright.results.multi.use_tables import layer_use_table
+
+        return layer_use_table(ScheduleView(self.artifact))
+
+    @property
+    def cores(self: _OfSeveralCores) -> "pandas.DataFrame":
+        """A row for each core, as in `cores.csv`."""
+        from tilewright.results.multi.use_tables import core_use_table
+
+        return core_use_table(self.summary)
+
+    @property
+    def energy(self: _OfSeveralCores) -> "pandas.DataFrame":
+        """A row for each part of the energy, in pJ: on the cores by layer, term and memory; of moved data by its cause,
+        in links and at memories, as `operand`. They add up to the total."""
+        from tilewright.results.bottlenecks import energy_table, entry_shares
+        from tilewright.results.run_ledger import added_up, schedule_energies
+
+        return energy_table(entry_shares(added_up(schedule_energies(self.artifact, self.core_costs))))
+
+    @property
+    def schedule(self: _OfSeveralCores) -> "pandas.DataFrame":
+        """A row for each computation node: its number in its layer, where and when it runs, in cycles, and its energy
+        on the core, in pJ. `artifact.schedule` has the same as arrays."""
+        import pandas
+
+        from tilewright.results.multi.bars import ScheduleView
+
+        artifact, view = self.artifact, ScheduleView(self.artifact)
+        found, names, layer = artifact.schedule, artifact.names, artifact.graph.layer
+        columns = {
+            "layer": np.array(names.layer_names, object)[layer],
+            "node": np.arange(view.node_count) - view.first_node[layer],
+            "group": artifact.graph.group,
+            "core": np.array(names.core_names, object)[found.allocation],
+            "start_cycles": found.start_cycles,
+            "end_cycles": found.end_cycles,
+            "on_core_energy_pj": artifact.cn_energy_pj,
+        }
+        return pandas.DataFrame(columns)
+
+    @property
+    def transfers(self: _OfSeveralCores) -> "pandas.DataFrame":
+        """A row for each piece of data that moves, by its start: what, why, from where to where, when, in cycles."""
+        import pandas
+
+        from tilewright.results.multi.bars import CATEGORIES, ScheduleView
+
+        artifact = self.artifact
+        moves, names = artifact.schedule.transfers, artifact.names
+        memories = np.array((*names.memory_names, None), object)  # the last stands for -1: none
+        columns = {
+            "tensor": np.array(names.tensor_names, object)[artifact.piece_tensor[moves["piece"]]],
+            "cause": np.array(CATEGORIES, object)[ScheduleView(artifact).transfer_category],
+            "from_memory": memories[moves["source_memory"]],
+            "to_memory": memories[moves["target_memory"]],
+            "bits": artifact.graph.piece_bits[moves["piece"]],
+            "start_cycles": moves["start_cycles"],
+            "end_cycles": moves["end_cycles"],
+        }
+        return pandas.DataFrame(columns)
+
+    def __repr__(self: _OfSeveralCores) -> str:
+        from tilewright.results.shown import totals_text
+
+        names, summary = self.artifact.names, self.summary
+        counts = f"{len(names.layer_names)} layers, {self.artifact.graph.node_count:,} nodes"
+        return terminal(f"<{names.network} on {names.accelerator}: {counts}; {totals_text(summary)}>")
+
+    def _repr_html_(self) -> str:
+        from tilewright.results.shown import shown_html
+
+        return shown_html(repr(self)[1:-1], self.layers)  # type: ignore[misc]  # see _OfSeveralCores
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScheduledRun(SeveralCoresTables):
+    """A run on several cores, as its folder has it."""
+
+    artifact: ScheduleArtifact
+    """The schedule, with the problem that it solves."""
+    summary: dict[str, Any]
+    """Totals, bounds, use of cores, memories and links."""
+    core_costs: CoreCosts | None = None
+    """Core file -> its cost table; None where they do not lie in the folder."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """What the summary says it was made of."""
+
+    @property
+    def latency_cycles(self) -> int:
+        """Latency of the schedule."""
+        return self.artifact.schedule.latency_cycles
+
+    @property
+    def energy_pj(self) -> float:
+        """Energy of the schedule."""
+        return self.artifact.schedule.energy_pj

@@ -1,0 +1,378 @@
+"""`summary.json` of a run of the multi-core flow: totals, parts, bounds, reloads, use of cores, memories and links."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.cost.rates import rates
+from tilewright.hardware.static_power import system_clock_period_ns, system_power_mw
+from tilewright.hardware.system import MultiCoreAccelerator, system_area
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import gap_to
+from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.energy_ledger import CAUSES, ON_CORE, further_terms, terms_of_summary
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.multicore.scheduling.schedule import link_use
+from tilewright.multicore.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
+from tilewright.base.units import size_text
+
+LEAST_FACTOR = 1.5
+"""Data that is loaded less often is not told of."""
+CONSTANTS, RESULTS = "constants", "results"
+"""Weights and the like, by the layer that reads them; results of a layer, by the layer that makes them."""
+STREAMED, COPIED, EVICTED = "streamed", "copied", "evicted"
+_WHY = {
+    STREAMED: "they do not fit beside the rest, and each tile reads them",
+    COPIED: "several cores fetch them",
+    EVICTED: "they make room for others, and are fetched again",
+}
+
+
+def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
+    """A row for each layer and kind of data that is read from off-chip at least LEAST_FACTOR times, by what that costs.
+
+    `bits` are those of the data, `loaded_bits` what is read off-chip of it, both of `layer`; `cause` is the larger part
+    of what is loaded again: streamed (an operand stays off-chip), copied (to several memories), evicted.
+    """
+    graph = artifact.graph
+    layers = len(artifact.names.layer_names)
+    is_constant = graph.piece_producer < 0
+    layer = artifact.piece_layer
+    fetched, copies = _fetched(artifact)
+    needed = np.zeros(len(graph.piece_bits), np.bool_)
+    needed[artifact.problem.fetch_order[0]] = True
+    counts = np.bincount(graph.layer, minlength=layers)
+    streams = dict(zip((CONSTANTS, RESULTS), _streamed(artifact, layers), strict=True))
+    rows = []
+    for data, chosen in ((CONSTANTS, is_constant & needed), (RESULTS, ~is_constant & needed)):
+        bits = _by_layer(graph.piece_bits, layer, chosen, layers)
+        loads = _by_layer(graph.piece_bits * fetched, layer, chosen, layers)
+        once = _by_layer(graph.piece_bits * copies, layer, chosen, layers)
+        for number in range(layers):
+            loaded = int(loads[number] + streams[data][number])
+            if not bits[number] or loaded < LEAST_FACTOR * bits[number]:
+                continue
+            again = {
+                STREAMED: int(streams[data][number]),
+                COPIED: int(max(once[number] - bits[number], 0)),
+                EVICTED: int(max(loads[number] - once[number], 0)),
+            }
+            rows.append(
+                {
+                    "layer": artifact.names.layer_names[number],
+                    "data": data,
+                    "bits": int(bits[number]),
+                    "loaded_bits": loaded,
+                    "factor": loaded / int(bits[number]),
+                    "tiles": int(counts[number]),
+                    "cause": max(again, key=lambda cause: again[cause]),
+                }
+            )
+    return sorted(rows, key=lambda row: row["bits"] - row["loaded_bits"])
+
+
+def reload_lines(rows: Sequence[dict[str, Any]], most: int) -> list[str]:
+    """The rows for people."""
+    lines = [
+        f"{row['layer']}: its {row['data']} ({size_text(row['bits'])}) are loaded {row['factor']:,.1f} times by"
+        f" {row['tiles']:,} tiles: {_WHY[row['cause']]}"
+        for row in rows[:most]
+    ]
+    return lines + ([f"and {len(rows) - most} more layers load data again"] if len(rows) > most else [])
+
+
+def _by_layer(values: Integers, layer: Integers, chosen: Booleans, layers: int) -> Integers:
+    found = np.zeros(layers, np.int64)
+    np.add.at(found, layer[chosen], values[chosen])
+    return found
+
+
+def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
+    """([piece] how often it is read off-chip to be fetched, [piece] by how many memories at least once)."""
+    moves, pieces = artifact.schedule.transfers, len(artifact.graph.piece_bits)
+    moves = moves[(moves["cause"] == CAUSES.index("off_chip_fetch")) & (moves["broadcast_of"] < 0)]
+    memories = len(artifact.system.memory_capacity_bits)
+    pairs = np.unique(moves["piece"] * memories + moves["target_memory"])
+    return np.bincount(moves["piece"], minlength=pieces), np.bincount(pairs // memories, minlength=pieces)
+
+
+def _streamed(artifact: ScheduleArtifact, layers: int) -> tuple[Integers, Integers]:
+    """([layer] bits of constants that stream to it, [layer] bits of its results that stream to others)."""
+    graph, problem = artifact.graph, artifact.problem
+    streams = problem.costs.stream_bits[graph.cost_row, artifact.schedule.allocation]
+    piece, operand = problem.fetch_order
+    cn = problem.need_cn
+    streams_here = (operand != OUTPUT_OPERAND) & (streams[cn, operand] > 0)
+    cn, piece, operand = cn[streams_here], piece[streams_here], operand[streams_here]
+    # A stream is of all pieces that the node needs by the operand, by their sizes.
+    key = cn * streams.shape[1] + operand
+    total = np.zeros(streams.size, np.int64)
+    np.add.at(total, key, graph.piece_bits[piece])
+    share = graph.piece_bits[piece] / np.maximum(total[key], 1) * streams.reshape(-1)[key]
+    is_constant = graph.piece_producer[piece] < 0
+    read, made = np.zeros(layers), np.zeros(layers)
+    np.add.at(read, graph.layer[cn[is_constant]], share[is_constant])
+    np.add.at(made, artifact.piece_layer[piece[~is_constant]], share[~is_constant])
+    return np.rint(read).astype(np.int64), np.rint(made).astype(np.int64)
+
+
+SCHEMA = "tilewright/multi-summary"
+SINGLE_CORE, LAYER_BY_LAYER, THIS_RUN = "single_core", "layer_by_layer", "this_run"
+"""Names of the rows of `baselines`."""
+OFF_CHIP_STREAM = "off_chip_stream"
+Summary = dict[str, Any]
+
+
+def multi_summary(
+    artifact: ScheduleArtifact,
+    bounds: LowerBounds | None,
+    costs: Mapping[str, Sequence[CoreCostRow]],
+    objective: str,
+    others: Mapping[str, Any],
+) -> Summary:
+    """The summary of a schedule. `costs` are the cost tables by core file; `others` is added as it is.
+
+    A gap is that of `gap_to`: the share of the value that is above the bound.
+    """
+    schedule, names = artifact.schedule, artifact.names
+    energy, latency = schedule.energy_pj, schedule.latency_cycles
+    cores = core_rows(artifact, costs)
+    return {
+        "workload": names.network,
+        "hardware": names.accelerator,
+        "schedule_model": artifact.schedule_model,
+        "objective": objective,
+        "latency_cycles": latency,
+        "energy_pj": energy,
+        "edp_pj_cycles": energy * latency,
+        "energy": {
+            "on_core_pj": schedule.energy_terms_pj[ON_CORE],
+            "on_core_operational_pj": sum(row["operational_energy_pj"] for row in cores),
+            "on_core_memory_pj": _added([row["memory_energy_pj"] for row in cores]),
+            **_where_any("on_core_terms_pj", _added([row.get("term_energy_pj", {}) for row in cores])),
+            "causes": _cause_rows(artifact),
+            **_where_any("terms_pj", further_terms(schedule.energy_terms_pj)),
+        },
+        **_bound_fields(bounds, latency, energy),
+        "cores": cores,
+        "memories": memory_rows(artifact),
+        "links": link_rows(artifact),
+        "reloads": reload_rows(artifact),
+        "layers": len(names.layer_names),
+        "cn_count": artifact.graph.node_count,
+        "edge_count": len(artifact.edges[0]),
+        "piece_count": len(artifact.graph.piece_bits),
+        "cost_classes": len(artifact.problem.costs.runtime_cycles),
+        **others,
+    }
+
+
+def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
+    """The area of the cores on the chip as fields of a summary; null, with a note, where parts of it are not given."""
+    area = system_area(accelerator)
+    return {"area_mm2": area.mm2, "area_note": area.note}
+
+
+def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_pj: float, mac_count: int) -> Summary:
+    """Seconds, watts and operations a second as fields of a summary; {} where the clock is not known."""
+    clock_ns, power_mw = system_clock_period_ns(accelerator), system_power_mw(accelerator)
+    return rates(clock_ns, latency_cycles, energy_pj, mac_count, power_mw, system_area(accelerator).mm2)
+
+
+def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:
+    """The lower bound and the gaps to it; null where none holds."""
+    if bounds is None:
+        return {"lower_bound": None, "gap_latency": None, "gap_energy": None}
+    return {
+        "lower_bound": {
+            "latency_cycles": bounds.latency_cycles,
+            "latency_terms": {
+                "critical_path": bounds.critical_path_cycles,
+                "core_work": bounds.core_work_cycles,
+                "off_chip_traffic": bounds.off_chip_traffic_cycles,
+                "link_traffic": bounds.link_traffic_cycles,
+                "before_and_after": bounds.before_and_after_cycles,
+                "phases": bounds.phases_cycles,
+                "phases_in_order": bounds.ordered_phases_cycles,
+            },
+            "energy_pj": bounds.energy_pj,
+            "covers": bounds.scope.text,
+        },
+        "gap_latency": bounds.latency_gap(latency),
+        "gap_energy": gap_to(bounds.energy_pj, energy),
+    }
+
+
+def _cause_rows(artifact: ScheduleArtifact) -> Summary:
+    """Cause of movement -> energy of links and memories, bits that moved, transfers; a stream is one a CN."""
+    schedule, graph = artifact.schedule, artifact.graph
+    moves = schedule.transfers
+    bits = np.zeros(len(CAUSES), np.int64)
+    np.add.at(bits, moves["cause"], graph.piece_bits[moves["piece"]])
+    count = np.bincount(moves["cause"], minlength=len(CAUSES))
+    streams = artifact.problem.costs.stream_bits[graph.cost_row, schedule.allocation]
+    bits[CAUSES.index(OFF_CHIP_STREAM)] += streams.sum()
+    count[CAUSES.index(OFF_CHIP_STREAM)] += int(np.any(streams > 0, axis=1).sum())
+    return {
+        name: {
+            **encode(schedule.energy_terms_pj[name]),
+            "bits": int(bits[number]),
+            "transfers": int(count[number]),
+        }
+        for number, name in enumerate(CAUSES)
+    }
+
+
+def core_rows(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]]) -> list[Summary]:
+    """What each core but the off-chip one does; shares are of the latency.
+
+    `utilisation`: the core runs a CN. `array_utilisation`: all its units work.
+    """
+    schedule, names, graph = artifact.schedule, artifact.names, artifact.graph
+    core_count, rows = artifact.system.core_count, len(artifact.problem.costs.runtime_cycles)
+    busy = _sums(schedule.allocation, schedule.end_cycles - schedule.start_cycles, core_count)
+    runs = np.bincount(schedule.allocation * rows + graph.cost_row, minlength=core_count * rows)
+    latency = max(schedule.latency_cycles, 1)
+    found = []
+    for core, file in enumerate(names.core_files):
+        if core == artifact.system.off_chip_core:
+            continue
+        count = runs[core * rows : (core + 1) * rows]
+        used = [(int(count[row]), costs[file][row]) for row in np.flatnonzero(count).tolist()]
+        ideal = sum(times * row.ideal_cycles for times, row in used)
+        found.append(
+            {
+                "core": names.core_ids[core],
+                "name": file,
+                "role": names.core_roles[core],
+                "cn_count": int(count.sum()),
+                "busy_cycles": int(busy[core]),
+                "utilisation": int(busy[core]) / latency,
+                "array_utilisation": ideal / latency,
+                "energy_pj": sum(times * row.on_core_energy_pj for times, row in used),
+                "operational_energy_pj": sum(times * row.operational_energy_pj for times, row in used),
+                "memory_energy_pj": _added(
+                    [{name: times * energy for name, energy in row.memory_energy_pj} for times, row in used]
+                ),
+                **_where_any(
+                    "term_energy_pj",
+                    _added([{name: times * energy for name, energy in row.term_energy_pj} for times, row in used]),
+                ),
+            }
+        )
+    return found
+
+
+def memory_rows(artifact: ScheduleArtifact) -> list[Summary]:
+    """Capacity and peak of each memory that keeps pieces, and the cores that use it."""
+    system, names = artifact.system, artifact.names
+    rows = []
+    for memory, name in enumerate(names.memory_names):
+        users = np.flatnonzero(np.any(system.core_memory == memory, axis=1))
+        capacity, peak = int(system.memory_capacity_bits[memory]), int(artifact.schedule.peak_bits[memory])
+        rows.append(
+            {
+                "name": name,
+                "cores": [names.core_ids[core] for core in users.tolist()],
+                "capacity_bits": capacity,
+                "peak_bits": peak,
+                "peak_share": peak / capacity,
+            }
+        )
+    return rows
+
+
+def link_rows(artifact: ScheduleArtifact) -> list[Summary]:
+    """What each link carries. `busy`: share of the latency in which it carries anything; `utilisation`: bits over width
+    times latency, null for a link without limit."""
+    schedule, system, names = artifact.schedule, artifact.system, artifact.names
+    latency = max(schedule.latency_cycles, 1)
+    bits = schedule.link_bits.sum(axis=0)
+    rows = []
+    for link, (times, used) in enumerate(link_use(schedule, system)):
+        width = int(system.link_bits_per_cycle[link])
+        spans = np.diff(np.append(times, latency))
+        limited = width < UNLIMITED_BITS_PER_CYCLE
+        rows.append(
+            {
+                "name": names.link_names[link],
+                "kind": names.link_kinds[link],
+                "width_bits_per_cycle": width if limited else None,
+                "bits": int(bits[link]),
+                "busy": float(spans[used > 0].sum()) / latency,
+                "utilisation": int(bits[link]) / (width * latency) if limited else None,
+            }
+        )
+    return rows
+
+
+def baseline_rows(
+    summary: Summary, layer_by_layer: Summary | None, singles: Sequence[Summary], planned: Summary | None = None
+) -> list[Summary]:
+    """What this run is compared with: everything on the best single core, layer by layer on all cores, this run.
+
+    `planned` is the best schedule layer by layer that the search of the plan of the run found, in place of
+    `layer_by_layer` where it is better by the objective: a factor is over the best baseline that is known.
+    `gap` is that to the bound of the graph that was scheduled; `speedup` and `energy_ratio` say how many times as much
+    a row needs as this run. `energy_parts_pj` are the terms of the energy.
+    """
+    rows = []
+    objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])
+    bound = (layer_by_layer or {}).get("lower_bound")
+    known = [row for row in (layer_by_layer, planned) if row is not None]
+    best_known = min(known, key=lambda row: objective.value(row["energy_pj"], row["latency_cycles"]), default=None)
+    if singles:
+        best = min(singles, key=lambda row: (objective.value(row["energy_pj"], row["latency_cycles"]), row["core"]))
+        rows.append(
+            {"name": SINGLE_CORE, "core": best["core"], "core_name": best["core_name"], **_figures(best, bound)}
+        )
+    if best_known is not None:
+        own_bound = best_known.get("lower_bound")
+        rows.append({"name": LAYER_BY_LAYER, "core": None, "core_name": None, **_figures(best_known, own_bound)})
+    rows.append({"name": THIS_RUN, "core": None, "core_name": None, **_figures(summary, summary["lower_bound"])})
+    own = rows[-1]
+    return [
+        {
+            **row,
+            "speedup": row["latency_cycles"] / max(own["latency_cycles"], 1),
+            "energy_ratio": row["energy_pj"] / own["energy_pj"] if own["energy_pj"] else None,
+        }
+        for row in rows
+    ]
+
+
+def _figures(row: Mapping[str, Any], bound: Mapping[str, Any] | None) -> Summary:
+    latency, energy = row["latency_cycles"], row["energy_pj"]
+    gap = gap_to(bound["latency_cycles"], latency) if bound and latency else None
+    return {
+        "latency_cycles": latency,
+        "energy_pj": energy,
+        "edp_pj_cycles": latency * energy,
+        "gap": gap,
+        "energy_parts_pj": row["energy_parts_pj"]
+        if "energy_parts_pj" in row
+        else encode(terms_of_summary(row["energy"])),
+    }
+
+
+def _sums(place: Integers, values: Integers, count: int) -> Integers:
+    found = np.zeros(count, np.int64)
+    np.add.at(found, place, values)
+    return found
+
+
+def _where_any(key: str, table: dict[str, float]) -> dict[str, dict[str, float]]:
+    return {key: table} if table else {}
+
+
+def _added(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = defaultdict(float)
+    for table in tables:
+        for name, value in table.items():
+            total[name] += value
+    return dict(total)

@@ -1,0 +1,280 @@
+"""The loop nest of a layer over its memory levels, as a figure.
+
+The temporal loops stand on the left, outermost on top. Beside them every operand has a column of its memories, each as
+high as the loops whose data it keeps, the same loop at the same height in all; spatial loops are bands between the
+memories that they spread or collect data between. The array is at the bottom.
+"""
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.figure import Figure
+
+from tilewright.base.artifacts.files import make_folder, write_atomically
+from tilewright.cost.record import LayerRecord
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.results.canvas import GREY, Canvas
+from tilewright.results.figure_files import figure_style, make_harmless, save_figure
+from tilewright.results.figure_layout import lighter, operand_colour
+from tilewright.results.records import Summary, layers_in_order, used_unrolling
+from tilewright.results.words import short_layer_name
+from tilewright.base.units import energy_text, size_text
+
+ROW_INCHES, EMPTY_INCHES, BAND_INCHES = 0.46, 0.46, 0.2
+"""Heights of a temporal loop, of a memory that keeps no loop, and of a band of spatial loops."""
+Loop = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class NestBlock:
+    """A part of an operand's column: a memory level, or (level None) a band of spatial loops. Heights in inches."""
+
+    operand: str
+    level: int | None
+    bottom: float
+    top: float
+    spatial: tuple[Loop, ...] = ()
+
+
+@dataclass(frozen=True)
+class NestLayout:
+    """A loop nest in inches above the array."""
+
+    loops: tuple[Loop, ...]
+    """The temporal loops, innermost first."""
+    loop_bottoms: tuple[float, ...]
+    blocks: tuple[NestBlock, ...]
+    """Blocks of all columns, each from the array upwards."""
+    height: float
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A memory level or a band of spatial loops before it is placed."""
+
+    level: int | None
+    end: int
+    """How many temporal loops are inside it or below it."""
+    height: float
+    """Height of its own; 0 for a level that is as high as its loops."""
+    spatial: tuple[Loop, ...] = ()
+
+
+def nest_layout(record: LayerRecord) -> NestLayout:
+    """The layout of a record's loop nest; of levels that could be higher, the upper one is."""
+    operands = tuple(record.memory_levels)
+    loops = _temporal_loops(record)
+    parts = {operand: list(_parts(record, operand)) for operand in operands}
+    reached = dict.fromkeys(operands, 0.0)
+    loop_bottoms: list[float] = []
+    blocks: list[NestBlock] = []
+    for position in range(len(loops) + 1):
+        loops_top = loop_bottoms[-1] + ROW_INCHES if loop_bottoms else 0.0
+        for operand in operands:
+            for part in (part for part in parts[operand] if part.end == position):
+                top = reached[operand] + part.height if part.height else loops_top
+                blocks.append(NestBlock(operand, part.level, reached[operand], top, part.spatial))
+                reached[operand] = top
+        loop_bottoms.append(max([loops_top, *reached.values()]))
+    # The place of the loop after the outermost one is the top of everything.
+    height = loop_bottoms.pop()
+    return NestLayout(loops, tuple(loop_bottoms), tuple(_drawn_out(blocks, height)), height)
+
+
+def _temporal_loops(record: LayerRecord) -> tuple[Loop, ...]:
+    levels: Sequence[Any] = next(iter(record.temporal_mapping.values()), [])
+    return tuple((dimension, size) for level in levels for dimension, size in level)
+
+
+def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
+    """The column of an operand from the array upwards: spatial loops below each level, and above the last."""
+    inside = 0
+    spatial, levels = record.spatial_levels[operand], record.temporal_mapping[operand]
+    for level in range(max(len(spatial), len(levels))):
+        unrolled = tuple((dimension, size) for dimension, size in spatial[level]) if level < len(spatial) else ()
+        if unrolled:
+            yield _Part(None, inside, BAND_INCHES, unrolled)
+        if level < len(levels):
+            inside += len(levels[level])
+            yield _Part(level, inside, 0.0 if levels[level] else EMPTY_INCHES)
+
+
+def _drawn_out(blocks: Sequence[NestBlock], height: float) -> Iterator[NestBlock]:
+    """The blocks, the topmost of each column up to the height of the highest column."""
+    last = {block.operand: place for place, block in enumerate(blocks)}
+    for place, block in enumerate(blocks):
+        yield replace(block, top=height) if place == last[block.operand] else block
+
+
+MARGIN_INCHES, TITLE_INCHES, HEAD_INCHES, ARRAY_INCHES = 0.25, 0.95, 0.28, 0.5
+LOOP_INCHES, INDENT_INCHES, COLUMN_INCHES, GAP_INCHES = 1.35, 0.1, 2.15, 0.18
+BAR_INCHES = 0.055
+NOTE_POINTS, NAME_POINTS, LOOP_POINTS = 6.5, 8.0, 8.0
+SHOWN_NAMES = 3
+
+
+def nest_figure(record: LayerRecord, name: str = "") -> Figure:
+    """The loop nest of one record; `name` replaces the layer name in the title.
+
+    Works for any number of operands, for layers without temporal or without spatial loops, and for operands whose
+    memory hierarchies differ in depth.
+    """
+    operands = tuple(record.memory_levels)
+    layout = nest_layout(record)
+    loop_width = LOOP_INCHES + INDENT_INCHES * len(layout.loops)
+    width = 2 * MARGIN_INCHES + loop_width + (COLUMN_INCHES + GAP_INCHES) * max(len(operands), 2)
+    base = MARGIN_INCHES + ARRAY_INCHES
+    height = base + layout.height + HEAD_INCHES + TITLE_INCHES
+    with figure_style():
+        canvas = Canvas(width, height)
+        _draw_title(canvas, record, name)
+        _draw_array(canvas, record)
+        _draw_loops(canvas, layout, base)
+        for place, operand in enumerate(operands):
+            left = MARGIN_INCHES + loop_width + GAP_INCHES + place * (COLUMN_INCHES + GAP_INCHES)
+            head = f"{operand} (as {record.memory_operand_links.get(operand, operand)})"
+            canvas.text(left + COLUMN_INCHES / 2, base + layout.height + 0.12, head, 9, weight="bold", ha="center")
+            for block in (block for block in layout.blocks if block.operand == operand):
+                colour = operand_colour(operand, operands)
+                if block.level is None:
+                    _draw_band(canvas, block, colour, left, base)
+                else:
+                    _draw_level(canvas, block, record, colour, left, base)
+                    _draw_own_loops(canvas, block, layout, left, base)
+    return canvas.figure
+
+
+def write_nest_figure(record: LayerRecord, path_stem: Path, name: str = "") -> tuple[Path, Path]:
+    """Write the loop nest of one record as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(nest_figure(record, name), path_stem)
+
+
+def write_nest_pages(records: Sequence[LayerRecord], summary: Summary | None, path: Path) -> None:
+    """Write the loop nests of a run, a page for each distinct layer problem in the order of execution, as a PDF."""
+    make_folder(path.parent)
+    order = dict.fromkeys(layer.record_index for layer in layers_in_order(records, summary))
+    metadata = {"CreationDate": None, "Creator": "tilewright", "Producer": None}
+    drawn = io.BytesIO()
+    with figure_style(), PdfPages(drawn, metadata=metadata) as pages:
+        for index in order:
+            figure = nest_figure(records[index])
+            make_harmless(figure)
+            pages.savefig(figure)
+        if not order:
+            pages.savefig(Figure(figsize=(4, 1)))
+    write_atomically(path, drawn.getvalue())
+
+
+def write_layer_nests(
+    records: Sequence[LayerRecord], summary: Summary | None, names: Sequence[str], folder: Path
+) -> list[Path]:
+    """Write the loop nests of some layers, `<layer>.svg` and `.png` with slashes as underscores; returns the paths.
+
+    Raises InputError, with the nearest name, for layers that the run does not have.
+    """
+    placed = {layer.name: layer for layer in layers_in_order(records, summary)}
+    problems = [
+        Problem("the run has no such layer", path=name, nearest=nearest_name(name, list(placed)))
+        for name in names
+        if name not in placed
+    ]
+    if problems:
+        raise InputError(problems)
+    return [
+        path
+        for name in names
+        for path in write_nest_figure(placed[name].of_one, folder / name.strip("/").replace("/", "_"), name)
+    ]
+
+
+def _draw_title(canvas: Canvas, record: LayerRecord, name: str) -> None:
+    layer = record.layer
+    kind = layer.operator_type
+    others = [short_layer_name(other, kind) for other in record.names if other != layer.name]
+    also = f", also {', '.join(others[:SHOWN_NAMES])}" if others and not name else ""
+    more = f" and {len(others) - SHOWN_NAMES} more" if len(others) > SHOWN_NAMES and not name else ""
+    cost = f"{_energy(record.energy_pj)}, {record.latency_cycles:,.0f} cycles"
+    canvas.title(
+        MARGIN_INCHES,
+        name or layer.name,
+        f"{kind} on {record.core}{also}{more}",
+        str(layer.equation),
+        ", ".join(f"{dimension} {size}" for dimension, size in layer.loop_sizes.items()),
+        f"{cost}; MAC utilization {record.mac_utilization['with_offloading']:.1%}; bars: how full a memory is,"
+        " dark: with this operand",
+    )
+
+
+def _draw_array(canvas: Canvas, record: LayerRecord) -> None:
+    height = ARRAY_INCHES - 0.08
+    inner = canvas.width - 2 * MARGIN_INCHES
+    canvas.box(MARGIN_INCHES, MARGIN_INCHES, inner, height, facecolor="#eeeeee", edgecolor=GREY)
+    sides = []
+    unrolling = used_unrolling(record)
+    for array_dimension in record.spatial_mapping:
+        factors = [
+            f"{dimension} {asked}" + ("" if used == asked else f" ({used:.4g} counted)")
+            for side, dimension, asked, used in unrolling
+            if side == array_dimension and asked != 1
+        ]
+        sides.append(f"{array_dimension}: {', '.join(factors) or '-'}")
+    text = "operational array   " + "   ".join(sides)
+    canvas.text(canvas.width / 2, MARGIN_INCHES + height / 2, text, 8.5, ha="center")
+
+
+def _draw_loops(canvas: Canvas, layout: NestLayout, base: float) -> None:
+    for position, (dimension, size) in enumerate(layout.loops):
+        bottom = base + layout.loop_bottoms[position]
+        x = MARGIN_INCHES + INDENT_INCHES * (len(layout.loops) - 1 - position)
+        canvas.text(x, bottom + ROW_INCHES / 2, f"for {dimension} in [0, {size})", LOOP_POINTS)
+        ends = (MARGIN_INCHES, bottom), (canvas.width - MARGIN_INCHES, bottom)
+        canvas.line(*ends, color="#dddddd", linewidth=0.5, zorder=0)
+
+
+def _draw_band(canvas: Canvas, block: NestBlock, colour: str, left: float, base: float) -> None:
+    bottom, height = base + block.bottom, block.top - block.bottom
+    face = lighter(colour, 0.55)
+    canvas.box(left, bottom, COLUMN_INCHES, height, facecolor=face, hatch="////", edgecolor="white", linewidth=0)
+    text = "parfor " + ", ".join(f"{dimension} {size:.6g}" for dimension, size in block.spatial)
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+    canvas.text(left + COLUMN_INCHES / 2, bottom + height / 2, text, NOTE_POINTS, ha="center", bbox=behind)
+
+
+def _draw_level(canvas: Canvas, block: NestBlock, record: LayerRecord, colour: str, left: float, base: float) -> None:
+    assert block.level is not None
+    bottom, top = base + block.bottom, base + block.top
+    face = lighter(colour, 0.88)
+    canvas.box(left, bottom, COLUMN_INCHES, top - bottom, facecolor=face, edgecolor=colour)
+    name = record.memory_levels[block.operand][block.level]
+    own = record.memory_utilization_individual[block.operand][block.level]
+    shared = record.memory_utilization[block.operand][block.level]
+    tile = size_text(round(own * record.memories[name].size_bits))
+    energy_pj = sum(record.energy_breakdown_pj[block.operand][block.level].values())
+    canvas.text(left + 0.07, top - 0.12, name, NAME_POINTS, weight="bold")
+    canvas.text(
+        left + 0.07, top - 0.27, f"tile {tile}, {_share(shared)} full, {_energy(energy_pj)}", NOTE_POINTS, color=GREY
+    )
+    inner = COLUMN_INCHES - 0.14
+    for share, filling in ((1.0, "white"), (shared, lighter(colour, 0.55)), (own, colour)):
+        if share > 0:
+            canvas.box(left + 0.07, bottom + 0.045, inner * min(share, 1.0), BAR_INCHES, facecolor=filling, linewidth=0)
+
+
+def _draw_own_loops(canvas: Canvas, block: NestBlock, layout: NestLayout, left: float, base: float) -> None:
+    """The loops of a memory level inside its block, beside the loop nest."""
+    for bottom, (dimension, size) in zip(layout.loop_bottoms, layout.loops, strict=True):
+        if block.bottom <= bottom < block.top:
+            place = (left + COLUMN_INCHES - 0.07, base + bottom + ROW_INCHES / 2)
+            canvas.text(*place, f"{dimension} {size}", NOTE_POINTS + 0.5, ha="right")
+
+
+def _share(value: float) -> str:
+    return "<0.1%" if 0 < value < 0.001 else f"{value:.1%}"
+
+
+def _energy(energy_pj: float) -> str:
+    return energy_text(energy_pj, 4)

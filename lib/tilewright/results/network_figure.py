@@ -1,0 +1,184 @@
+"""The graph of a network as a drawing: a box for each node, in rows from the inputs down, coloured by what it needs.
+
+Nodes stand in the row of their longest path from a source (the layered method of Sugiyama, 1981). Edges that pass rows
+get a narrow place in each of them, one for all edges of a source, so that they do not run behind nodes. Rows are
+ordered by the mean place of neighbours (barycentre heuristic), then every node is moved as near to the mean of its
+neighbours as order and widths allow.
+"""
+
+import io
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import networkx as nx
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
+from tilewright.results.canvas import GREY, Canvas
+from tilewright.results.figure_files import figure_style, make_printable
+from tilewright.results.figure_layout import lighter
+from tilewright.results.words import short_layer_name
+from tilewright.workload.graph import Workload, WorkloadNode
+
+_ORDER_SWEEPS, _PLACE_SWEEPS = 6, 8
+
+Node = Hashable
+Point = tuple[float, int]
+"""(x of the centre, row)."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of nodes, and the bends of each edge from its source to its target, ends included."""
+
+    places: dict[Node, Point]
+    paths: tuple[tuple[Point, ...], ...]
+    """Edges of one source share the first part of their way."""
+    width: float
+    row_count: int
+
+
+def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float) -> Layout:
+    """The layout of a graph; x runs from 0 to the layout's width, in the unit of the widths."""
+    rows, chains, links = _with_passages(graph)
+    _order(rows, links)
+    widths = {node: node_width if node in graph else passage_width for row in rows for node in row}
+    x = _x_of(rows, links, widths)
+    left = min((x[node] - widths[node] / 2 for node in x), default=0.0)
+    right = max((x[node] + widths[node] / 2 for node in x), default=0.0)
+    row_of = {node: number for number, row in enumerate(rows) for node in row}
+    at = {node: (x[node] - left, row_of[node]) for node in x}
+    paths = tuple(tuple(at[node] for node in chain) for chain in chains)
+    return Layout({node: at[node] for node in graph}, paths, right - left, len(rows))
+
+
+def _with_passages(graph: "nx.DiGraph") -> tuple[list[list[Node]], list[list[Node]], "nx.DiGraph"]:
+    """Rows with passages in them, the chain of each edge, and the graph of chains: every edge to the next row."""
+    rows: list[list[Node]] = [sorted(row) for row in nx.topological_generations(graph)]
+    row_of = {node: number for number, row in enumerate(rows) for node in row}
+    links = nx.DiGraph()
+    links.add_nodes_from(graph)
+    chains = []
+    for source, target in graph.edges:
+        passages: list[Node] = [(source, row) for row in range(row_of[source] + 1, row_of[target])]
+        for passage, row in zip(passages, range(row_of[source] + 1, row_of[target]), strict=True):
+            if passage not in links:
+                rows[row].append(passage)
+        chain = [source, *passages, target]
+        nx.add_path(links, chain)
+        chains.append(chain)
+    return rows, chains, links
+
+
+def _order(rows: list[list[Node]], links: "nx.DiGraph") -> None:
+    place = {node: float(number) for row in rows for number, node in enumerate(row)}
+    for sweep in range(_ORDER_SWEEPS):
+        downwards = sweep % 2 == 0
+        neighbours = links.predecessors if downwards else links.successors
+        for row in rows if downwards else reversed(rows):
+            aims = {node: _mean([place[other] for other in neighbours(node)], place[node]) for node in row}
+            row.sort(key=lambda node: (aims[node], place[node]))
+            # Places count from the middle, so that rows of different lengths compare.
+            place.update((node, number - (len(row) - 1) / 2) for number, node in enumerate(row))
+
+
+def _x_of(rows: list[list[Node]], links: "nx.DiGraph", widths: dict[Node, float]) -> dict[Node, float]:
+    x: dict[Node, float] = {}
+    for row in rows:
+        x.update(zip(row, _apart([0.0] * len(row), [widths[node] for node in row]), strict=True))
+    for sweep in range(_PLACE_SWEEPS):
+        downwards = sweep % 2 == 0
+        neighbours = links.predecessors if downwards else links.successors
+        for row in rows if downwards else reversed(rows):
+            aims = [_mean([x[other] for other in neighbours(node)], x[node]) for node in row]
+            x.update(zip(row, _apart(aims, [widths[node] for node in row]), strict=True))
+    return x
+
+
+def _apart(aims: Sequence[float], widths: Sequence[float]) -> list[float]:
+    """Places in order, no two nearer than their widths allow, with the least sum of squared distances to the aims.
+
+    Isotonic regression of what is left of the aims without the widths: neighbours that would overlap move as a block.
+    """
+    starts = [0.0]
+    for first, second in pairwise(widths):
+        starts.append(starts[-1] + (first + second) / 2)
+    blocks: list[tuple[float, int]] = []
+    for aim, start in zip(aims, starts, strict=False):
+        mean, count = aim - start, 1
+        while blocks and blocks[-1][0] > mean:
+            before, members = blocks.pop()
+            mean, count = (before * members + mean * count) / (members + count), members + count
+        blocks.append((mean, count))
+    shifts = [mean for mean, count in blocks for _ in range(count)]
+    return [start + shift for start, shift in zip(starts, shifts, strict=False)]
+
+
+def _mean(values: Sequence[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise
+
+
+BOX_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES = (1.9, 0.36), (0.18, 0.22), 0.25, 0.6
+NAME_CHARACTERS = 30
+PASSAGE_INCHES, LEAST_WIDTH_INCHES = 0.25, 6.0
+_COLOURS = {MAC_ARRAY: "#0072B2", VECTOR_UNIT: "#E69F00"}
+_WORDS = "blue: layer on the MAC array; orange: layer on the vector unit; white: data movement and what is not costed"
+
+
+def network_figure(workload: Workload) -> Figure:
+    """The nodes of a network in rows by longest path from the inputs; edges run downwards."""
+    layout = layered_layout(workload.graph, BOX_INCHES[0] + GAP_INCHES[0], PASSAGE_INCHES)
+    pitch = BOX_INCHES[1] + GAP_INCHES[1]
+    width = max(2 * MARGIN_INCHES + layout.width, LEAST_WIDTH_INCHES)
+    height = TITLE_INCHES + 2 * MARGIN_INCHES + layout.row_count * pitch
+
+    def inches(place: tuple[float, int]) -> tuple[float, float]:
+        x, row = place
+        return x + (width - layout.width) / 2, height - TITLE_INCHES - MARGIN_INCHES - (row + 0.5) * pitch
+
+    with figure_style():
+        canvas = Canvas(width, height)
+        canvas.title(MARGIN_INCHES, f"{workload.name}: {len(workload.nodes)} nodes", _WORDS)
+        for path in layout.paths:
+            _draw_edge(canvas, [inches(place) for place in path])
+        for node in workload.nodes:
+            _draw_node(canvas, workload, node, *inches(layout.places[node.node_id]))
+    return canvas.figure
+
+
+def write_network_figure(workload: Workload, path: Path) -> None:
+    """Write the drawing as SVG."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Letters as text, not as outlines: a drawing of a thousand nodes stays small and can be searched.
+    with figure_style(), rc_context({"svg.fonttype": "none"}):
+        figure = network_figure(workload)
+        make_printable(figure)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": "tilewright"})
+    write_atomically(path, drawn.getvalue())
+
+
+def _draw_edge(canvas: Canvas, bends: list[tuple[float, float]]) -> None:
+    """Draw an edge from below the first box to above the last; straight down along the rows that it passes."""
+    half = BOX_INCHES[1] / 2
+    points = [(bends[0][0], bends[0][1] - half)]
+    for x, y in bends[1:-1]:
+        points += [(x, y + half), (x, y - half)]
+    points.append((bends[-1][0], bends[-1][1] + half))
+    canvas.line(*points, color=GREY, linewidth=0.6, alpha=0.7)
+
+
+def _draw_node(canvas: Canvas, workload: Workload, node: WorkloadNode, x: float, y: float) -> None:
+    width, height = BOX_INCHES
+    colour = _COLOURS.get(node.unit, _COLOURS[MAC_ARRAY] if node.layer else "#ffffff")
+    fill = lighter(colour, 0.65) if node.layer else "#ffffff"
+    canvas.box(x - width / 2, y - height / 2, width, height, facecolor=fill, edgecolor=GREY)
+    shape = " ".join(
+        "×".join(map(str, workload.tensor_of[name].shape)) for name in node.outputs[:1] if name in workload.tensor_of
+    )
+    canvas.text(x, y + 0.08, short_layer_name(node.name, "", NAME_CHARACTERS), 6.0, ha="center")
+    canvas.text(x, y - 0.08, f"{node.operator_type} {shape}".strip(), 6.0, ha="center", color=GREY)

@@ -1,0 +1,94 @@
+"""All runs as one HTML file that needs nothing else: data, style and scripts are inside, no network is used.
+
+The scripts (base.js, charts.js, run_view.js, views.js) draw what is looked at from one copy of the numbers. A schedule
+of several cores is the interactive one of `results/multi/page.py` in a frame; its scripts are in the file once.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.artifacts.digests import canonical_text
+from tilewright.base.harmless import html, html_data
+from tilewright.results.multi.page import schedule_frame
+from tilewright.results.page.columns import LIMITED_BY, area_words, cause_text, cell, shown_columns
+from tilewright.results.pareto import RunPoint, compare
+from tilewright.results.records import Summary
+from tilewright.results.run_columns import run_row
+
+FOLDER = Path(__file__).resolve().parent
+PAGE, STYLE = "page.html", "page.css"
+SCRIPTS = ("base.js", "charts.js", "run_view.js", "views.js")
+MOST_DETAIL_BYTES = 16_000_000
+"""Bytes of what the page has of runs beside their rows: runs beyond have their row alone, and the page says so."""
+
+
+@dataclass(frozen=True, eq=False)
+class PageRun:
+    """A run as the page has it."""
+
+    name: str
+    flow: str
+    """SINGLE or MULTI."""
+    summary: Summary
+    point: RunPoint
+    """What it is compared by."""
+    detail: Mapping[str, Any]
+    """Result of `one_core_detail` or `several_cores_detail`."""
+    verdict: Mapping[str, Any] | None = None
+    """Which port limits the network, as in `bottlenecks.json`."""
+    limited_by: str = ""
+    """What limits a run on several cores, in a few words."""
+
+
+def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> str:
+    """The text of the HTML file; `unfinished` are rows of runs without a result, which it names."""
+    data = html_data(canonical_text(page_data(runs, unfinished)))
+    parts = {
+        "TITLE": html(_title(runs)),
+        "STYLE": (FOLDER / STYLE).read_text("utf-8"),
+        "SCRIPT": "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS),
+        "DATA": data,
+    }
+    return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], (FOLDER / PAGE).read_text("utf-8"))
+
+
+def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+    """What the scripts get: columns, a row for each run, details by run, and which runs can be compared."""
+    rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
+    columns = shown_columns(rows)
+    details: dict[str, Any] = {}
+    size = 0
+    for run in runs:
+        size += len(canonical_text(run.detail))
+        if size <= MOST_DETAIL_BYTES:
+            details[run.name] = {"flow": run.flow, **run.detail}
+    has_schedule = any(detail.get("schedule") for detail in details.values())
+    return {
+        "columns": [
+            {"key": one.key, "words": one.words, "unit": one.unit, "number": one.is_number, "cost": one.is_cost}
+            for one in columns
+        ],
+        "rows": [[cell(row, one) for one in columns] for row in rows],
+        "notes": {row["run"]: words for row in rows if (words := area_words(row))},
+        "details": details,
+        "groups": [
+            {
+                "name": f"{group.workload}, {group.difference}" if group.difference else group.workload,
+                "runs": [point.run for point in group.candidates],
+                "lines": list(group.lines),
+            }
+            for group in compare([run.point for run in runs], unfinished)
+        ],
+        "frame": schedule_frame() if has_schedule else "",
+    }
+
+
+def _row(run: PageRun) -> dict[str, Any]:
+    return run_row(run.name, run.summary) | {LIMITED_BY.key: run.limited_by or cause_text(run.verdict)}
+
+
+def _title(runs: Sequence[PageRun]) -> str:
+    return f"{runs[0].name}: results" if len(runs) == 1 else f"Results of {len(runs)} runs"

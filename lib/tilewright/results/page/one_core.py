@@ -1,0 +1,209 @@
+"""Part of the page on a run on one core: totals, bottlenecks, roofline, and its layers with their mappings.
+
+Energies are in µJ, latencies in cycles. Equal layers share a record.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.cost.ledger import term_words
+from tilewright.cost.record import LayerRecord
+from tilewright.hardware.core import DIRECTIONS
+from tilewright.results.bottlenecks import Bottlenecks, cause_words, waited_for
+from tilewright.results.bottlenecks_text import has_causes, memory_words
+from tilewright.results.loop_nest import loop_nest_text
+from tilewright.results.page.columns import (
+    array_text,
+    cause_text,
+    gain_cycles,
+    limit_lines,
+    limit_text,
+    named_ports,
+    port_name,
+    rounded,
+)
+from tilewright.results.records import (
+    PlacedLayer,
+    Summary,
+    memory_energies_pj,
+    memory_levels,
+    memory_names,
+    other_energies_pj,
+    work_text,
+)
+from tilewright.results.run_ledger import ENERGY, LATENCY
+from tilewright.results.run_text import (
+    alternative_lines,
+    assumption,
+    coverage_lines,
+    locality_lines,
+    power_lines,
+    range_lines,
+)
+from tilewright.results.text_tables import spatial_text
+
+MICRO = 1e6
+"""pJ in a µJ."""
+MOST_ROOFS = 4
+Verdicts = Mapping[str, Any]
+"""The content of `bottlenecks.json`."""
+
+
+def one_core_detail(
+    found: Bottlenecks, placed: Sequence[PlacedLayer], summary: Summary, verdicts: Verdicts | None
+) -> dict[str, Any]:
+    """All that the page has of a run beside its row; `verdicts` say which ports limit, None where that is not known."""
+    kinds = [(layer.record_index, layer.repeats) for layer in placed]
+    records = dict(zip(kinds, (layer.record for layer in placed), strict=True))
+    limits = {
+        (layer.record_index, layer.repeats): (verdicts or {}).get("limits", {}).get(layer.name) for layer in placed
+    }
+    number = {index: place for place, index in enumerate(records)}
+    terms = list(dict.fromkeys(term for record in records.values() for term in record.latency_breakdown_cycles))
+    others = list(dict.fromkeys(term for record in records.values() for term in other_energies_pj(record)))
+    memories = memory_names(list(records.values()))
+    return {
+        "notes": _notes(summary),
+        **network_parts(found),
+        "limit": _limit(verdicts, found),
+        "terms": [term_words(term) for term in terms],
+        "places": [*map(term_words, others), *memories],
+        "directions": list(DIRECTIONS),
+        "layers": [[_label(layer), number[kind]] for layer, kind in zip(placed, kinds, strict=True)],
+        "records": [
+            _record(record, limits[index], terms, others, memories) for index, record in records.items()
+        ],
+        "roofline": _roofline(verdicts, [layer.name for layer in placed]),
+    }  # fmt: skip
+
+
+def _label(layer: PlacedLayer) -> str:
+    return f"{layer.repeats:,} x {layer.name}" if layer.repeats > 1 else layer.name
+
+
+def network_parts(found: Bottlenecks) -> dict[str, Any]:
+    """Cycles by cause, and energy by memory, or other term, and operand; the largest first."""
+    causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
+    energies = found.added(ENERGY, lambda one: (memory_words(one), one.operand))
+    return {
+        "cycles": [[cause, rounded(cycles)] for cause, cycles in causes.items()],
+        "energy": [[place, operand, _micro(energy)] for (place, operand), energy in energies.items()],
+    }
+
+
+def _notes(summary: Summary) -> list[str]:
+    assumed = assumption([summary])
+    lines = [f"assumed: {assumed}"] if assumed else []
+    lines += alternative_lines(summary)
+    lines += [*coverage_lines(summary)] if "coverage" in summary else []
+    return [*lines, *locality_lines(summary), *power_lines(summary), *range_lines(summary)]
+
+
+def _micro(energy_pj: float) -> float | int | None:
+    return rounded(energy_pj / MICRO)
+
+
+def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
+    """Which port limits the network, and what each would save; or why that is not known."""
+    if verdicts is None or verdicts["network_limit"] is None:
+        return {"text": "", "unknown": (verdicts or {}).get("limits_not_known", "")}
+    verdict = verdicts["network_limit"]
+    gains = _gains(verdicts)
+    limited = [
+        port_name(named["ports"][0])
+        for one in verdicts["limits"].values()
+        if one is not None
+        and one.get("is_limited", True)
+        and (named := named_ports(one)) is not None
+        and len(named["ports"]) == 1
+    ]
+    ports = [[name, rounded(gain), limited.count(name)] for name, gain in gains.items() if gain or name in limited]
+    return {
+        "cause": cause_text(verdict),
+        "lines": limit_lines(verdict, found.causes()),
+        "array": array_text(verdicts.get("array_use")),
+        "text": limit_text(verdict),
+        "gain": rounded(gain_cycles(verdict)),
+        "ports": sorted(ports, key=lambda row: -(row[1] or 0)),
+    }
+
+
+def _gains(verdicts: Verdicts) -> dict[str, float]:
+    """Port -> cycles of all layers that twice its width saves."""
+    gains: dict[str, float] = {}
+    for row in verdicts["ports"]:
+        if row.get("gain_cycles") is not None:
+            gains[port_name(row)] = gains.get(port_name(row), 0.0) + row["gain_cycles"]
+    return gains
+
+
+def _record(
+    record: LayerRecord,
+    verdict: Mapping[str, Any] | None,
+    terms: Sequence[str],
+    others: Sequence[str],
+    memories: Sequence[str],
+) -> dict[str, Any]:
+    by_memory, by_term = memory_energies_pj(record), other_energies_pj(record)
+    port = waited_for(record)
+    parts = [by_term.get(term, 0.0) for term in others]
+    parts += [sum(by_memory.get(memory, {}).values()) for memory in memories]
+    corrected = record.corrected
+    return {
+        "type": record.layer.operator_type,
+        "work": work_text(record),
+        "energy": _micro(record.energy_pj),
+        "latency": rounded(record.latency_cycles),
+        "use": rounded(100 * record.mac_utilization["with_offloading"]),
+        "cycles": [rounded(record.latency_breakdown_cycles.get(term, 0)) for term in terms],
+        "parts": [_micro(part) for part in parts],
+        "limit": cause_text(verdict),
+        "gain": rounded(gain_cycles(verdict)),
+        "waits": f"{port.memory} {port.port}" if port else "",
+        "corrected": [
+            None if corrected.energy_pj is None else _micro(corrected.energy_pj),
+            rounded(corrected.latency_cycles),
+        ],
+        "unrolling": spatial_text(record.spatial_mapping),
+        "nest": loop_nest_text(record),
+        "levels": [_level(record, *level) for level in memory_levels(record)],
+    }
+
+
+def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[Any]:
+    """Operand, memory, its size, loops innermost first, share filled by all and by the operand, energy by direction."""
+    loops = " ".join(f"{dimension} {size:g}" for dimension, size in record.temporal_mapping[operand][level])
+    energies = record.energy_breakdown_pj[operand][level]
+    return [
+        operand,
+        memory,
+        record.memories[memory].size_bits if memory in record.memories else None,
+        loops,
+        rounded(100 * record.memory_utilization[operand][level]),
+        rounded(100 * record.memory_utilization_individual[operand][level]),
+        *(_micro(energies[direction]) for direction in DIRECTIONS),
+    ]
+
+
+def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any] | None:
+    """The roofs of the ports that layers use, those that would save most first; points have the number of the layer."""
+    roofline = (verdicts or {}).get("roofline")
+    if not roofline:
+        return None
+    place = {name: number for number, name in enumerate(names)}
+    gains = _gains(verdicts or {"ports": ()})
+    ports = [
+        {
+            "name": port_name(port),
+            "bytes": rounded(port["bytes_a_cycle"]),
+            "points": [
+                [place[one["layer"]], rounded(one["operations_a_byte"]), rounded(one["operations_a_cycle"])]
+                for one in port["layers"]
+                if one["operations_a_cycle"] > 0
+            ],
+        }
+        for port in roofline["ports"]
+        if port["layers"]
+    ]
+    ports.sort(key=lambda port: -gains.get(str(port["name"]), 0.0))
+    return {"peak": rounded(roofline["operations_a_cycle"]), "ports": ports[:MOST_ROOFS]}

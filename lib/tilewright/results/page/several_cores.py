@@ -1,0 +1,172 @@
+"""Part of the page on a run on several cores: limits, cores, links, memories, layers, baselines and schedule.
+
+Energies are in µJ, latencies in cycles.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.base.proof import covered_by
+from tilewright.results.bottlenecks import Bottlenecks
+from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS
+from tilewright.results.multi.cores_report import CoresReport, limit_lines, wait_words
+from tilewright.results.multi.page import schedule_data_text
+from tilewright.results.multi.summary import reload_lines
+from tilewright.results.multi.use_tables import core_use_rows, layer_use_rows
+from tilewright.results.page.columns import rounded
+from tilewright.results.page.one_core import MICRO, network_parts
+from tilewright.results.run_text import coverage_lines, power_lines, range_lines
+from tilewright.results.text_tables import share_text
+from tilewright.results.verdict import Verdict
+
+MOST_WAITS = 25
+"""Causes for which cores wait; the others are one row."""
+MOST_SCHEDULE_BYTES = 1_500_000
+"""Bytes of a schedule in the page; a longer one is only in a file of its own."""
+_BASELINES = {
+    "this_run": "this run",
+    "layer_by_layer": "layer by layer",
+    "single_core": "everything on one core",
+}
+
+
+def several_cores_detail(
+    found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str
+) -> dict[str, Any]:
+    """All that the page has of a run beside its row; what limits it is in `found`."""
+    waits = _waits_of_layers(found.cores)
+    data = schedule_data_text(view, summary)
+    fits = len(data) <= MOST_SCHEDULE_BYTES
+    return {
+        "notes": [
+            *power_lines(summary),
+            *range_lines(summary),
+            *coverage_lines(summary),
+            *reload_lines(summary["reloads"], len(summary["reloads"])),
+        ],
+        **network_parts(found),
+        **_limits(found.cores),
+        "bound": _bound(summary),
+        "baselines": [_baseline(row) for row in summary["baselines"]],
+        "cores": [_core(row) for row in core_use_rows(summary)],
+        "memories": [
+            [row["name"], rounded(row["capacity_bits"] / 8192), rounded(100 * row["peak_share"])]
+            for row in summary["memories"]
+        ],
+        "links": [_link(row) for row in summary["links"] if row["bits"]],
+        "layers": [_layer(row, waits) for row in layer_use_rows(view)],
+        "schedule": {"title": title, "data": data} if fits else None,
+    }
+
+
+def limited_by(report: CoresReport | None) -> str:
+    """The part of which twice as much would save most, in a few words; '' where that is not known."""
+    if report is None or report.limits.unknown:
+        return ""
+    limits = report.limits
+    if limits.together:
+        return f"together: {' and '.join(part.short for part in limits.together)}"
+    if not limits.helpful:
+        return "no single part"
+    best = limits.helpful[0]
+    ties = sum(limits.gain_cycles(one) == limits.gain_cycles(best) for one in limits.helpful) - 1
+    more = f" (or {ties} other{'s' * (ties > 1)})" if ties else ""
+    return f"{best.short}{more} -{share_text(limits.gain_cycles(best), limits.latency_cycles)}"
+
+
+def _limits(report: CoresReport | None) -> dict[str, Any]:
+    """What cores do with the latency, what they wait for, and what twice as much of a part would save, in cycles."""
+    if report is None:
+        return {"limits": None, "work": None, "waits": []}
+    by_core = report.added(lambda row: (row.core, row.cause))
+    causes = [cause for cause in CAUSES_OF_CYCLES if any(key[1] == cause for key in by_core)]
+    limits = report.limits
+    return {
+        "limits": {
+            "lines": limit_lines(limits),
+            "parts": [[part.words, limits.gain_cycles(part)] for part in limits.helpful]
+            or ([[limits.together_words, limits.gain_cycles(limits.together[0])]] if limits.together else []),
+        },
+        "work": {
+            "causes": causes,
+            "busy": [cause in BUSY_CAUSES for cause in causes],
+            "cores": [[core, [by_core.get((core, cause), 0) for cause in causes]] for core in report.cores],
+        },
+        "waits": _waits(report),
+    }
+
+
+def _waits(report: CoresReport) -> list[list[Any]]:
+    """(cause, cycles of all cores together), the longest first."""
+    waits = [[words, cycles] for words, cycles in report.added(wait_words, WAITS).items()]
+    rest = sum(cycles for _, cycles in waits[MOST_WAITS:])
+    return waits[:MOST_WAITS] + ([["others", rest]] if rest else [])
+
+
+def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
+    """Layer -> cycles in which cores wait before its nodes, and for what most, with its share."""
+    causes: dict[str, dict[str, int]] = {}
+    for (layer, words), cycles in (
+        report.added(lambda row: (row.layer, wait_words(row)), WAITS).items() if report else ()
+    ):
+        causes.setdefault(layer, {})[words] = cycles
+    verdicts = {
+        layer: Verdict.of("cycles that cores wait", "cycles", sum(own.values()), own) for layer, own in causes.items()
+    }
+    return {layer: (int(one.whole), one.text) for layer, one in verdicts.items()}
+
+
+def _link(row: Mapping[str, Any]) -> list[Any]:
+    """Name, width in bits a cycle, moved in KiB, busy and use of its width in %."""
+    return [
+        *(row["name"], row["width_bits_per_cycle"], rounded(row["bits"] / 8192), rounded(100 * row["busy"])),
+        None if row["utilisation"] is None else rounded(100 * row["utilisation"]),
+    ]
+
+
+def _bound(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    bound = summary["lower_bound"]
+    if bound is None:
+        return None
+    return {
+        "covers": covered_by(bound),
+        "latency": bound["latency_cycles"],
+        "energy": rounded(bound["energy_pj"] / MICRO),
+        "terms": [[name.replace("_", " "), cycles] for name, cycles in bound["latency_terms"].items()],
+    }
+
+
+def _baseline(row: Mapping[str, Any]) -> list[Any]:
+    core = f" ({row['core']}: {row['core_name']})" if row["core"] is not None else ""
+    return [
+        _BASELINES.get(row["name"], row["name"].replace("_", " ")) + core,
+        row["latency_cycles"],
+        rounded(row["energy_pj"] / MICRO),
+        None if row["gap"] is None else rounded(100 * row["gap"]),
+    ]
+
+
+def _core(row: Mapping[str, Any]) -> list[Any]:
+    """Name, role, nodes, busy and array use in %, energy, fullest memory, its peak in %."""
+    return [
+        f"{row['core']}: {row['name']}",
+        row["role"],
+        row["cn_count"],
+        rounded(100 * row["utilisation"]),
+        rounded(100 * row["array_utilisation"]),
+        rounded(row["energy_pj"] / MICRO),
+        row["fullest_memory"] or "",
+        None if row["peak_share"] is None else rounded(100 * row["peak_share"]),
+    ]
+
+
+def _layer(row: Mapping[str, Any], waits: Mapping[str, tuple[int, str]]) -> list[Any]:
+    """Name, operator, nodes, cores, first start, last end, busy cycles, energy on the cores, cycles that cores wait
+    before its nodes, for what most."""
+    return [
+        *(row["name"], row["operator_type"], row["cn_count"], row["cores"]),
+        *(row["first_start_cycles"], row["last_end_cycles"], row["busy_cycles"]),
+        rounded(row["on_core_energy_pj"] / MICRO),
+        *waits.get(row["name"], (None, "")),
+    ]

@@ -1,0 +1,385 @@
+"""Pareto fronts of runs in energy, latency and area: the hardware variants that are worth their cost.
+
+Only runs that say the same are compared: the same network, and the same options but for what was minimised. Runs of
+several cores are compared with each other however they cut, allocate and order the network, but costed and scheduled by
+one model.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas
+
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.dominance import dominators
+from tilewright.hardware.system import lacks_unit
+from tilewright.base.harmless import ended_lines
+from tilewright.results.records import Summary
+from tilewright.results.run_text import NOT_SAID, area_text, assumption, could_keep, setting_of, setting_text
+from tilewright.results.text_tables import render, text_table
+from tilewright.results.uncertainty import (
+    SAMPLES,
+    UncertainRun,
+    cost_parts,
+    energy_range_pj,
+    front_probabilities,
+)
+from tilewright.search.cost_ranges import CostPart
+from tilewright.base.units import energy_text
+
+OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
+WITHOUT_AREA = OBJECTIVES[:2]
+WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "latency_s": "time", "area_mm2": "area"}
+BY_TIME = "latency_s"
+"""What stands for the latency where clocks differ, and the column of seconds where hardware files give clocks."""
+LONGEST_OPTION = 40
+_HEADINGS = ("between\nlayers", "Pareto", "dominated by")
+MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
+"""Settings of schedules that say how time is counted; others are choices that are worth comparing."""
+SCHEDULED = "as scheduled"
+"""Word for runs on several cores: the schedule says where data are."""
+COSTED = "costed"
+"""Among the options: how much of the work the figures contain."""
+COLUMNS = (
+    *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
+    *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
+)
+
+
+RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
+"""Further columns where costs have ranges."""
+
+
+@dataclass(frozen=True)
+class RunPoint:
+    """A run as a point; `options` are the options that must be equal for a comparison, as text."""
+
+    run: str
+    workload: str
+    workload_digest: str
+    core: str
+    objective: str
+    model: str
+    options: tuple[tuple[str, str], ...]
+    energy_pj: float
+    latency_cycles: float
+    area_mm2: float | None
+    """None where the hardware file does not give all of it."""
+    area_note: str = ""
+    """What is not given, or that it has no unit."""
+    is_of_several_cores: bool = False
+    between_layers: str = SCHEDULED
+    """Where data are between layers, in words."""
+    assumes: str = ""
+    """What its figures take for granted."""
+    cost_parts: tuple[CostPart, ...] = ()
+    """Parts of its figures that have a range."""
+    could_keep: bool = False
+    """Data go through the top memory between layers although memories below have room for some."""
+    clock_frequency_mhz: float | None = None
+    """None where the hardware file gives none."""
+    static_power_w: float | None = None
+    """0 or None where the hardware file gives none: the energy is without what leaks."""
+
+    @property
+    def latency_s(self) -> float | None:
+        """Latency in seconds, where the clock is known."""
+        clock_mhz = self.clock_frequency_mhz
+        return None if clock_mhz is None else self.latency_cycles / (clock_mhz * 1e6)
+
+
+@dataclass(frozen=True)
+class ComparableRuns:
+    """Runs that can be compared, in the order given, and who dominates whom."""
+
+    workload: str
+    difference: str
+    """Options in which this group differs from others of the same network; '' if there is only one."""
+    candidates: tuple[RunPoint, ...]
+    objectives: tuple[str, ...]
+    dominators: tuple[tuple[int, ...], ...]
+    """Members of the non-dominated set that dominate each candidate; () for a member of the set."""
+    not_compared: tuple[str, ...] = ()
+    """Runs of the network that have no result, so that nobody knows whom they would dominate."""
+
+    @cached_property
+    def front_probabilities(self) -> tuple[float, ...]:
+        """Probability of each run that it is on the front within the ranges of costs; () where none has one."""
+        if not any(point.cost_parts for point in self.candidates):
+            return ()
+        runs = [uncertain_run(point, self.objectives[1]) for point in self.candidates]
+        return tuple(front_probabilities(runs, by_area="area_mm2" in self.objectives))
+
+    @property
+    def warning(self) -> str:
+        """'' or that the comparison leaves out what memories are for."""
+        cores = list(dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep))
+        if not cores:
+            return ""
+        more = f" and {len(cores) - 2} more" if len(cores) > 2 else ""
+        return (
+            f"exploit_data_locality is off, though {', '.join(cores[:2])}{more} would hold data between layers:"
+            " a larger memory is not worth here what it can be"
+        )
+
+    @property
+    def assumption(self) -> str:
+        """What the figures take for granted, '' if nothing is known of it."""
+        return "; ".join(dict.fromkeys(candidate.assumes for candidate in self.candidates if candidate.assumes))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which areas are not given or have no unit and what follows, and which runs are not there."""
+        cores: dict[str, dict[str, None]] = {}
+        for one in self.candidates:
+            if one.area_mm2 is None:
+                cores.setdefault("without a unit" if lacks_unit(one.area_note) else "not given", {})[one.core] = None
+        missing = "; ".join(f"area {word}: {', '.join(cores[word])}" for word in sorted(cores))
+        area = f"{missing}; compared by energy and latency only" if missing else ""
+        known = {one.core: one.area_note for one in self.candidates if one.area_mm2 is not None and one.area_note}
+        left_out = "; ".join(f"area of {core}: {note}" for core, note in known.items())
+        ranges = _range_note(self)
+        absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
+        return tuple(filter(None, (area, left_out, self.clock_note, self.leakage_note, ranges, absent)))
+
+    @property
+    def clock_note(self) -> str:
+        """Where clocks differ, how long runs take, or which have no clock; '' where cycles are of one length."""
+        clocks = {one.clock_frequency_mhz for one in self.candidates}
+        if len(clocks) < 2:
+            return ""
+        unclocked = dict.fromkeys(one.core for one in self.candidates if one.clock_frequency_mhz is None)
+        if unclocked:
+            return f"no clock given: {', '.join(unclocked)}; compared by cycles, not by time"
+        times = (f"{run_label(one)} {one.latency_s:.4g} s" for one in self.candidates)
+        return f"clocks differ: compared by time, not by cycles: {', '.join(times)}"
+
+    @property
+    def leakage_note(self) -> str:
+        """Which energies are without static power, where others have it; '' where all have it, or none."""
+        without = dict.fromkeys(run_label(one) for one in self.candidates if not one.static_power_w)
+        if not 0 < len(without) < len({run_label(one) for one in self.candidates}):
+            return ""
+        return f"static power is not given, and left out, of {', '.join(without)}; energies of the others have it"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is to be said under a table or a figure of the group."""
+        assumed = f"assumed: {self.assumption}" if self.assumption else ""
+        return tuple(filter(None, (assumed, *self.notes, self.warning)))
+
+    def on_front(self, index: int) -> bool:
+        """True if no other run of the group dominates this one."""
+        return not self.dominators[index]
+
+
+def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
+    """The point of a run; `made_by` is the provenance of its summary."""
+    options = {key: value for key, value in made_by.get("options", {}).items() if key != "objective"}
+    return RunPoint(
+        run=run,
+        workload=summary["workload"],
+        workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
+        core=summary["hardware"],
+        objective=summary["objective"],
+        model=summary["model"],
+        options=(*_options(options, setting_of(summary)), *_work_costed(summary)),
+        energy_pj=summary["energy_pj"],
+        latency_cycles=summary["latency_cycles"],
+        area_mm2=summary["area_mm2"],
+        area_note=summary["area_note"],
+        clock_frequency_mhz=summary.get("clock_frequency_mhz"),
+        static_power_w=summary.get("static_power_w"),
+        between_layers=setting_text(summary),
+        assumes=assumption([summary]),
+        cost_parts=cost_parts(summary),
+        could_keep=could_keep(summary),
+    )
+
+
+def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
+    """The point of a run of several cores."""
+    settings = {key: str(summary["settings"][key]) for key in MODEL_SETTINGS}
+    return RunPoint(
+        run=run,
+        workload=summary["workload"],
+        workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
+        core=summary["hardware"],
+        objective=summary["objective"],
+        model=summary["model"],
+        options=(*settings.items(), *_work_costed(summary)),
+        energy_pj=summary["energy_pj"],
+        latency_cycles=summary["latency_cycles"],
+        area_mm2=summary["area_mm2"],
+        area_note=summary["area_note"],
+        clock_frequency_mhz=summary.get("clock_frequency_mhz"),
+        static_power_w=summary.get("static_power_w"),
+        cost_parts=cost_parts(summary),
+        is_of_several_cores=True,
+    )
+
+
+def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
+    """Options as texts; where data are between layers, the mapping file may say in place of the option."""
+    for key, value in options.items():
+        if key != "exploit_data_locality" or between_layers == NOT_SAID:
+            yield key, _option_text(value)
+    if between_layers != NOT_SAID:
+        yield "data between layers", between_layers
+
+
+def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """Runs that cost different parts of a network cannot be compared: what is left out is free."""
+    if "coverage" not in summary:
+        return ()
+    coverage = summary["coverage"]
+    return ((COSTED, f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
+
+
+def uncertain_run(point: RunPoint, latency: str = "latency_cycles") -> UncertainRun:
+    """A run with what of it has a range; `latency` is the objective that says how long it takes."""
+    return UncertainRun(point.energy_pj, getattr(point, latency), point.area_mm2, point.cost_parts)
+
+
+def _range_note(group: ComparableRuns) -> str:
+    """Note on the ranges of energies, and on how sure the front is; '' where no costs have a range."""
+    if not group.front_probabilities:
+        return ""
+    told = []
+    for point, probability in zip(group.candidates, group.front_probabilities, strict=True):
+        low, high = energy_range_pj(point.energy_pj, point.cost_parts)
+        between = f"{energy_text(low, 4)} to {energy_text(high, 4)}" if point.cost_parts else "no range"
+        told.append(f"{run_label(point)} {between}, on the front in {probability:.1%}")
+    return f"within the ranges of costs ({SAMPLES:,} samples): {'; '.join(told)}"
+
+
+def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[ComparableRuns, ...]:
+    """The groups of runs that can be compared, networks and groups in the order of their first run; `unfinished` has
+    `run` and `workload` of runs without a result."""
+    members: dict[tuple[Any, ...], list[RunPoint]] = {}
+    for point in candidates:
+        is_alike = (point.is_of_several_cores, point.workload_digest, point.model, point.options)
+        members.setdefault((point.workload, *is_alike), []).append(point)
+    by_workload: dict[str, list[list[RunPoint]]] = {}
+    for group in members.values():
+        by_workload.setdefault(group[0].workload, []).append(group)
+    return tuple(
+        _group(group, _difference(group[0], [other[0] for other in groups]), unfinished)
+        for groups in by_workload.values()
+        for group in groups
+    )
+
+
+def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
+    """One row per run with its figures, whether it is in the non-dominated set, and who dominates it."""
+    rows = []
+    for group in groups:
+        names = [point.run for point in group.candidates]
+        survival = group.front_probabilities
+        for index, point in enumerate(group.candidates):
+            rows.append(
+                {
+                    "workload": point.workload,
+                    "group": group.difference,
+                    "run": point.run,
+                    "hardware": point.core,
+                    "objective": point.objective,
+                    "model": point.model,
+                    "energy_pj": point.energy_pj,
+                    "latency_cycles": point.latency_cycles,
+                    BY_TIME: point.latency_s,
+                    "area_mm2": point.area_mm2,
+                    "edp_pj_cycles": point.energy_pj * point.latency_cycles,
+                    "compared_by": " ".join(WORDS[key] for key in group.objectives),
+                    "pareto": "true" if group.on_front(index) else "false",
+                    "dominated_by": " ".join(names[other] for other in group.dominators[index]),
+                    "area_note": point.area_note,
+                    "between_layers": point.between_layers,
+                    "not_compared": " ".join(group.not_compared),
+                }
+            )
+            if survival:
+                ranges = (*energy_range_pj(point.energy_pj, point.cost_parts), survival[index])
+                rows[-1] |= dict(zip(RANGE_COLUMNS, ranges, strict=True))
+    uncertain = RANGE_COLUMNS if any(group.front_probabilities for group in groups) else ()
+    times = (BY_TIME,) if any(point.latency_s is not None for group in groups for point in group.candidates) else ()
+    return pandas.DataFrame(rows, columns=[*COLUMNS, *times, *uncertain])
+
+
+def pareto_text(groups: Sequence[ComparableRuns]) -> str:
+    """The groups as text tables for the terminal."""
+    return "\n".join(_group_text(group) for group in groups)
+
+
+def run_label(point: RunPoint) -> str:
+    """The name of a run without the network that the whole comparison is about."""
+    return point.run.removeprefix(f"{point.workload}-")
+
+
+def figures_of(point: RunPoint) -> tuple[str, str, str]:
+    """Energy in µJ, latency in cycles and area in mm² as texts, or why there is no area."""
+    energy_uj = point.energy_pj / 1e6
+    energy = f"{energy_uj:,.0f}" if energy_uj >= 1e4 else f"{energy_uj:,.4g}"
+    return energy, f"{point.latency_cycles:,.0f}", area_text(point.area_mm2, point.area_note)
+
+
+def _option_text(value: Any) -> str:
+    """An option as text; of a long one, such as a pipeline of the user's, the digest."""
+    text = str(value)
+    return text if len(text) <= LONGEST_OPTION else f"digest {content_digest(value)[:8]}"
+
+
+def objectives_of(points: Sequence[RunPoint]) -> tuple[str, ...]:
+    """What runs are compared by: without area where one has none, by time where clocks differ."""
+    known = all(point.area_mm2 is not None for point in points)
+    objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
+    clocks = {point.clock_frequency_mhz for point in points}
+    if len(clocks) > 1 and None not in clocks:
+        objectives = tuple(BY_TIME if key == "latency_cycles" else key for key in objectives)
+    return objectives
+
+
+def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Mapping[str, str]]) -> ComparableRuns:
+    objectives = objectives_of(points)
+    values = np.array([[getattr(point, key) for key in objectives] for point in points], dtype=np.float64)
+    workload = points[0].workload
+    absent = tuple(row["run"] for row in unfinished if row["workload"] == workload)
+    return ComparableRuns(workload, difference, tuple(points), objectives, tuple(dominators(values)), absent)
+
+
+def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
+    """The options in which the groups of a network differ, with their values for this one."""
+    flow = "several cores" if point.is_of_several_cores else "one core"
+    is_one_flow = len({other.is_of_several_cores for other in others}) == 1
+    alike = [other for other in others if other.is_of_several_cores == point.is_of_several_cores]
+    return ", ".join(filter(None, ("" if is_one_flow else flow, _other_options(point, alike))))
+
+
+def _other_options(point: RunPoint, others: Sequence[RunPoint]) -> str:
+    if len(others) == 1:
+        return ""
+    tables = [dict(other.options) for other in others]
+    own = dict(point.options)
+    keys = dict.fromkeys(key for table in tables for key in table)
+    texts = [f"{key} {own.get(key, 'default')}" for key in keys if len({table.get(key) for table in tables}) > 1]
+    if len({other.workload_digest for other in others}) > 1:
+        texts.append(f"network {point.workload_digest[:8]}")
+    return ", ".join(texts) or f"model {point.model}"
+
+
+def _group_text(group: ComparableRuns) -> str:
+    title = f"{group.workload}, {group.difference}" if group.difference else group.workload
+    table = text_table(title, ("run",), ("energy\n[µJ]", "latency\n[cycles]", "area\n[mm²]", *_HEADINGS))
+    for index, point in enumerate(group.candidates):
+        others = ", ".join(run_label(group.candidates[other]) for other in group.dominators[index])
+        table.add_row(
+            run_label(point),
+            *figures_of(point),
+            point.between_layers,
+            "yes" if group.on_front(index) else "no",
+            others or "-",
+        )
+    return render(table) + ended_lines(group.lines)

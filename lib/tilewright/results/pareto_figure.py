@@ -1,0 +1,216 @@
+"""Energy over latency of the runs of a network, with its Pareto front; the area of a core is that of its marker."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from tilewright.results.canvas import GREY
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
+from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.results.number_axes import number_axis
+from tilewright.results.pareto import ComparableRuns, figures_of, run_label
+
+PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
+TITLE_INCHES, SUBTITLE_INCHES = 0.55, 0.15
+"""Height of the title with the room around it, and of each line below it."""
+COLUMN_INCHES = (0.28, 2.5, 0.95, 0.95, 0.85)
+"""Widths of the list beside the plot: number, run, energy, latency, area."""
+LINE_INCHES = 0.17
+MARKER_POINTS_SQUARED = (45.0, 520.0)
+"""Marker sizes of the smallest and of the largest area."""
+NUMBER_POINTS = 7.0
+TURNS = tuple(np.radians(degrees) for degrees in (35, 0, 325, 145, 180, 215, 90, 270))
+"""Where the number of a point may stand, the best side first."""
+FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
+ROOM = 0.1
+"""Room beside the points, as a share of the span of their values."""
+LOG_FROM = 10.0
+"""Ratio of largest to smallest value from which an axis is logarithmic."""
+MOST_RUN_CHARACTERS = 34
+SUBTITLE_CHARACTERS = 150
+
+
+def pareto_figure(groups: Sequence[ComparableRuns]) -> Figure:
+    """The groups of one network below each other, each as a plot with a numbered list of its runs."""
+    heights = [_top_inches(group) + max(PLOT_INCHES[1], _list_inches(group)) + BOTTOM_INCHES for group in groups]
+    width = LEFT_INCHES + PLOT_INCHES[0] + TABLE_GAP_INCHES + sum(COLUMN_INCHES) + 0.2
+    with figure_style():
+        figure = Figure(figsize=(width, sum(heights)))
+        FigureCanvasAgg(figure)
+        top = sum(heights)
+        for group, height in zip(groups, heights, strict=True):
+            _draw_group(figure, group, top)
+            top -= height
+    return figure
+
+
+def write_pareto_figures(groups: Sequence[ComparableRuns], folder: Path) -> list[Path]:
+    """Write a figure for each network, `<workload>.svg` and `.png`; returns the paths."""
+    by_workload: dict[str, list[ComparableRuns]] = {}
+    for group in groups:
+        by_workload.setdefault(group.workload, []).append(group)
+    return [
+        path
+        for workload, own in by_workload.items()
+        for path in save_figure(pareto_figure(own), folder / workload.replace("/", "_"))
+    ]
+
+
+def _top_inches(group: ComparableRuns) -> float:
+    return TITLE_INCHES + SUBTITLE_INCHES * len(_subtitle(group))
+
+
+def _list_inches(group: ComparableRuns) -> float:
+    return LINE_INCHES * (len(group.candidates) + 2)
+
+
+def _draw_group(figure: Figure, group: ComparableRuns, top: float) -> None:
+    width, height = figure.get_size_inches()
+    plot_top = top - _top_inches(group)
+    bottom = plot_top - PLOT_INCHES[1]
+    box = (LEFT_INCHES / width, bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)
+    axes = figure.add_axes(box)
+    inches = figure.dpi_scale_trans
+    figure.text(
+        0.2,
+        top - 0.2,
+        f"Energy, latency and area of {group.workload}",
+        fontsize=10,
+        weight="bold",
+        va="center",
+        transform=inches,
+    )
+    for number, line in enumerate(_subtitle(group)):
+        figure.text(
+            0.2, top - 0.4 - SUBTITLE_INCHES * number, line, fontsize=7.5, color=GREY, va="center", transform=inches
+        )
+    _draw_points(axes, group)
+    _draw_list(figure, group, plot_top)
+
+
+def _subtitle(group: ComparableRuns) -> list[str]:
+    """Lines on what is shown and what it assumes."""
+    time = "time" if "latency_s" in group.objectives else "latency"
+    by = f"energy, {time} and area (size of the marker)" if len(group.objectives) == 3 else f"energy and {time}"
+    lines = textwrap.wrap(group.difference, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
+    lines.append(f"filled: on the Pareto front by {by}; line: the front in energy and latency alone")
+    for line in group.lines:
+        lines += textwrap.wrap(line, SUBTITLE_CHARACTERS, max_lines=2, placeholder=" …")
+    return lines
+
+
+def _draw_points(axes: Axes, group: ComparableRuns) -> None:
+    points = group.candidates
+    energy_unit = ENERGY_UNIT
+    cycle_unit = unit_for(min(point.latency_cycles for point in points), CYCLE_UNITS)
+    x = np.array([point.latency_cycles / cycle_unit[0] for point in points])
+    y = np.array([point.energy_pj / energy_unit[0] for point in points])
+    scale_axes(axes, x, y)
+    front = sorted((x[i], y[i]) for i in range(len(points)) if group.on_front(i))
+    stairs = list(lower_left(front))
+    axes.step(*zip(*stairs, strict=True), where="post", color=FRONT_COLOUR, linewidth=1, zorder=1)
+    sizes = _marker_sizes(group)
+    # Small markers over large ones.
+    for index in sorted(range(len(points)), key=lambda index: -sizes[index]):
+        on_front = group.on_front(index)
+        colour = FRONT_COLOUR if on_front else OTHER_COLOUR
+        face = colour if on_front else "none"
+        axes.scatter(x[index], y[index], s=sizes[index], facecolor=face, edgecolor=colour, alpha=0.75, zorder=2)
+    number_points(axes, x, y, sizes)
+    axes.set_xlabel(f"latency [{cycle_unit[1]}]")
+    axes.set_ylabel(f"energy [{energy_unit[1]}]")
+    axes.grid(linewidth=0.4, color="#cccccc", which="both")
+
+
+def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[float]) -> None:
+    """Numbers beside the markers, on the side where they touch the fewest other markers and numbers."""
+    points = axes.transData.transform(np.column_stack([x, y])) * 72 / axes.figure.dpi
+    radii = np.sqrt(np.array(sizes)) / 2
+    taken = [(tuple(point), radius) for point, radius in zip(points, radii, strict=True)]
+    for numbers in _coinciding(x, y):
+        centre, radius = points[numbers[0]], max(radii[number] for number in numbers)
+        text = ", ".join(str(number + 1) for number in numbers)
+        room = NUMBER_POINTS * (0.35 + 0.25 * len(text))
+        places = [centre + (radius + room) * np.array([np.cos(turn), np.sin(turn)]) for turn in TURNS]
+        touched = [sum(float(np.hypot(*(place - other))) < room + r - 1 for other, r in taken) for place in places]
+        best = places[touched.index(min(touched))]
+        taken.append((tuple(best), room))
+        axes.annotate(
+            text,
+            (x[numbers[0]], y[numbers[0]]),
+            tuple(best - centre),
+            textcoords="offset points",
+            fontsize=NUMBER_POINTS,
+            ha="center",
+            va="center",
+            zorder=3,
+        )
+
+
+def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
+    """Linear axes that fit the values, logarithmic ones where these are far apart; room around the points. One begins
+    at 0 where that is no farther than the room."""
+    for axis, values, set_scale, set_limits in (
+        (axes.xaxis, x, axes.set_xscale, axes.set_xlim),
+        (axes.yaxis, y, axes.set_yscale, axes.set_ylim),
+    ):
+        least, most = float(values.min()), float(values.max())
+        if least > 0 and most / least >= LOG_FROM:
+            set_scale("log")
+            set_limits(least / 1.6, most * 1.9)
+        else:
+            room = ROOM * (most - least) or ROOM * most or 1.0
+            set_limits(0 if 0 <= least <= room else least - room, most + room)
+        number_axis(axis)
+
+
+def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Points in ascending x that have less y than all before: the front in energy and latency alone."""
+    least = float("inf")
+    for x, y in points:
+        if y < least:
+            least = y
+            yield x, y
+
+
+def _marker_sizes(group: ComparableRuns) -> list[float]:
+    smallest, largest = MARKER_POINTS_SQUARED
+    areas = [point.area_mm2 for point in group.candidates if point.area_mm2 is not None]
+    if len(group.objectives) < 3 or not areas:
+        return [smallest * 1.5] * len(group.candidates)
+    most = max(areas) or 1.0
+    return [smallest + (largest - smallest) * (point.area_mm2 or 0.0) / most for point in group.candidates]
+
+
+def _coinciding(x: np.ndarray, y: np.ndarray) -> list[list[int]]:
+    """The numbers of all points at each place."""
+    found: dict[tuple[float, float], list[int]] = {}
+    for index, place in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+        found.setdefault(place, []).append(index)
+    return list(found.values())
+
+
+def _draw_list(figure: Figure, group: ComparableRuns, top: float) -> None:
+    left = LEFT_INCHES + PLOT_INCHES[0] + TABLE_GAP_INCHES
+    edges = np.cumsum([left, *COLUMN_INCHES])
+    _draw_row(figure, edges, top, ("", "run", "energy [µJ]", "latency [cycles]", "area [mm²]"), weight="bold")
+    for index, point in enumerate(group.candidates):
+        name = textwrap.shorten(run_label(point), MOST_RUN_CHARACTERS, placeholder="…")
+        cells = (str(index + 1), name, *figures_of(point))
+        colour = FRONT_COLOUR if group.on_front(index) else "#666666"
+        weight = "bold" if group.on_front(index) else "normal"
+        _draw_row(figure, edges, top - LINE_INCHES * (index + 1), cells, color=colour, weight=weight)
+
+
+def _draw_row(figure: Figure, edges: np.ndarray, y: float, cells: Sequence[str], **style: Any) -> None:
+    for column, cell in enumerate(cells):
+        # Names start at the left of their column, numbers end at its right.
+        x, side = (edges[column], "left") if column < 2 else (edges[column + 1], "right")
+        figure.text(x, y, cell, fontsize=7.5, ha=side, va="center", transform=figure.dpi_scale_trans, **style)

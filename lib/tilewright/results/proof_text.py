@@ -1,0 +1,49 @@
+"""Proofs of the exact search in words, and as columns of tables (docs/exact.md)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tilewright.base.errors import count_of, some_of
+from tilewright.base.proof import covered_text
+
+
+def layer_proof(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns on the proof of a layer, from the `search` of its record; {} where the search proves nothing."""
+    if "proven" not in search:
+        return {}
+    covered = covered_text(search.get("covers", ""), search.get("allocation"))
+    return {"proven": search["proven"], "gap": search["gap"], "proof_covers": covered}
+
+
+def run_proof(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns on the proofs of a run, from its `summary.json`; {} where the search proves nothing."""
+    if "certificate" not in summary:
+        return {}
+    proof = summary["certificate"]
+    return {
+        "proven_problems": proof["proven"],
+        "largest_gap": proof["largest_gap"],
+        "proof_covers": "; ".join(covered_texts(proof)),
+    }
+
+
+def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
+    """Texts of what the proofs of a run cover, each once: of most runs it is one."""
+    allocations = certificate.get("allocations") or [None]
+    return [covered_text(covers, one) for covers in certificate.get("covers", ()) for one in allocations]
+
+
+def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines for the terminal on a run: how many optima are proven, and over what; why others are not."""
+    for reason, layers in summary.get("without_proof", {}).items():
+        yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"
+    if "certificate" not in summary:
+        return
+    proof = summary["certificate"]
+    counts = f"{proof['proven']} of {proof['of']} distinct layers"
+    covers = covered_texts(proof)
+    scope = "over orders of the spatial mappings that were tried" if not covers else f"over {covers[0]}"
+    scope = "each over what it covers" if len(covers) > 1 else scope
+    yield f"optimum proven for {counts}, largest gap {proof['largest_gap']:.2%}, {scope}"
+    for what in covers if len(covers) > 1 else ():
+        yield f"a proof covers {what}"

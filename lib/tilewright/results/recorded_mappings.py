@@ -1,0 +1,192 @@
+"""Mappings of a run: costed again on its core or another one, and as a mapping file of the ZigZag dialect."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.cost.record import UNEVEN, LayerRecord
+from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.hardware.core import Core
+from tilewright.base.harmless import ended_lines
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.search.evaluate import evaluate_given
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+from tilewright.base.yamlfile import HarmlessDumper
+
+DEFAULT = "default"
+Entry = dict[str, Any]
+
+
+def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> list[Entry]:
+    """One entry per layer name, and `default`, as lists and dicts of a mapping file.
+
+    Every entry fixes the whole spatial mapping, the complete temporal ordering and all else that the numbers of the run
+    depend on, but for the model. Sides of the array that a mapping leaves out are written empty, so that no generator
+    fills them when it is read back; pass their names where records of `evaluate` do not say them. Raises InputError
+    where two layers of one name have different mappings, or a stage changed the core: no mapping file can say that.
+    """
+    entries: dict[str, Entry] = {}
+    problems = []
+    for record in records:
+        if record.core_is_changed:
+            message = "a stage changed the core of this layer, which no mapping file can say"
+            problems.append(Problem(message, path=record.layer.name))
+        for name in record.names:
+            entry = _entry(name, record, array_dimensions)
+            if entries.setdefault(name, entry) != entry:
+                problems.append(Problem("two layers of this name have different mappings", path=name))
+    if problems:
+        raise InputError(problems)
+    if DEFAULT not in entries:
+        entries[DEFAULT] = _default_entry(records)
+    return list(entries.values())
+
+
+def mapping_yaml(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> str:
+    """The text of a mapping file with the entries of `mapping_entries`."""
+    head = "# Made by tilewright from the mappings of a run; loops of temporal_ordering are innermost first.\n"
+    models = " and ".join(dict.fromkeys(record.model for record in records if record.model))
+    head += ended_lines([f"The run was under model {models}: other models give other numbers."] if models else [], "# ")
+    entries = [_with_flow_pairs(entry) for entry in mapping_entries(records, array_dimensions)]
+    texts = [yaml.dump([entry], Dumper=_Dumper, sort_keys=False, width=1000) for entry in entries]
+    return head + "\n".join(texts)
+
+
+def _entry(name: str, record: LayerRecord, array_dimensions: Sequence[str]) -> Entry:
+    known = array_dimensions or record.array_dimensions
+    factors_of = {dimension: record.spatial_mapping.get(dimension, {}) for dimension in known}
+    # The order of the record decides which factor is adjusted, so dimensions left out come last.
+    factors_of = {**record.spatial_mapping, **{d: f for d, f in factors_of.items() if not f}}
+    return {
+        "name": name,
+        "spatial_mapping": {
+            array_dimension: [f"{dimension}, {factor}" for dimension, factor in factors.items()]
+            for array_dimension, factors in factors_of.items()
+        },
+        "memory_operand_links": dict(record.memory_operand_links),
+        # A loop of size 1 does nothing, and the dialect has no complete ordering with one.
+        "temporal_ordering": [[dimension, size] for dimension, size in record.loop_order if size != 1],
+        **_level_boundaries(record),
+        **_reach(record),
+        **_settings(record),
+    }
+
+
+def _settings(record: LayerRecord) -> Entry:
+    """How the layer was searched, where that is not as usual."""
+    found: Entry = {}
+    if record.temporal_mapping_type != UNEVEN:
+        found["temporal_mapping_type"] = record.temporal_mapping_type
+    if not record.access_same_data_considered_as_no_access:
+        found["access_same_data_considered_as_no_access"] = False
+    return found
+
+
+def _level_boundaries(record: LayerRecord) -> Entry:
+    """Where each operand's memory levels end, if the search chose it; loops of size 1 do not count."""
+    given = record.level_boundaries
+    sizes = [size for _, size in record.loop_order]
+    if given is None or all(size == 1 for size in sizes):
+        return {}
+    return {
+        "level_boundaries": {
+            operand: _FlowPair(sum(size != 1 for size in sizes[:bound]) for bound in bounds)
+            for operand, bounds in given.items()
+        }
+    }
+
+
+def _reach(record: LayerRecord) -> Entry:
+    """Up to which memory the data of the layer go, where data locality decided that."""
+    reach = record.memory_reach
+    if reach is None:
+        return {}
+    # Written out as one table, without what is empty.
+    return {"memory_reach": {key: table for key, table in encode(reach).items() if table}}
+
+
+def _default_entry(records: Sequence[LayerRecord]) -> Entry:
+    entry: Entry = {"name": DEFAULT}
+    if records:
+        entry["memory_operand_links"] = dict(records[0].memory_operand_links)
+    return entry
+
+
+class _FlowPair(list[Any]):
+    """A loop of a temporal ordering, written on one line."""
+
+
+class _Dumper(HarmlessDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_Dumper.add_representer(
+    _FlowPair, lambda dumper, pair: dumper.represent_sequence("tag:yaml.org,2002:seq", pair, flow_style=True)
+)
+
+
+def _with_flow_pairs(entry: Entry) -> Entry:
+    if "temporal_ordering" not in entry:
+        return entry
+    return {**entry, "temporal_ordering": [_FlowPair(loop) for loop in entry["temporal_ordering"]]}
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedMapping:
+    """The mapping of a record: unrolling, loop order and all else that `tilewright export` writes of it."""
+
+    record: LayerRecord
+    layer: Layer
+    given: MappingConstraints
+
+    def on(self, core: Core) -> LayerRecord:
+        """What `tilewright evaluate` says of it on a core. Raises MappingError where it does not fit."""
+        return evaluate_given(self.layer, core, self.given, SearchOptions(model=self.record.model))
+
+
+def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workload) -> tuple[RecordedMapping, ...]:
+    """The mappings of the records of a run on `core`, in their order.
+
+    Raises InputError where the network does not have a layer, or a mapping does not cost on the core what the record
+    says: the descriptions are others than those of the run, or stages of the user's cost it otherwise.
+    """
+    mapping = read_mapping(mapping_entries(records))
+    layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
+    problems, found = [], []
+    for record in records:
+        name = record.layer.name
+        layer = layers.get(name)
+        if layer is None:
+            nearest = nearest_name(name, list(layers))
+            problems.append(Problem("the workload has no such layer", path=name, nearest=nearest))
+            continue
+        one = RecordedMapping(record, layer, mapping.constraints_for(layer))
+        if reason := _difference(one, core):
+            problems.append(Problem(reason, path=name))
+        found.append(one)
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def _difference(recorded: RecordedMapping, core: Core) -> str:
+    """Why a mapping does not cost on the core of the run what its record says; '' where it does."""
+    record = recorded.record
+    try:
+        again = recorded.on(core)
+    except MappingError as error:
+        return f"the mapping of the run does not fit this hardware: {error}"
+    if (again.energy_pj, again.latency_cycles) == (record.energy_pj, record.latency_cycles):
+        return ""
+    figures = f"{record.energy_pj:.10g} pJ and {record.latency_cycles:.10g} cycles in the run"
+    return (
+        f"the cost model says another cost of this mapping than the run ({again.energy_pj:.10g} pJ and"
+        f" {again.latency_cycles:.10g} cycles, {figures}): stages of its own cost it, or the descriptions are others"
+    )

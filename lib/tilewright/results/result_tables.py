@@ -1,0 +1,94 @@
+"""The tables of a run on one core for a notebook.
+
+Columns are those of the CSV files that the pipeline writes of the same things, by the same functions; units are in
+their names. What is no table of a file has columns of the same form. What makes the tables is imported when they are
+asked for: commands that make a result start without it.
+"""
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tilewright.base.harmless import terminal
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tilewright.cost.record import LayerRecord
+
+_SHOWN_OF_LAYERS = (
+    *("layer", "operator_type", "mac_count", "operation_count", "energy_pj", "latency_cycles"),
+    "mac_utilization_with_offloading",
+)
+
+
+class _OfOneCore(Protocol):
+    """What the tables of a run on one core are made of."""
+
+    @property
+    def records(self) -> "tuple[LayerRecord, ...]":
+        """Records of each distinct layer problem."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Totals."""
+
+
+class OneCoreTables:
+    """The tables of a run on one core, for classes that have `records` and `summary`."""
+
+    __slots__ = ()
+
+    @property
+    def layers(self: _OfOneCore) -> "pandas.DataFrame":
+        """A row for each layer in execution order, as in `layers.csv`: energies in pJ, times in cycles."""
+        from tilewright.results.tables import layer_table
+
+        return layer_table(self.records, self.summary)
+
+    @property
+    def energy(self: _OfOneCore) -> "pandas.DataFrame":
+        """A row for each part of the energy, in pJ: by layer, term, memory, operand and direction; they add up to the
+        total."""
+        from tilewright.results.bottlenecks import energy_table, layer_shares
+        from tilewright.results.records import layers_in_order
+
+        placed = layers_in_order(self.records, self.summary)
+        return energy_table([share for layer in placed for share in layer_shares(layer.name, layer.record)])
+
+    @property
+    def ports(self: _OfOneCore) -> "pandas.DataFrame":
+        """A row for each layer and port of a memory: cycles in which it moves data, and that the array would wait for
+        it alone. What a wider port would change takes the hardware, too: `tilewright.explain` has it."""
+        from tilewright.results.bottlenecks import use_table, uses_of
+        from tilewright.results.records import layers_in_order
+
+        return use_table(uses_of(layers_in_order(self.records, self.summary)))
+
+    @property
+    def schedule(self: _OfOneCore) -> "pandas.DataFrame":
+        """Times of each layer, in cycles: one after the other."""
+        import pandas
+
+        from tilewright.results.records import layers_in_order
+
+        placed = layers_in_order(self.records, self.summary)
+        cycles = pandas.Series([layer.record.latency_cycles for layer in placed], dtype=float)
+        ends = cycles.cumsum()
+        columns = {
+            "layer": [layer.name for layer in placed],
+            "core": [layer.record.core for layer in placed],
+            "start_cycles": ends - cycles,
+            "end_cycles": ends,
+        }
+        return pandas.DataFrame(columns)
+
+    def __repr__(self: _OfOneCore) -> str:
+        from tilewright.results.shown import totals_text
+
+        said = self.summary
+        counts = f"{said['layers']} layers, {said['distinct_layers']} distinct"
+        return terminal(f"<{said['workload']} on {said['hardware']}: {counts}; {totals_text(said)} ({said['model']})>")
+
+    def _repr_html_(self) -> str:
+        from tilewright.results.shown import shown_html
+
+        return shown_html(repr(self)[1:-1], self.layers, _SHOWN_OF_LAYERS)  # type: ignore[misc]  # see _OfOneCore

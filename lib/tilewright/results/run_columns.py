@@ -1,0 +1,292 @@
+"""Columns of runs: what is told of a run in tables and on the page, each column declared once for both flows.
+
+`summary.csv`, the tables of the page, texts and docs/artifacts.md are made from `run_columns`. A column gives a value
+of a summary, None where it is not known, or ABSENT where it does not apply: then the run has no such column.
+A further column is one `Column` that is entered in `ENTERED` under a name.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms
+from tilewright.base.registry import Registry
+from tilewright.results.proof_text import run_proof
+from tilewright.results.records import Summary
+from tilewright.results.run_text import DONE, range_columns, setting_of
+from tilewright.multicore.scheduling.energy_ledger import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
+from tilewright.base.steps import MULTI, SINGLE
+
+BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
+"""Baseline -> in words."""
+
+
+class _Absent:
+    """The type of ABSENT."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+"""The value of a column that does not apply to a run."""
+Value = Callable[[Summary], Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number or text of a run."""
+
+    key: str
+    """Name of the column in tables, with its unit."""
+    sentence: str
+    """Meaning of the column, for documentation; a period ends it."""
+    value: Value
+    """The value for a summary: None where it is not known, ABSENT where it does not apply."""
+    words: str = ""
+    """Heading on the page; '' for a column that the page does not show."""
+    unit: str = ""
+    """Unit on the page: '' of a text or a plain number, `%` of a share."""
+    scale: float = 1.0
+    """Divisor that brings a number into that unit."""
+    is_number: bool = True
+    is_cost: bool = False
+    """Less is better: the column can be an axis of a Pareto front."""
+    flow: str = ""
+    """The flow whose runs have it; '' for both."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of which a run has as many as it has terms, ranges or baselines."""
+
+    keys: str
+    """Names of the columns, a part of which differs, for documentation: `<term>_energy_pj`."""
+    sentence: str
+    values: Callable[[Summary], Mapping[str, Any]]
+    flow: str = ""
+    """The flow whose runs have them; '' for both."""
+
+
+def flow_of(summary: Summary) -> str:
+    """The flow whose run a summary is of."""
+    return MULTI if "cn_count" in summary else SINGLE
+
+
+def _given(key: str) -> Value:
+    return lambda summary: summary[key]
+
+
+def _if_given(key: str) -> Value:
+    return lambda summary: summary.get(key, ABSENT)
+
+
+def _either(one_core: Value, several_cores: Value) -> Value:
+    return lambda summary: (several_cores if flow_of(summary) == MULTI else one_core)(summary)
+
+
+def _coverage(key: str) -> Value:
+    return lambda summary: summary.get("coverage", {}).get(key)
+
+
+def _bound(key: str) -> Value:
+    return lambda summary: (summary["lower_bound"] or {}).get(key)
+
+
+def _terms(summary: Summary) -> Mapping[str, Any]:
+    """Terms of the energy of a layer, or further terms of a schedule."""
+    if flow_of(summary) == MULTI:
+        return energy_columns(further_terms(terms_of_summary(summary["energy"])))
+    return energy_columns(energy_terms(summary))
+
+
+def _latency_parts(summary: Summary) -> Mapping[str, Any]:
+    """Parts of the latency on one core; a network without layers has none of them."""
+    parts = dict.fromkeys(LATENCY_TERMS, 0) | summary["latency_breakdown_cycles"]
+    return {f"{part}_cycles": cycles for part, cycles in parts.items()}
+
+
+def _array_use(summary: Summary) -> float:
+    ideal, latency = _latency_parts(summary)["ideal_cycles"], summary["latency_cycles"]
+    return float(ideal / latency) if latency else 0.0
+
+
+def _baselines(summary: Summary) -> Mapping[str, Any]:
+    return {
+        f"{baseline['name']}_{key}": baseline[key]
+        for baseline in summary.get("baselines", ())
+        if baseline["name"] in BASELINES
+        for key in ("energy_pj", "latency_cycles")
+    }
+
+
+_RATES = (
+    Column("clock_frequency_mhz", "Frequency of the clock.", _if_given("clock_frequency_mhz")),
+    Column("latency_s", "Latency in seconds.", _if_given("latency_s"), "time", "s", is_cost=True),
+    Column("power_w", "Mean power, static power included.", _if_given("power_w"), "power", "W", is_cost=True),
+    Column("static_power_w", "Power that is drawn whether anything runs or not.", _if_given("static_power_w")),
+    Column("tops", "10¹² operations a second; a MAC is two.", _if_given("tops")),
+    Column("tops_per_w", "The same a watt.", _if_given("tops_per_w"), "TOP/s/W"),
+    Column("tops_per_mm2", "The same a mm².", _if_given("tops_per_mm2")),
+)
+"""Rates, where the clock is known."""
+
+BUILT_IN: tuple[Column | Columns, ...] = (
+    Column("flow", "`single`: one core, `multi`: several cores.", flow_of, "flow", is_number=False),
+    Column("state", "`done`, or why there is no result.", lambda _: DONE, "state", is_number=False),
+    Column("workload", "Name of the network.", _given("workload"), "network", is_number=False),
+    Column("hardware", "Name of the core or accelerator.", _given("hardware"), "hardware", is_number=False),
+    Column("objective", "What was minimised.", _given("objective"), "objective", is_number=False),
+    Column("model", "Cost model.", _given("model"), "model", is_number=False),
+    Column("schedule_model", "Model of schedules.", _given("schedule_model"), flow=MULTI),
+    Column("layers", "Layers of the network.", _given("layers"), "layers"),
+    Column("distinct_layers", "Layers that differ.", _given("distinct_layers"), flow=SINGLE),
+    Column("mac_count", "Multiply-accumulates that are costed.", _either(_given("mac_count"), _coverage("mac_count"))),
+    Column(
+        "operation_count",
+        "Other operations that are costed.",
+        _either(_given("operation_count"), _coverage("operation_count")),
+    ),
+    Column("energy_pj", "Energy of the network.", _given("energy_pj"), "energy", "µJ", 1e6, is_cost=True),
+    Column("latency_cycles", "Latency of the network.", _given("latency_cycles"), "latency", "cycles", is_cost=True),
+    Column("edp_pj_cycles", "Energy times latency.", _given("edp_pj_cycles"), "EDP", "J cycles", 1e12, is_cost=True),
+    Column(
+        "on_core_energy_pj",
+        "Energy on cores.",
+        lambda summary: term_pj(terms_of_summary(summary["energy"])[ON_CORE]),
+        flow=MULTI,
+    ),
+    Column(
+        "moved_data_energy_pj",
+        "Energy of data that moves between cores and off-chip memory.",
+        lambda summary: moved_pj(terms_of_summary(summary["energy"])),
+        flow=MULTI,
+    ),
+    Columns("<term>_energy_pj", "Terms of the energy on one core; further terms of a schedule.", _terms),
+    Columns("<part>_cycles", "Parts of the latency.", _latency_parts, flow=SINGLE),
+    Column("mac_utilization", "Ideal cycles over the latency.", _array_use, "array use", "%", 0.01, flow=SINGLE),
+    Column("area_mm2", "Area of the chip; empty: not known.", _given("area_mm2"), "area", "mm²", is_cost=True),
+    Column("area_note", "Why the area is not known, or what it lacks.", _given("area_note")),
+    *_RATES,
+    Columns(
+        "energy_low_pj, energy_high_pj, area_low_mm2, area_high_mm2",
+        "Ends of energy and area where costs have ranges.",
+        range_columns,
+    ),
+    Column(
+        "corrected_energy_pj",
+        "Energy of the same mappings without the known faults of the model; empty: they do not fit.",
+        lambda summary: summary["corrected"]["energy_pj"],
+        "corrected energy",
+        "µJ",
+        1e6,
+        is_cost=True,
+        flow=SINGLE,
+    ),
+    Column(
+        "corrected_latency_cycles",
+        "Latency of the same.",
+        lambda summary: summary["corrected"]["latency_cycles"],
+        "corrected latency",
+        "cycles",
+        is_cost=True,
+        flow=SINGLE,
+    ),
+    Column(
+        "costed_mac_share",
+        "Share of the multiply-accumulates that is costed; empty: not known.",
+        _coverage("mac_share"),
+        "costed MACs",
+        "%",
+        0.01,
+    ),
+    Column(
+        "costed_operation_share",
+        "Share of the other operations that is costed; empty: not known.",
+        _coverage("operation_share"),
+        "costed other operations",
+        "%",
+        0.01,
+    ),
+    Column(
+        "layers_differing_over_5_percent",
+        "Layers whose corrected figures differ by more.",
+        lambda summary: len(summary["layers_differing_over_5_percent"]),
+        flow=SINGLE,
+    ),
+    Column("evaluations", "Mappings that were costed.", _given("evaluations"), flow=SINGLE),
+    Column(
+        "between_layers",
+        "Where data is between layers: `top memory`, or `kept below` it where there is room.",
+        setting_of,
+        flow=SINGLE,
+    ),
+    Column(
+        "layers_below_top",
+        "Layers for which that makes a difference, or would.",
+        lambda summary: summary.get("data_locality", {}).get("layers_below_top"),
+        flow=SINGLE,
+    ),
+    Columns(
+        "proven_problems, largest_gap, proof_covers",
+        "Layers with a proof, the largest gap of the others, and over what both hold.",
+        run_proof,
+        flow=SINGLE,
+    ),
+    Column("cn_count", "Computation nodes.", _given("cn_count"), flow=MULTI),
+    Column(
+        "lower_bound_latency_cycles",
+        "Lower bound of the latency over schedules of these tiles.",
+        _bound("latency_cycles"),
+        flow=MULTI,
+    ),
+    Column("lower_bound_energy_pj", "Lower bound of their energy.", _bound("energy_pj"), flow=MULTI),
+    Column(
+        "gap_latency",
+        "Share of the latency above its bound over schedules of these tiles.",
+        _given("gap_latency"),
+        "latency above the bound of its tiles",
+        "%",
+        0.01,
+        flow=MULTI,
+    ),
+    Column(
+        "gap_energy",
+        "Share of the energy above its bound over schedules of these tiles.",
+        _given("gap_energy"),
+        "energy above the bound of its tiles",
+        "%",
+        0.01,
+        flow=MULTI,
+    ),
+    Columns(
+        "single_core_energy_pj, single_core_latency_cycles, layer_by_layer_energy_pj, layer_by_layer_latency_cycles",
+        "What the run is compared with: the best single core, and layer by layer on all cores.",
+        _baselines,
+        flow=MULTI,
+    ),
+)
+"""The columns in the order of tables, after the name of the run."""
+ENTERED: Registry[Column] = Registry(__name__)
+"""Columns of others, which come last."""
+
+
+def run_columns() -> tuple[Column | Columns, ...]:
+    """All columns in the order of tables."""
+    return (*BUILT_IN, *(ENTERED[name] for name in ENTERED.names))
+
+
+def run_row(run: str, summary: Summary) -> dict[str, Any]:
+    """The totals of a run as one flat row, of either flow."""
+    return {"run": run, **dict(_cells(summary))}
+
+
+def _cells(summary: Summary) -> Iterator[tuple[str, Any]]:
+    flow = flow_of(summary)
+    for one in run_columns():
+        if one.flow not in ("", flow):
+            continue
+        if isinstance(one, Columns):
+            yield from one.values(summary).items()
+        elif (value := one.value(summary)) is not ABSENT:
+            yield one.key, value

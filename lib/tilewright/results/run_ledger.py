@@ -1,0 +1,211 @@
+"""The ledger of a whole run: every number that its energy and its latency are the sum of, by layer, term and memory.
+
+What makes two runs comparable is their `RunPoint` of `pareto.py`; a design of a space has one in `designs/`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright.cost.ledger import ACCESSES, ARRAYS, agree
+from tilewright.cost.record import LayerRecord
+from tilewright.results.pareto import RunPoint, candidate, multi_candidate
+from tilewright.results.records import Summary, layers_in_order, memory_energies_pj, other_energies_pj
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_parts, words_of
+from tilewright.multicore.scheduling.result import ScheduleArtifact
+
+ENERGY, LATENCY = "energy_pj", "latency_cycles"
+QUANTITIES = (ENERGY, LATENCY)
+ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
+"""Terms of the latency of a schedule: cycles by which a layer ends after all layers before it have ended, and cycles
+in which its last outputs still move."""
+NO_TERM = "in_no_term"
+"""What a total has beyond the sum of its terms, where the two do not agree."""
+_WORDS = {
+    ENDS_LATER: "ends after the layers before",
+    AFTER_LAYERS: "after all layers",
+    NO_TERM: "in no term",
+}
+
+
+class LedgerPlace(NamedTuple):
+    """What a number of a ledger is of; '' where it is of nothing in particular."""
+
+    quantity: str
+    """ENERGY or LATENCY."""
+    layer: str
+    term: str
+    memory: str = ""
+    part: str = ""
+    """Part: of the energy of accesses the operand; of data that move between cores `link` or `memory`."""
+
+
+Entries = dict[LedgerPlace, float]
+
+
+@dataclass(frozen=True, eq=False)
+class RunLedger:
+    """A run, or a design of a space, as a comparison needs it."""
+
+    run: RunPoint
+    """What it is, its totals, its options."""
+    entries: Entries
+    """Numbers in execution order; those of a quantity add up to the total."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Options besides those of `run`: choices rather than ways of counting."""
+    made_of: Mapping[str, str] = field(default_factory=dict)
+    """Digests of its descriptions: hardware, workload, mapping; {} of a design."""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """All that is known to be chosen, with the profile and the objective, as texts."""
+        run = self.run
+        chosen = {"model": run.model, "objective": run.objective} | dict(run.options) | dict(self.settings)
+        return {key: text for key, text in chosen.items() if text}
+
+    def total(self, quantity: str) -> float:
+        """Energy in pJ or latency in cycles."""
+        total: float = getattr(self.run, quantity)
+        return total
+
+
+def ledger_of(
+    run: RunPoint,
+    entries: Iterable[tuple[LedgerPlace, float]],
+    settings: Iterable[tuple[str, str]] = (),
+    made_of: Mapping[str, str] | None = None,
+) -> RunLedger:
+    """The ledger of these numbers; equal places are added up, and zeros left out."""
+    found = added_up(entries)
+    for quantity in QUANTITIES:
+        total = getattr(run, quantity)
+        terms = sum(value for place, value in found.items() if place.quantity == quantity)
+        if not agree(total, terms):
+            found[LedgerPlace(quantity, "", NO_TERM)] = total - terms
+    kept = {place: value for place, value in found.items() if value}
+    return RunLedger(run, kept, tuple(settings), made_of or {})
+
+
+def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
+    """Numbers by their places, in the order in which these are first met."""
+    found: Entries = {}
+    for place, value in entries:
+        found[place] = found.get(place, 0.0) + value
+    return found
+
+
+def ledger_of_layers(
+    name: str, records: Sequence[LayerRecord], summary: Summary | None, made_by: Mapping[str, Any]
+) -> RunLedger:
+    """The ledger of a run on one core; `made_by` is the provenance of its records. Without a summary the name of the
+    network is not known, and the layers are in the order of the records."""
+    placed = layers_in_order(records, summary)
+    in_order = [layer.record for layer in placed]
+    run = _of_records(name, in_order, made_by) if summary is None else candidate(name, summary, made_by)
+    entries = (entry for layer in placed for entry in _layer_entries(layer.name, layer.record))
+    return ledger_of(run, entries, made_of=made_by.get("inputs", {}))
+
+
+def ledger_of_schedule(
+    name: str,
+    artifact: ScheduleArtifact,
+    summary: Summary,
+    made_by: Mapping[str, Any],
+    costs: Mapping[str, Sequence[CoreCostRow]] | None,
+) -> RunLedger:
+    """The ledger of a run on several cores; without its cost tables by core file, the energy on cores is one term."""
+    run = multi_candidate(name, summary, made_by)
+    counted = dict(run.options)
+    settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
+    entries = [*schedule_energies(artifact, costs), *_ends(artifact)]
+    return ledger_of(run, entries, settings, made_by.get("inputs", {}))
+
+
+def schedule_energies(
+    artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
+) -> Iterator[tuple[LedgerPlace, float]]:
+    """The energy of a schedule in pJ: on the cores by layer, term and memory, then of what moves by its cause; without
+    the cost tables by core file that on the cores is one term of each layer."""
+    yield from _on_core_entries(artifact, costs)
+    for term, part, energy in term_parts(artifact.schedule.energy_terms_pj):
+        if term != ON_CORE:
+            yield LedgerPlace(ENERGY, "", term, part=part), energy
+
+
+def words_of_term(term: str) -> str:
+    """What people read for a term of a ledger."""
+    return _WORDS.get(term) or words_of(term)
+
+
+def renamed(ledger: RunLedger, name: str) -> RunLedger:
+    """Ledger of the run under another name."""
+    return replace(ledger, run=replace(ledger.run, run=name))
+
+
+def _of_records(name: str, records: Sequence[LayerRecord], made_by: Mapping[str, Any]) -> RunPoint:
+    """What records alone say of a run."""
+    first = records[0] if records else None
+    options = made_by.get("options", {})
+    return RunPoint(
+        run=name,
+        workload="",
+        workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
+        core=first.core if first else "",
+        objective=first.objective if first else "",
+        model=first.model if first else "",
+        options=tuple((key, str(value)) for key, value in options.items() if key not in ("objective", "model")),
+        energy_pj=sum(record.energy_pj for record in records),
+        latency_cycles=sum(record.latency_cycles for record in records),
+        area_mm2=first.area_mm2 if first else None,
+    )
+
+
+def _layer_entries(layer: str, record: LayerRecord) -> Iterator[tuple[LedgerPlace, float]]:
+    for term, energy in other_energies_pj(record).items():
+        yield LedgerPlace(ENERGY, layer, term), energy
+    for memory, energies in memory_energies_pj(record).items():
+        for (operand, _), energy in energies.items():
+            yield LedgerPlace(ENERGY, layer, ACCESSES, memory, operand), energy
+    for part, cycles in record.latency_breakdown_cycles.items():
+        yield LedgerPlace(LATENCY, layer, part), cycles
+
+
+def _on_core_entries(
+    artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
+) -> Iterator[tuple[LedgerPlace, float]]:
+    """The energy on cores of each layer: the classes of its nodes on each core, times how many there are."""
+    graph, names = artifact.graph, artifact.names
+    nodes = np.stack([graph.layer, artifact.schedule.allocation, graph.cost_row])
+    for (layer, core, row), count in zip(*_counted(nodes), strict=True):
+        name = names.layer_names[layer]
+        if costs is None:
+            energy = float(artifact.problem.costs.on_core_energy_pj[row, core])
+            yield LedgerPlace(ENERGY, name, ON_CORE), count * energy
+            continue
+        cost = costs[names.core_files[core]][row]
+        yield LedgerPlace(ENERGY, name, ARRAYS), count * cost.operational_energy_pj
+        for memory, energy in cost.memory_energy_pj:
+            yield LedgerPlace(ENERGY, name, ACCESSES, memory), count * energy
+        for term, energy in cost.term_energy_pj:
+            yield LedgerPlace(ENERGY, name, term), count * energy
+
+
+def _counted(columns: "np.ndarray[Any, Any]") -> tuple[list[tuple[int, ...]], list[int]]:
+    """The distinct columns, in ascending order, and how often each is there."""
+    distinct, counts = np.unique(columns, axis=1, return_counts=True)
+    return [tuple(column) for column in distinct.T.tolist()], counts.tolist()
+
+
+def _ends(artifact: ScheduleArtifact) -> Iterator[tuple[LedgerPlace, float]]:
+    """The latency, cut where layers end: each has the cycles by which it ends after all before it, in network order."""
+    layers, schedule, names = artifact.graph.layer, artifact.schedule, artifact.names
+    ends = np.zeros(len(names.layer_names), np.int64)
+    np.maximum.at(ends, layers, schedule.end_cycles)
+    reached = [0, *np.maximum.accumulate(ends).tolist()]
+    for name, (before, after) in zip(names.layer_names, pairwise(reached), strict=True):
+        yield LedgerPlace(LATENCY, name, ENDS_LATER), after - before
+    yield LedgerPlace(LATENCY, "", AFTER_LAYERS), schedule.latency_cycles - reached[-1]

@@ -1,0 +1,79 @@
+"""Tables across runs of both flows: one row per run for programs, and for the terminal runs of several cores with
+what they are compared with."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilewright.base.harmless import ended_lines
+from tilewright.results.records import Summary
+from tilewright.results.run_columns import BASELINES, run_row
+from tilewright.results.tables import COSTED_HEADING, costed_text
+from tilewright.results.text_tables import TERMINAL_WIDTH, millions, render, text_table
+from tilewright.results.words import worse_words
+
+if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
+    import pandas
+
+
+def runs_table(
+    single: Mapping[str, Summary], multi: Mapping[str, Summary], unfinished: Sequence[Mapping[str, str]] = ()
+) -> "pandas.DataFrame":
+    """One row per run, those of one core first; what a flow does not have is empty. A run without a result, given as
+    a row with its `run`, `flow`, `state`, `workload` and `core`, has nothing else."""
+    import pandas
+
+    rows = [run_row(run, summary) for run, summary in (*single.items(), *multi.items())]
+    rows += [dict(row) for row in unfinished]
+    table = pandas.DataFrame(rows)
+    for column in table.columns:
+        values = table[column].dropna()
+        # An empty cell would make floating-point numbers of counts, and text of the others.
+        if len(values) < len(table) and len(values) and all(type(row.get(column, 0)) is int for row in rows):
+            table[column] = table[column].astype("Int64")
+    return table
+
+
+def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
+    """Runs of several cores as a text table for the terminal: totals, the part of the latency that is above the lower
+    bound, and below each run the same network layer by layer and on one core, with their latency in that of the run.
+    Below the table, in words, the runs that are worse than those."""
+    heads = (
+        "nodes",
+        "energy\n[µJ]",
+        "latency\n[cycles]",
+        "EDP\n[J cycles]",
+        "gap to bound\nof its tiles",
+        "of this\nrun",
+    )
+    table = text_table("", ("run",), (*heads, COSTED_HEADING))
+    worse: list[str] = []
+    for run, summary in summaries.items():
+        row = run_row(run, summary)
+        table.add_row(run, f"{row['cn_count']:,}", *_figures(row), _gap(row["gap_latency"]), "", costed_text(row))
+        for name in BASELINES:
+            baseline = next((found for found in summary["baselines"] if found["name"] == name), None)
+            if baseline:
+                times = f"{baseline['speedup']:.2f} ×"
+                table.add_row(f"  {_words(baseline)}", "", *_figures(baseline), _gap(baseline["gap"]), times, "")
+                words = worse_words(_words(baseline), baseline["speedup"], baseline["energy_ratio"])
+                worse += [f"{run} {sentence}" for sentence in words]
+    return render(table, width) + ended_lines(worse)
+
+
+def edp_text(edp_pj_cycles: float) -> str:
+    """An energy-delay product in J cycles."""
+    edp = edp_pj_cycles / 1e12
+    return f"{edp:,.0f}" if edp >= 10 else f"{edp:.3g}"
+
+
+def _words(baseline: Mapping[str, Any]) -> str:
+    core = f" ({baseline['core']}: {baseline['core_name']})" if baseline["core"] is not None else ""
+    return BASELINES[baseline["name"]] + core
+
+
+def _figures(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return millions(row["energy_pj"]), f"{row['latency_cycles']:,.0f}", edp_text(row["edp_pj_cycles"])
+
+
+def _gap(gap: float | None) -> str:
+    return "" if gap is None else f"{gap:.1%}"

@@ -1,0 +1,192 @@
+"""Text of a run beside its figures: what they contain, where data is between layers, and runs without a result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tilewright.base.errors import count_of
+from tilewright.hardware.system import lacks_unit
+from tilewright.base.objectives import REDUCTION_OF
+from tilewright.base.units import energy_text
+
+SHOWN_ROWS = 6
+"""Most operator types told on the terminal; the summary has them all."""
+
+
+def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Iterator[str]:
+    """Lines for the terminal: the shares that are costed where they are not everything, and what is left out.
+
+    `summary` is the content of `summary.json`.
+    """
+    coverage = summary["coverage"]
+    if not coverage["complete"]:
+        macs, share = share_text(coverage["mac_share"]), coverage["operation_share"]
+        others = (
+            "how many other operations there are is not known"
+            if share is None
+            else f"{share_text(share)} of other operations"
+        )
+        yield f"costed: {macs} of MACs; {others}"
+    rows = coverage["not_costed"]
+    for reason in dict.fromkeys(row["reason"] for row in rows):
+        told = [_row_text(row) for row in rows if row["reason"] == reason]
+        more = f", and {len(told) - shown} more operator types" if len(told) > shown else ""
+        yield f"free of cost, since {_WHY.get(reason, reason)}: {', '.join(told[:shown])}{more}"
+    if summary["passed_through"]:
+        listed = ", ".join(f"{count} {operator}" for operator, count in summary["passed_through"].items())
+        yield f"only moves data, at no cost: {listed}"
+
+
+_WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}
+"""Reason in a summary -> the same in words."""
+
+
+def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """How many mappings came back beside those that count, and which reduction would have kept one."""
+    if found := summary.get("alternatives"):
+        objective = summary["objective"]
+        reduction = REDUCTION_OF.get(objective, objective)
+        others, layers = count_of(found["mappings"], "further mapping"), count_of(found["distinct_layers"], "layer")
+        yield (
+            f"{others} of {layers} came back to Workload and {'is' if found['mappings'] == 1 else 'are'} not counted:"
+            f" of each layer the best by {objective} is; {reduction} right below Workload would keep that one alone"
+        )
+
+
+def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines on the ranges of energy and area, where costs have ranges."""
+    if ranges := summary.get("cost_ranges"):
+        low, high = ranges["energy_pj"]
+        area = ranges["area_mm2"]
+        more = f", area {area[0]:.4g} to {area[1]:.4g} mm²" if area else ""
+        yield f"within the ranges of costs: energy {energy_text(low, 4)} to {energy_text(high, 4)}{more}"
+
+
+def range_columns(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The ends of energy and area as columns of a table, where costs have ranges; else {}."""
+    ranges = summary.get("cost_ranges", {})
+    columns = (("energy_pj", ("energy_low_pj", "energy_high_pj")), ("area_mm2", ("area_low_mm2", "area_high_mm2")))
+    return {name: end for key, names in columns for name, end in zip(names, ranges.get(key) or (), strict=False)}
+
+
+def area_text(area_mm2: float | None, area_note: str) -> str:
+    """An area in mm2, or in two words why it is none."""
+    if area_mm2 is None:
+        return "no unit" if lacks_unit(area_note) else "not given"
+    return f"{area_mm2:,.4g}"
+
+
+def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines for the terminal on one run: time and power, and what of them is not known and left out."""
+    if "clock_frequency_mhz" not in summary:
+        yield "no clock and no static power in the hardware file: times are in cycles, leakage is left out"
+        return
+    tops = [f"{summary['tops']:.4g} TOP/s"]
+    tops += [f"{summary[key]:.4g} TOP/s/{unit}" for key, unit in TOPS_PER.items() if summary[key] is not None]
+    yield (
+        f"at {summary['clock_frequency_mhz']:g} MHz: {summary['latency_s']:.4g} s, {summary['power_w']:.4g} W,"
+        f" {', '.join(tops)} (two operations a multiply-accumulate)"
+    )
+    if summary["static_power_w"]:
+        yield f"static power: {summary['static_power_w']:.4g} W, all the time"
+    else:
+        yield "static power: not given in the hardware file, left out"
+    if summary.get("area_mm2") is not None and summary.get("area_note"):
+        yield f"area {summary['area_mm2']:.4g} mm²: {summary['area_note']}"
+
+
+TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}
+"""Field of a summary -> what TOP/s are divided by."""
+
+
+def share_text(share: float | None) -> str:
+    """A share in per cent, never rounded to all or nothing; `unknown` where it is not known."""
+    if share is None:
+        return "unknown"
+    if 0 < share < 1:
+        return f"{min(max(share, 0.001), 0.999):.1%}"
+    return f"{share:.0%}"
+
+
+def _row_text(row: Mapping[str, Any]) -> str:
+    counts = [
+        f"{row[key]:,} {what}" for key, what in (("mac_count", "MACs"), ("operation_count", "operations")) if row[key]
+    ]
+    return f"{row['nodes']} {row['operator_type']}" + (f" ({', '.join(counts)})" if counts else "")
+
+
+TOP_MEMORY, KEPT, NOT_SAID = "top memory", "kept below", "not said"
+"""Data go through the outermost memory between layers; they stay below it where there is room; an old summary."""
+
+
+def setting_of(summary: Mapping[str, Any]) -> str:
+    """Which of the settings a run has."""
+    locality = summary.get("data_locality")
+    if locality is None:
+        return NOT_SAID
+    return KEPT if locality["exploited"] else TOP_MEMORY
+
+
+def setting_text(summary: Mapping[str, Any]) -> str:
+    """The setting, with what came of it."""
+    locality = summary.get("data_locality")
+    if locality is None or not locality["exploited"]:
+        return setting_of(summary)
+    return f"{KEPT}: {locality['layers_below_top']} of {locality['layers']}"
+
+
+def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines for the terminal on one run: what the option did, or would do."""
+    locality = summary.get("data_locality")
+    if locality is None or not locality["layers"]:
+        return
+    below, layers = locality["layers_below_top"], locality["layers"]
+    if locality["exploited"] and not below:
+        yield "exploit_data_locality changed nothing: every operand of every layer still ends at the top memory"
+    elif locality["exploited"]:
+        yield f"data between layers: {below} of {layers} layers keep data below the top memory"
+    elif below:
+        yield (
+            "data between layers: every layer begins and ends in the top memory;"
+            f" exploit_data_locality would keep data below it in {below} of {layers} layers"
+        )
+
+
+def could_keep(summary: Mapping[str, Any]) -> bool:
+    """True for a run that sends data through the top memory although memories below have room for some."""
+    locality = summary.get("data_locality")
+    return bool(locality and not locality["exploited"] and locality["layers_below_top"])
+
+
+def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """What figures of runs on one core assume, in one line; '' without runs."""
+    if not summaries:
+        return ""
+    texts = {
+        TOP_MEMORY: "every layer begins and ends in the top memory",
+        KEPT: "data stay between layers below the top memory where there is room",
+        NOT_SAID: "",
+    }
+    settings = dict.fromkeys(setting_of(summary) for summary in summaries)
+    parts = [text for setting in settings if (text := texts[setting])]
+    assumed = [", or ".join(parts)] if parts else []
+    if any(not summary.get("coverage", {}).get("complete", True) for summary in summaries):
+        assumed.append("operators that are not costed cost nothing")
+    return "; ".join(assumed)
+
+
+DONE, FAILED, STALE = "done", "failed", "stale"
+"""States of a run: its result is up to date; it has none, because a step of it failed or was not reached; it has one of
+before a change, which was not made again."""
+_MEANING = {
+    FAILED: "failed",
+    STALE: "stale: not made again, what lies in its folder is of before a change",
+}
+
+
+def unfinished_lines(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Lines for the terminal that name the runs of which a table has no figures."""
+    if rows:
+        yield "Not in the table:"
+    width = max((len(row["run"]) for row in rows), default=0)
+    for row in rows:
+        yield f"  {row['run']:<{width}}  {_MEANING[row['state']]}"

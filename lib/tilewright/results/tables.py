@@ -1,0 +1,160 @@
+"""Tables of a run: CSV and Parquet with units in names, and text for the terminal with a legend."""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
+from tilewright.cost.record import LayerRecord
+from tilewright.base.harmless import ended_lines
+from tilewright.base.proof import ALLOWED_ALLOCATIONS
+from tilewright.results.proof_text import layer_proof
+from tilewright.results.records import PlacedLayer, Summary, layers_in_order
+from tilewright.results.run_columns import run_row
+from tilewright.results.run_text import assumption, share_text
+from tilewright.results.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
+from tilewright.results.words import short_layer_name
+
+if TYPE_CHECKING:
+    import pandas
+
+
+WORK = (
+    ("MACs", "multiply-accumulates; ops: all other operations, such as comparisons, additions and exponentials"),
+    ("array use", "cycles that the operations need at least on the whole array, over the latency"),
+)
+SINGLE = (("corrected energy, latency", "change, for the same mappings, under the model without its known faults"),)
+MULTI = (
+    (
+        "gap to bound of its tiles",
+        f"no schedule over {ALLOWED_ALLOCATIONS} saves more than this share of the latency; other tiles may",
+    ),
+    ("of this run", "latency of what the run is compared with, over that of the run"),
+)
+COSTED = "shares of the MACs and of the other operations of the network that the figures contain; the rest is free"
+UNKNOWN = "; ?: not known, the model has no layers for these operations"
+STALLS = ("stalls and loading", "shares of the latency of the layer")
+WIDTH = 110
+
+
+def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str, Any]]) -> str:
+    """The legend of the tables of runs of one core and of several, given as rows of the table of runs; '' for none."""
+    entries = [*(WORK + SINGLE if single else ()), *(MULTI if multi else ())]
+    shares = [row[f"costed_{kind}_share"] for row in (*single, *multi) for kind in ("mac", "operation")]
+    costed = ("costed", COSTED + (UNKNOWN if None in shares else ""))
+    return _lines([*entries, costed]) if shares else ""
+
+
+def layers_legend() -> str:
+    """The legend of the table of the layers of a run."""
+    return _lines([*WORK, STALLS])
+
+
+def _lines(entries: Sequence[tuple[str, str]]) -> str:
+    return "".join(f"{line}\n" for entry in entries for line in _wrapped(*entry))
+
+
+def _wrapped(name: str, meaning: str) -> Iterator[str]:
+    yield from textwrap.wrap(f"{name}: {meaning}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+COSTED_HEADING = "costed\nMACs, ops"
+TOTAL_HEADINGS = ("MACs\n[10⁶]", "ops\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
+
+
+def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) -> "pandas.DataFrame":
+    """One row per layer of the network in execution order; `record` is its line (from 0) in `layers.jsonl`."""
+    import pandas
+
+    placed = layers_in_order(records, summary)
+    is_folded = any(layer.repeats > 1 for layer in placed)
+    return pandas.DataFrame([_layer_row(layer, is_folded) for layer in placed])
+
+
+def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
+    """The runs as a text table for the terminal: totals, what the corrected model changes, and the shares of
+    multiply-accumulates and of other operations that are costed."""
+    headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
+    table = text_table("", ("run",), headings)
+    for run, summary in summaries.items():
+        row = run_row(run, summary)
+        table.add_row(
+            run,
+            str(row["layers"]),
+            *_totals(row),
+            _changes(row),
+            costed_text(row),
+        )
+    assumed = assumption(list(summaries.values()))
+    return render(table, width) + ended_lines([f"Assumed: {assumed}."] if assumed else [])
+
+
+def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:
+    """The layers of a run as a text table for the terminal; the last columns are shares of the layer's latency."""
+    title = f"{summary['workload']} on {summary['hardware']}" if summary else ""
+    terms = dict.fromkeys(part for record in records for part in record.latency_breakdown_cycles)
+    parts = [(part, term_words(part)) for part in (terms or LATENCY_TERMS) if part != "ideal"]
+    table = text_table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))
+    for placed in layers_in_order(records, summary):
+        row = _layer_row(placed)
+        shares = (f"{_ratio(row[f'{part}_cycles'], row['latency_cycles']):.1%}" for part, _ in parts)
+        also = f"{placed.repeats:,} x " if placed.repeats > 1 else ""
+        table.add_row(also + short_layer_name(row["layer"], row["operator_type"], 40), *_totals(row), *shares)
+    return render(table, width) + "\n" + layers_legend()
+
+
+def _totals(row: dict[str, Any]) -> tuple[str, ...]:
+    use = _ratio(row["ideal_cycles"], row["latency_cycles"])
+    scaled = (millions(row[key]) for key in ("mac_count", "operation_count", "energy_pj"))
+    return (*scaled, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
+
+
+def order_text(record: LayerRecord) -> str:
+    """The loop order of a record on one line, innermost first: OX 112, OY 7."""
+    return ", ".join(f"{dimension} {size}" for dimension, size in record.loop_order)
+
+
+def _layer_row(placed: PlacedLayer, is_folded: bool = False) -> dict[str, Any]:
+    """The row of a layer; where some layer of the run stands for several it says for how many: the row is of all."""
+    record = placed.record
+    layer, corrected = record.layer, record.corrected
+    row = {
+        "layer": placed.name,
+        "operator_type": layer.operator_type,
+        "record": placed.record_index,
+        **({"repeats": placed.repeats} if is_folded else {}),
+        "mac_count": layer.mac_count,
+        "operation_count": layer.operation_count,
+        "energy_pj": record.energy_pj,
+        "latency_cycles": record.latency_cycles,
+        "edp_pj_cycles": record.edp_pj_cycles,
+        **energy_columns(record.energy_terms_pj),
+    }
+    row |= {f"{part}_cycles": cycles for part, cycles in record.latency_breakdown_cycles.items()}
+    row |= {f"mac_utilization_{use}": fraction for use, fraction in record.mac_utilization.items()}
+    return row | {
+        "corrected_energy_pj": corrected.energy_pj,
+        "corrected_latency_cycles": corrected.latency_cycles,
+        "spatial_mapping": spatial_text(record.spatial_mapping),
+        "loop_order_innermost_first": order_text(record),
+        "evaluations": record.evaluations,
+        **layer_proof(record.search),
+    }
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def costed_text(row: Mapping[str, Any]) -> str:
+    """The shares of multiply-accumulates and of other operations that are costed, `?` where they are not known."""
+    shares = (share_text(row[f"costed_{kind}_share"]) for kind in ("mac", "operation"))
+    return ", ".join("?" if share == "unknown" else share for share in shares)
+
+
+def _changes(row: Mapping[str, Any]) -> str:
+    """What the model without known faults changes of energy and latency; it knows both or none."""
+    pairs = [(row[f"corrected_{key}"], row[key]) for key in ("energy_pj", "latency_cycles")]
+    if any(corrected is None for corrected, _ in pairs):
+        return "does not fit"
+    return ", ".join(f"{_ratio(corrected - reported, reported):+.1%}" for corrected, reported in pairs)

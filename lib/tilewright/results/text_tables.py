@@ -1,0 +1,106 @@
+"""Tables as text, whatever they are of: for the terminal, as files for programs, and in HTML pages."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.artifacts.seals import sealed_parquet
+from tilewright.base.harmless import csv_text, ended_lines, html, terminal
+
+if TYPE_CHECKING:
+    import pandas
+    from rich.console import ConsoleRenderable, RichCast
+    from rich.style import Style
+
+
+TERMINAL_WIDTH = 120
+NOTHING = "-"
+SMALLEST_SHOWN = 0.001
+
+
+def write_csv(table: "pandas.DataFrame", path: Path) -> None:
+    """Write a table with full precision: every number reads back to the same double, every name by `from_csv_table`."""
+    write_atomically(path, csv_text(table))
+
+
+def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
+    """Write a table as Parquet, sealed."""
+    write_atomically(path, sealed_parquet(table.to_parquet(index=False)))
+
+
+def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
+    """A rich table as plain text of at most `width` columns, the same on every terminal; its title is one line."""
+    title, table.title = table.title, None
+    buffer = io.StringIO()
+    # Layer names are text, even where they look like markup; the terminal of the moment plays no part.
+    console = Console(
+        file=buffer, width=width, color_system=None, markup=False, emoji=False, highlight=False, _environ={}
+    )
+    console.print(table)
+    table.title = title
+    return ended_lines([title] if title else []) + "".join(
+        line.rstrip() + "\n" for line in buffer.getvalue().splitlines() if line.strip()
+    )
+
+
+class TextTable(Table):
+    """A table whose cells are lines of a terminal: no name adds a line to them. Headings may have several."""
+
+    def add_row(
+        self,
+        *renderables: "ConsoleRenderable | RichCast | str | None",
+        style: "str | Style | None" = None,
+        end_section: bool = False,
+    ) -> None:
+        """Add a row of texts."""
+        cells = (terminal(cell) if isinstance(cell, str) else cell for cell in renderables)
+        super().add_row(*cells, style=style, end_section=end_section)
+
+
+def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> TextTable:
+    """An empty table with left-aligned columns `names`, then right-aligned columns `numbers`."""
+    table = TextTable(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
+
+
+def spatial_text(spatial_mapping: Mapping[str, Mapping[str, int]]) -> str:
+    """The spatial mapping of a record on one line: D1: K 32, C 2; D2: OX 4."""
+    return "; ".join(
+        f"{array_dimension}: " + (", ".join(f"{dimension} {factor}" for dimension, factor in factors.items()) or "-")
+        for array_dimension, factors in spatial_mapping.items()
+    )
+
+
+def millions(value: float) -> str:
+    """A number in millions, in few digits."""
+    scaled = value / 1e6
+    return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
+
+
+def share_text(part: float, whole: float) -> str:
+    """A part of the whole in percent."""
+    if not whole:
+        return NOTHING
+    return "<0.1%" if 0 < part < SMALLEST_SHOWN * whole else f"{part / whole:.1%}"
+
+
+def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
+    """A table whose first columns are texts and whose others are numbers."""
+    ends = ["" if number < texts else ' class="number"' for number in range(len(heads))]
+    head = _html_cells("th", ends, heads)
+    body = "".join(f"<tr>{_html_cells('td', ends, row)}</tr>\n" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'
+
+
+def _html_cells(element: str, ends: Sequence[str], cells: Sequence[str]) -> str:
+    return "".join(f"<{element}{end}>{html(cell)}</{element}>" for end, cell in zip(ends, cells, strict=True))

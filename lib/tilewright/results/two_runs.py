@@ -1,0 +1,357 @@
+"""Two runs told apart: the differences of their ledgers, which add up to the difference of the totals, and what the
+comparison assumes.
+
+Refused is what cannot be compared: runs of different networks. What else differs than the hardware is named.
+
+Two runs told apart, as text for the terminal: totals, then the largest differences of terms and of layers.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilewright.cost.ledger import ACCESSES
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.harmless import ended_lines
+from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, RunPoint, objectives_of, uncertain_run
+from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
+from tilewright.results.run_text import area_text
+from tilewright.results.text_tables import render, text_table
+from tilewright.results.uncertainty import SAMPLES, energy_range_pj, less_energy_probability
+from tilewright.results.words import short_layer_name
+from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text
+
+if TYPE_CHECKING:
+    import pandas
+
+
+DESCRIPTIONS = ("hardware", "mapping", "workload")
+COLUMNS = ("quantity", "layer", "term", "memory", "part", "a", "b", "difference", "share_of_difference")
+NO_LAYER = "not of a layer"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What two runs have of one thing, in pJ or cycles."""
+
+    name: str
+    a: float
+    b: float
+
+    @property
+    def difference(self) -> float:
+        """How much more the second run has."""
+        return self.b - self.a
+
+
+@dataclass(frozen=True, eq=False)
+class RunComparison:
+    """Two runs of one network; made by `compare_two`."""
+
+    a: RunLedger
+    b: RunLedger
+    notices: tuple[str, ...]
+    """What to know before believing it."""
+
+    @property
+    def runs(self) -> tuple[RunPoint, RunPoint]:
+        """Both."""
+        return self.a.run, self.b.run
+
+    @cached_property
+    def places(self) -> tuple[tuple[LedgerPlace, float, float], ...]:
+        """Every number that one of them has, in both; those of the first in its order come first."""
+        keys = dict.fromkeys((*self.a.entries, *self.b.entries))
+        return tuple((key, self.a.entries.get(key, 0.0), self.b.entries.get(key, 0.0)) for key in keys)
+
+    def totals(self, quantity: str) -> Difference:
+        """The whole difference."""
+        return Difference("total", self.a.total(quantity), self.b.total(quantity))
+
+    def by_term(self, quantity: str) -> tuple[Difference, ...]:
+        """Differences of terms, that of accesses by memory, largest first; () of latencies without a common term."""
+        found = self._added(quantity, _term_name)
+        return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
+
+    def by_layer(self, quantity: str) -> tuple[Difference, ...]:
+        """Differences of layers, the largest first; () where a run does not say what of it is of which layer."""
+        alike = [any(place.layer for place in run.entries if place.quantity == quantity) for run in (self.a, self.b)]
+        return self._added(quantity, lambda place: place.layer or NO_LAYER) if all(alike) else ()
+
+    @property
+    def assumption(self) -> str:
+        """What the figures of both take for granted."""
+        same = {key: value for key, value in self.a.options.items() if self.b.options.get(key) == value}
+        alike = ", ".join(f"{key} {same[key]}" for key in ("model", "objective") if key in same)
+        return "; ".join(filter(None, (alike, _group(*self.runs).assumption)))
+
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """What goes into them and differs: descriptions by their kinds, the model, options by their names.
+
+        Two models read a network in two ways: then nobody knows whether its file differs.
+        """
+        one, other = self.a.made_of, self.b.made_of
+        kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
+        if self.a.run.model != self.b.run.model:
+            kinds = [kind for kind in kinds if kind != "workload"]
+        return (*kinds, *different_options(self.a, self.b))
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """What runs are compared by: where clocks differ by time, not by cycles."""
+        return objectives_of(self.runs)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is to be said under a table or a figure."""
+        assumed = (f"assumed: {self.assumption}",) if self.assumption else ()
+        return (*assumed, *(f"note: {notice}" for notice in self.notices))
+
+    def share(self, quantity: str, difference: float) -> float | None:
+        """A difference as a share of the whole one; None where the totals are equal."""
+        whole = self.totals(quantity).difference
+        return difference / whole if whole else None
+
+    def _added(self, quantity: str, name_of: Callable[[LedgerPlace], str]) -> tuple[Difference, ...]:
+        sums: dict[str, tuple[float, float]] = {}
+        for place, a, b in self.places:
+            if place.quantity == quantity:
+                before = sums.get(name := name_of(place), (0.0, 0.0))
+                sums[name] = (before[0] + a, before[1] + b)
+        return tuple(sorted((Difference(name, *pair) for name, pair in sums.items()), key=_size))
+
+
+def compare_two(a: RunLedger, b: RunLedger) -> RunComparison:
+    """What tells two runs apart. Raises InputError where they are not of one network."""
+    if reason := _refusal(a.run, b.run):
+        raise InputError([Problem(reason, path=f"{a.run.run}, {b.run.run}")])
+    return RunComparison(a, b, (*_notices(a, b), *_range_notices(a.run, b.run)))
+
+
+def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
+    """How sure the order of energies is, where costs have ranges."""
+    if not (a.cost_parts or b.cost_parts):
+        return
+    for name, run in (("A", a), ("B", b)):
+        low, high = energy_range_pj(run.energy_pj, run.cost_parts)
+        if run.cost_parts:
+            yield f"{name} needs {energy_text(low, 4)} to {energy_text(high, 4)} within the ranges of its costs"
+    probability = less_energy_probability(uncertain_run(a), uncertain_run(b))
+    yield f"A needs less energy than B in {probability:.1%} of {SAMPLES:,} samples of costs within their ranges"
+
+
+def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
+    """The two, called by what the user wrote where their names are the same."""
+    return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
+
+
+def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
+    """A row for each number: in both runs, the difference, and its share of the whole one; largest first.
+
+    In pJ and cycles; `assumes` says what the comparison takes for granted.
+    """
+    import pandas  # slow to load, and the text needs none
+
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in _rows(comparison)]
+    return pandas.DataFrame(rows, columns=list(COLUMNS)).assign(assumes=". ".join(comparison.lines))
+
+
+def comparison_object(comparison: RunComparison) -> dict[str, Any]:
+    """The comparison as plain data."""
+    return {
+        "a": _run_object(comparison.a),
+        "b": _run_object(comparison.b),
+        "differs": list(comparison.differs),
+        "assumes": comparison.assumption,
+        "notes": list(comparison.notices),
+        "totals": {
+            quantity: {"a": total.a, "b": total.b, "difference": total.difference}
+            for quantity in QUANTITIES
+            for total in (comparison.totals(quantity),)
+        },
+        "differences": [dict(zip(COLUMNS, row, strict=True)) for row in _rows(comparison)],
+    }
+
+
+def _rows(comparison: RunComparison) -> list[tuple[Any, ...]]:
+    found = [(*place, a, b, b - a, comparison.share(place.quantity, b - a)) for place, a, b in comparison.places]
+    return sorted(found, key=lambda row: (QUANTITIES.index(row[0]), -abs(row[7])))
+
+
+def _run_object(ledger: RunLedger) -> dict[str, Any]:
+    run = ledger.run
+    return {
+        "run": run.run,
+        "workload": run.workload,
+        "hardware": run.core,
+        "several_cores": run.is_of_several_cores,
+        "energy_pj": run.energy_pj,
+        "latency_cycles": run.latency_cycles,
+        **({} if run.latency_s is None else {"latency_s": run.latency_s}),
+        "area_mm2": run.area_mm2,
+        "options": ledger.options,
+    }
+
+
+def _term_name(place: LedgerPlace) -> str:
+    if place.term == ACCESSES and place.memory:
+        return place.memory
+    words = words_of_term(place.term)
+    return f"{words}, {place.part}" if place.part else words
+
+
+def _size(one: Difference) -> tuple[float, float]:
+    return -abs(one.difference), -max(one.a, one.b)
+
+
+def _refusal(a: RunPoint, b: RunPoint) -> str:
+    """Why two runs cannot be compared; '' if they can."""
+    if _is_one_network(a, b):
+        return ""
+    if a.workload != b.workload:
+        names = (f"{one.workload!r}" if one.workload else "an unknown network" for one in (a, b))
+        return f"runs of different networks cannot be compared: {' and '.join(names)}"
+    read_alike = a.model and a.model == b.model and a.is_of_several_cores == b.is_of_several_cores
+    runs_alike = dict(a.options).get(COSTED) == dict(b.options).get(COSTED)
+    if read_alike and runs_alike and a.workload_digest and b.workload_digest:
+        return f"the network {a.workload!r} is not the same in both: its file, or its shapes, changed in between"
+    return ""
+
+
+def _group(a: RunPoint, b: RunPoint) -> ComparableRuns:
+    """The two as a group of runs, which knows what its figures take for granted."""
+    return ComparableRuns(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
+
+
+def different_options(a: RunLedger, b: RunLedger) -> list[str]:
+    """The names of the options that differ, the model and the objective among them."""
+    options = (a.options, b.options)
+    keys = [key for key in dict.fromkeys((*options[0], *options[1])) if options[0].get(key) != options[1].get(key)]
+    if a.run.is_of_several_cores != b.run.is_of_several_cores or not (a.run.model and b.run.model):
+        # Each flow has options of its own, and a design says only in words what it rests on.
+        return [key for key in keys if all(key in one for one in options)]
+    return keys
+
+
+def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
+    """What differs besides the hardware, and what the figures leave out."""
+    runs, options = (a.run, b.run), (a.options, b.options)
+    one_flow = a.run.is_of_several_cores == b.run.is_of_several_cores
+    keys = different_options(a, b)
+    texts = [" | ".join(one.get(key, "not given") for one in options) for key in keys]
+    if texts:
+        yield f"options differ: {'; '.join(f'{key} {text}' for key, text in zip(keys, texts, strict=True))}"
+    if not one_flow:
+        yield "one run is of several cores: the terms are others, and what moves between cores is of no layer"
+    if not _is_one_network(*runs):
+        read_in_two_ways = all(run.workload_digest and run.model for run in runs)
+        yield (
+            "the network is read in two ways, or run in parts: layers that only one run has are there in full"
+            if read_in_two_ways
+            else "that the network is the same is known by its name alone"
+        )
+    if warning := _group(*runs).warning:
+        yield warning
+    if clock := _group(*runs).clock_note:
+        yield clock
+    if leakage := _group(*runs).leakage_note:
+        yield leakage
+
+
+def _is_one_network(a: RunPoint, b: RunPoint) -> bool:
+    return bool(a.workload_digest) and a.workload_digest == b.workload_digest
+
+
+MOST_ROWS = 12
+UNITS = {ENERGY: ("energy", "µJ", PICOJOULES_A_MICROJOULE), LATENCY: ("latency", "cycles", 1.0)}
+"""Quantity -> words, unit for people, and how many units of the ledger that is."""
+
+
+def comparison_text(comparison: RunComparison) -> str:
+    """What differs, the largest first, with what is assumed at the end."""
+    tables = [
+        _differences(comparison, quantity, what, rows)
+        for quantity in QUANTITIES
+        for what, rows in (("term", comparison.by_term(quantity)), ("layer", comparison.by_layer(quantity)))
+        if any(row.difference for row in rows)
+    ]
+    return "\n".join([_heading(comparison), *tables, ended_lines(comparison.lines)])
+
+
+def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
+    """The largest differences, and the others as one row, so that they still add up."""
+    kept = tuple(row for row in rows if row.difference)
+    rest = [row for row in rows if row not in kept[:most]]
+    if not rest:
+        return kept
+    others = Difference(
+        f"{len(rest)} other{'s' * (len(rest) > 1)}", sum(row.a for row in rest), sum(row.b for row in rest)
+    )
+    return (*kept[:most], others)
+
+
+def title_of(run: RunPoint) -> str:
+    """A run for people: its network and its hardware."""
+    return f"{run.workload or 'a network'} on {run.core or 'a core'}"
+
+
+def amount(value: float, quantity: str, signed: bool = False) -> str:
+    """A number in the unit for people."""
+    scaled = value / UNITS[quantity][2]
+    sign = "+" if signed and value else ""
+    return f"{scaled:{sign},.0f}" if abs(scaled) >= 1e4 or quantity == LATENCY else f"{scaled:{sign},.4g}"
+
+
+def change(one: Difference) -> str:
+    """Difference by which the second run has more, in percent of the first."""
+    return f"{one.difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
+
+
+def share_text(comparison: RunComparison, quantity: str, row: Difference, digits: int = 0) -> str:
+    """The share of the whole difference, '' where there is none."""
+    share = comparison.share(quantity, row.difference)
+    return "" if share is None else f"{round(share, digits + 2) + 0.0:.{digits}%}"
+
+
+def _heading(comparison: RunComparison) -> str:
+    a, b = comparison.runs
+    table = text_table("", ("",), ("A", "B", "difference", ""))
+    for quantity, (words, unit, _) in UNITS.items():
+        row = comparison.totals(quantity)
+        table.add_row(f"{words} [{unit}]", *_numbers(row, quantity), change(row))
+    if BY_TIME in comparison.objectives:
+        time = Difference("", *(float(run.latency_s or 0.0) for run in (a, b)))
+        seconds = (f"{time.a:.4g}", f"{time.b:.4g}", f"{time.difference:+.4g}")
+        table.add_row("time [s]", *seconds, change(time))
+    area = [area_text(run.area_mm2, run.area_note) for run in (a, b)]
+    if a.area_mm2 is not None and b.area_mm2 is not None:
+        both = Difference("", a.area_mm2, b.area_mm2)
+        area += [f"{both.difference:+,.4g}", change(both)]
+    table.add_row("area [mm²]", *area, *[""] * (4 - len(area)))
+    heads = [f"A: {a.run}, {title_of(a)}", f"B: {b.run}, {title_of(b)}", *_differs(comparison)]
+    return ended_lines(heads) + render(table)
+
+
+def _differs(comparison: RunComparison) -> list[str]:
+    """A line on what goes into both and is not the same; none where that is not known."""
+    if comparison.differs:
+        return [f"they differ in: {', '.join(comparison.differs)}"]
+    known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)
+    return ["they are made of the same: hardware, mapping, workload, options"] if known else []
+
+
+def _differences(comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:
+    words, unit, _ = UNITS[quantity]
+    table = text_table(
+        f"{words.capitalize()} by {what} [{unit}]", (what,), ("A", "B", "difference", "share of the\nwhole difference")
+    )
+    for row in (*shown(rows, MOST_ROWS), comparison.totals(quantity)):
+        name = short_layer_name(row.name, limit=40)
+        table.add_row(name, *_numbers(row, quantity), share_text(comparison, quantity, row, 1) or "-")
+    return render(table)
+
+
+def _numbers(row: Difference, quantity: str) -> tuple[str, str, str]:
+    return amount(row.a, quantity), amount(row.b, quantity), amount(row.difference, quantity, signed=True)

@@ -1,0 +1,217 @@
+"""Probability with which an order of runs survives the ranges of their costs.
+
+Energies and areas are linear in the costs of memories, so that all samples are one matrix product: what a run has of
+each law, times factors of the laws. Memories of one law have one factor, in all runs: if DRAM is dearer than its
+figure says, it is for everyone. Factors are independent and uniform in their logarithm between the ends of the range.
+
+Of many runs most cannot be on a front, and of most pairs one never dominates the other, whatever the factors: what is
+linear has its least and its most at ends of the ranges. Only what that leaves open is sampled.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.dominance import Values, on_front
+from tilewright.search.cost_ranges import CostPart
+
+SAMPLES = 100_000
+SEED = 0
+_MOST_AT_ONCE = 20_000_000
+"""Numbers of all runs that are compared at once."""
+_FEW = 0.3
+"""Share of samples from which on those that are left are looked at alone."""
+
+
+class UncertainRun(NamedTuple):
+    """A run in what runs are compared by."""
+
+    energy_pj: float
+    latency: float
+    """Latency in cycles or seconds, the same for all runs; it has no range."""
+    area_mm2: float | None
+    parts: tuple[CostPart, ...]
+
+
+class Ranges(NamedTuple):
+    """The factors of laws."""
+
+    low: Values
+    """[law] least factor"""
+    high: Values
+    """[law] largest factor"""
+
+
+class Quantity(NamedTuple):
+    """What runs are compared by, linear in the factors of laws; the less the better."""
+
+    values: Values
+    """[run] value with all factors 1"""
+    shares: Values
+    """[run, law] what of it each law has"""
+
+    def of(self, rows: Any) -> "Quantity":
+        """Quantity of some runs."""
+        return Quantity(self.values[rows], self.shares[rows])
+
+    def ends(self, ranges: Ranges) -> tuple[Values, Values]:
+        """[run] least and most value."""
+        return tuple(  # type: ignore[return-value]
+            self.values + best(self.shares * (ranges.low - 1), self.shares * (ranges.high - 1)).sum(axis=-1)
+            for best in (np.minimum, np.maximum)
+        )
+
+    def less(self, row: int) -> "Quantity":
+        """Difference from the quantity of one run."""
+        return Quantity(self.values - self.values[row], self.shares - self.shares[row])
+
+    def sampled(self, more: Values) -> Values:
+        """[run, sample] value for factors less 1 [law, sample]; added up law by law, so that equal runs stay equal."""
+        if not self.shares.any():
+            return np.broadcast_to(self.values[:, None], (len(self.values), more.shape[1]))
+        found = np.repeat(self.values[:, None], more.shape[1], axis=1)
+        for law, row in enumerate(more):
+            found += self.shares[:, law, None] * row
+        return found
+
+
+def cost_parts(summary: Mapping[str, Any]) -> tuple[CostPart, ...]:
+    """The parts of a run with a range; () where there are none."""
+    return tuple(CostPart(**part) for part in summary.get("cost_ranges", {}).get("parts", ()))
+
+
+def energy_range_pj(energy_pj: float, parts: Sequence[CostPart]) -> tuple[float, float]:
+    """The least and the most energy of a run."""
+    least = energy_pj + sum(part.energy_pj * (part.low - 1) for part in parts)
+    return least, energy_pj + sum(part.energy_pj * (part.high - 1) for part in parts)
+
+
+def less_energy_probability(a: UncertainRun, b: UncertainRun) -> float:
+    """The share of samples in which the first run needs less energy; half of those in which both need the same."""
+    (energies, *_), ranges = _quantities([a, b])
+    first, second = energies.sampled(sampled_factors(ranges) - 1)
+    return float((first < second).mean() + (first == second).mean() / 2)
+
+
+def front_probabilities(runs: Sequence[UncertainRun], by_area: bool) -> list[float]:
+    """Share of samples in which no other run dominates each run in energy, latency and, if asked, area."""
+    quantities, ranges = _quantities(runs)
+    found: list[float] = front_shares(quantities if by_area else quantities[:2], ranges).tolist()
+    return found
+
+
+def front_shares(quantities: Sequence[Quantity], ranges: Ranges) -> Values:
+    """[run] the share of samples in which no other run dominates it: is no worse in any quantity and better in one."""
+    count = len(quantities[0].values)
+    kept = np.zeros(count)
+    rows = np.flatnonzero(~_always_dominated(quantities, ranges))
+    own = [quantity.of(rows) for quantity in quantities]
+    rivals = [_rivals(own, ranges, row) for row in range(len(rows))]
+    factors = sampled_factors(ranges)
+    at_once = max(1, _MOST_AT_ONCE // max(1, len(rows) * len(own)))
+    survivors = np.zeros(len(rows), np.int64)
+    for first in range(0, SAMPLES, at_once):
+        more = factors[:, first : first + at_once] - 1
+        columns = [quantity.sampled(more) for quantity in own]
+        for row, others in enumerate(rivals):
+            survivors[row] += _surviving(columns, row, others)
+    kept[rows] = survivors / SAMPLES
+    return kept
+
+
+def least_share(quantity: Quantity, ranges: Ranges, row: int) -> float:
+    """The share of samples in which no other run has less of a quantity than that of a row."""
+    least, _ = quantity.less(row).ends(ranges)
+    own = quantity.of(np.append(row, np.flatnonzero(least < 0)))
+    factors = sampled_factors(ranges)
+    at_once = max(1, _MOST_AT_ONCE // len(own.values))
+    count = 0
+    for first in range(0, SAMPLES, at_once):
+        values = own.sampled(factors[:, first : first + at_once] - 1)
+        count += int((values[0] <= values.min(axis=0)).sum())
+    return count / SAMPLES
+
+
+def sampled_factors(ranges: Ranges) -> Values:
+    """[law, sample] the factors of laws."""
+    draws = np.random.default_rng(SEED).random((len(ranges.low), SAMPLES))
+    found: Values = ranges.low[:, None] * (ranges.high / ranges.low)[:, None] ** draws
+    return found
+
+
+def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
+    """[run] whether a run that is on the front with all factors 1 dominates it with any factors.
+
+    Whoever dominates a run in a sample, and is itself of these, is dominated there by one that is not.
+    """
+    members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
+    found = np.zeros(len(quantities[0].values), np.bool_)
+    for member in members.tolist():
+        least = np.stack([quantity.less(member).ends(ranges)[0] for quantity in quantities])
+        found |= (least >= 0).all(axis=0) & (least > 0).any(axis=0)
+    return found
+
+
+class _Rival(NamedTuple):
+    """A run that dominates another one with some factors, perhaps."""
+
+    row: int
+    open_columns: tuple[int, ...]
+    """Quantities in which it is the worse one with some factors; in all others it never is."""
+    is_better: bool
+    """Whether it is better in one of those others with all factors."""
+
+
+def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_Rival]:
+    """The runs that dominate a run with some factors, perhaps; its likeliest dominators first."""
+    ends = [quantity.less(row).ends(ranges) for quantity in quantities]
+    least, most = (np.stack([one[place] for one in ends], axis=1) for place in (0, 1))
+    places = np.flatnonzero((least <= 0).all(axis=1) & (least < 0).any(axis=1))
+    middle = np.stack([quantity.values[places] - quantity.values[row] for quantity in quantities], axis=1)
+    order = np.lexsort((np.arange(len(places)), (most[places] > 0).sum(axis=1), (middle > 0).any(axis=1)))
+    return [
+        _Rival(place, tuple(np.flatnonzero(most[place] > 0).tolist()), bool((most[place] < 0).any()))
+        for place in places[order].tolist()
+    ]
+
+
+def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) -> int:
+    """The samples in which none of its rivals dominates a run."""
+    own = [column[row] for column in columns]
+    alive: npt.NDArray[np.intp] | slice = slice(None)
+    survives = np.ones(len(own[0]), np.bool_)
+    for rival in rivals:
+        dominates = np.ones(len(survives), np.bool_)
+        for place in rival.open_columns:
+            dominates &= columns[place][rival.row][alive] <= own[place]
+        if not rival.is_better:
+            others = [column[rival.row][alive] for column in columns]
+            dominates &= np.logical_or.reduce([other < one for other, one in zip(others, own, strict=True)])
+        survives &= ~dominates
+        count = int(survives.sum())
+        if not count:
+            return 0
+        if count < len(survives) * _FEW:
+            kept = np.flatnonzero(survives)
+            alive = kept if isinstance(alive, slice) else alive[kept]
+            own, survives = [one[kept] for one in own], np.ones(count, np.bool_)
+    return int(survives.sum())
+
+
+def _quantities(runs: Sequence[UncertainRun]) -> tuple[tuple[Quantity, Quantity, Quantity], Ranges]:
+    """Energy, latency and area of runs, not a number where it is not known."""
+    laws = sorted({(part.law, part.low, part.high) for run in runs for part in run.parts})
+    energies, areas = np.zeros((len(runs), len(laws))), np.zeros((len(runs), len(laws)))
+    for row, run in enumerate(runs):
+        for part in run.parts:
+            place = laws.index((part.law, part.low, part.high))
+            energies[row, place] += part.energy_pj
+            areas[row, place] += part.area_mm2
+    ends = np.array([law[1:] for law in laws], np.float64).reshape(-1, 2)
+    return (
+        Quantity(np.array([run.energy_pj for run in runs], np.float64), energies),
+        Quantity(np.array([run.latency for run in runs], np.float64), np.zeros_like(energies)),
+        Quantity(np.array([run.area_mm2 for run in runs], np.float64), areas),
+    ), Ranges(ends[:, 0], ends[:, 1])

@@ -1,0 +1,1 @@
+"""Tiles on one core: chains of layers depth first, and attention."""

@@ -1,0 +1,212 @@
+"""Checks the certificates of attentions again: what was searched costs what it says, and no plan could be better.
+
+It shares floors, costs and the program of a plan with the search, and nothing of how that finds its way: every plan of
+the space is bounded once, with what the certificate says was searched.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.artifacts.codec import decode, encode
+from tilewright.base.artifacts.seals import read_sealed
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import CLOSE, contradictions, differing
+from tilewright.results.checks import Check, result
+from tilewright.tiles.attention.costs import AttentionCosts
+from tilewright.tiles.attention.optimum import Bounds
+from tilewright.tiles.attention.program import TileLayerProblem
+from tilewright.tiles.attention.result import plan_object, problem_of
+from tilewright.tiles.attention.shape import AttentionPoints
+from tilewright.tiles.attention.space import ORDERS, AttentionPlan, AttentionSpace, Sizes, Tile
+from tilewright.tiles.depth_first.options import LayerOptions
+
+Reach = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class AttentionCertificate:
+    """The certificate in a file."""
+
+    objective: str
+    value: float
+    lower_bound: float
+    gap: float
+    proven: bool
+    plans_in_space: int
+    sizes: Sizes
+    searched: tuple[
+        tuple[str, tuple[int, int, int, int], Reach, tuple[tuple[str, int], ...], float | None, float | None], ...
+    ]
+
+
+@dataclass(frozen=True)
+class CertifiedAttention:
+    """An attention in a file."""
+
+    name: str
+    repeats: int
+    shape: dict[str, Any]
+    plan: dict[str, Any] | None
+    costs: tuple[float, float]
+    """Energy and latency of the best plan."""
+    unfused: tuple[float, float]
+    certificate: AttentionCertificate
+
+
+@dataclass(frozen=True)
+class CertifiedFile:
+    """What a file says."""
+
+    core: str
+    workload: str
+    points: AttentionPoints
+    options: LayerOptions
+    attentions: tuple[CertifiedAttention, ...]
+
+
+def read_certified(file: Path) -> CertifiedFile:
+    """What a file says. Raises InputError where that is no certificate."""
+    content = read_sealed(file, is_required=False)
+    try:
+        told = json.loads(content)
+        found = [
+            CertifiedAttention(
+                one["name"],
+                one["repeats"],
+                one["shape"],
+                one["plan"],
+                (float(one["best"]["energy_pj"]), float(one["best"]["latency_cycles"])),
+                (float(one["unfused"]["energy_pj"]), float(one["unfused"]["latency_cycles"])),
+                decode(AttentionCertificate, one["certificate"]),
+            )
+            for one in told["attentions"]
+        ]
+        options = decode(LayerOptions, told["options"])
+        return CertifiedFile(
+            told["core"], told["workload"], decode(AttentionPoints, told["points"]), options, tuple(found)
+        )
+    except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        text = f"no certificate of attention, or a damaged one: {type(error).__name__}: {error}"
+        raise InputError([Problem(text, path=str(file))]) from error
+
+
+def check_certificates(told: CertifiedFile, name: str, problems: Sequence[AttentionCosts]) -> list[Check]:
+    """The checks of the certificates of all attentions of a workload, of this name."""
+    core = problems[0].core.name if problems else told.core
+    about = ("core", core, told.core), ("workload", name, told.workload)
+    faults = list(differing((*about, ("attentions", len(problems), len(told.attentions)))))
+    found = [result("certificate: what it is about", "core, workload, attentions", faults)]
+    if faults:
+        return found
+    for one, costs in zip(told.attentions, problems, strict=True):
+        costs.check()
+        found += _Checker(one, costs).checks()
+    return found
+
+
+@dataclass(frozen=True)
+class _Checker:
+    told: CertifiedAttention
+    costs: AttentionCosts
+
+    def checks(self) -> Iterator[Check]:
+        """Checks of one attention."""
+        claim, name = self.told.certificate, self.told.name
+        subject = list(self._subject())
+        yield result(f"{name}: subject", "shape, sizes, objective, plan", subject)
+        if subject:
+            return
+        yield result(f"{name}: costs", f"{len(claim.searched):,} layers of tiles searched again", list(self._costs()))
+        yield result(f"{name}: value", "that of the plan, and no worse than unfused", list(self._value()))
+        yield result(f"{name}: lower bound", f"{claim.plans_in_space:,} plans bounded again", list(self._bound()))
+
+    @property
+    def _space(self) -> AttentionSpace:
+        return AttentionSpace(self.costs.attention.shape, self.costs.memories, self.told.certificate.sizes)
+
+    def _plan(self) -> AttentionPlan | None:
+        """The plan of the file as a plan of the space; None where there is none like it."""
+        told = self.told.plan
+        assert told is not None
+        try:
+            tile = Tile(*[told[f"tile_{axis}"] for axis in Tile._fields])
+        except KeyError:
+            return None
+        return next((plan for plan in self._space.plans_of(tile) if plan_object(self.costs, plan) == told), None)
+
+    def _subject(self) -> Iterator[str]:
+        attention, claim = self.costs.attention, self.told.certificate
+        yield from differing(
+            (
+                ("name", attention.name, self.told.name),
+                ("repeats", attention.repeats, self.told.repeats),
+                ("shape", encode(attention.shape), self.told.shape),
+                ("objective", self.costs.options.objective, claim.objective),
+            )
+        )
+        sizes = claim.sizes
+        if any(size < 1 for axis in Tile._fields for size in getattr(sizes, axis)):
+            yield f"sizes of tiles {sizes}"
+        elif not sizes.orders or not set(sizes.orders) <= set(ORDERS):
+            yield f"orders {sizes.orders}"
+        elif self.told.plan is not None and self._plan() is None:
+            yield f"no plan of the space: {self.told.plan}"
+
+    def _costs(self) -> Iterator[str]:
+        """Layers of tiles that cost something else."""
+        for row in self.told.certificate.searched:
+            problem = problem_of(self.costs, row)
+            if problem is None:
+                yield f"no layer of a tile: {row[:4]}"
+                continue
+            ledger = self.costs.of_layer(problem)
+            cost = (None, None) if ledger is None else (ledger.energy_pj, ledger.latency_cycles())
+            if cost != row[4:]:
+                yield f"{row[:4]}: energy and latency {row[4:]}, not {cost}"
+
+    def _value(self) -> Iterator[str]:
+        """What the plan and the numbers of the certificate contradict."""
+        claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
+        unfused = self.costs.unfused()
+        yield from _differs("unfused", self.told.unfused, (unfused.energy_pj, unfused.latency_cycles()))
+        plan = None if self.told.plan is None else self._plan()
+        ledger = unfused if plan is None else self.costs.of_plan(plan)
+        if ledger is None:
+            yield "the plan fits in no way"
+            return
+        yield from _differs("best", self.told.costs, (ledger.energy_pj, ledger.latency_cycles()))
+        value = powers.value(ledger.energy_pj, ledger.latency_cycles())
+        if not math.isclose(value, claim.value, rel_tol=CLOSE):
+            yield f"value {claim.value}, and the plan has {value}"
+        if value > powers.value(unfused.energy_pj, unfused.latency_cycles()) * (1 + CLOSE):
+            yield "worse than unfused"
+        yield from contradictions(claim)
+
+    def _bound(self) -> Iterator[str]:
+        """Plans that could be below the lower bound."""
+        claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
+        searched: dict[TileLayerProblem, tuple[float, float] | None] = {}
+        for row in claim.searched:
+            problem = problem_of(self.costs, row)
+            if problem is not None:
+                searched[problem] = None if row[4] is None or row[5] is None else (row[4], row[5])
+        bounds = Bounds(self.costs, searched)
+        count = 1
+        for plan in self._space.plans():
+            count += 1
+            program = self.costs.program(plan)
+            least = powers.value(*bounds.of_program(program))
+            if least < claim.lower_bound * (1 - CLOSE):
+                yield f"{plan_object(self.costs, plan)} could have {least}"
+        if count != claim.plans_in_space:
+            yield f"{claim.plans_in_space} plans, not {count}"
+
+
+def _differs(what: str, told: tuple[float, float], found: tuple[float, float]) -> Iterator[str]:
+    if not all(math.isclose(one, other, rel_tol=CLOSE) for one, other in zip(told, found, strict=True)):
+        yield f"{what}: energy and latency {told}, not {found}"

@@ -1,0 +1,185 @@
+"""Costs of the parts of plans: layers of tiles by the single-layer search, copies as in depth-first schedules."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from tilewright.base.errors import InputError, MappingError, Problem
+from tilewright.base.profile import SWITCHES
+from tilewright.hardware.core import DIGITAL, Core
+from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
+from tilewright.mapping.memory_reach import core_for
+from tilewright.mapping.runnable import can_run
+from tilewright.tiles.attention.program import (
+    KEYS,
+    LAST,
+    QUERIES,
+    RESULT,
+    SCORE,
+    STATISTICS,
+    VALUES_IN,
+    CopyProblem,
+    PlanProgram,
+    TileLayerProblem,
+    kind_of,
+    program,
+    steps,
+)
+from tilewright.tiles.attention.shape import MOST, SCORES, SUM, VALUES, NetworkAttention, layer_nodes, tile_layer
+from tilewright.tiles.attention.space import AttentionPlan, Memories
+from tilewright.tiles.depth_first.options import LayerOptions
+from tilewright.tiles.depth_first.schedule import best_ledger
+from tilewright.tiles.depth_first.stack_cost import COPY, Cause, Copy, Ledger, copy_ledger, hops_between
+from tilewright.workload.layer import OUTPUT, Layer
+
+
+@dataclass
+class AttentionCosts:
+    """Costs the parts of plans of an attention, each problem once. Not for several threads."""
+
+    attention: NetworkAttention
+    core: Core
+    mapping: Mapping
+    options: LayerOptions
+    known: dict[TileLayerProblem, Ledger | None] = field(default_factory=dict)
+    """What was searched; None where nothing fits."""
+
+    @cached_property
+    def memories(self) -> Memories:
+        """Where tensors can lie."""
+        return Memories(self.core, self.constraints(next(iter(self.attention.templates()))))
+
+    def constraints(self, name: str) -> MappingConstraints:
+        """What the mapping file says of a layer of tiles."""
+        return self.mapping.constraints_for(self.attention.templates()[name])
+
+    @cached_property
+    def alike(self) -> tuple[Any, ...]:
+        """Equal for attentions that cost the same, on cores that differ in sizes of memories alone."""
+        nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
+        layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
+        given = [self.constraints(name) for name in self.attention.templates()]
+        sizes = tuple([memory.size_bits for memory in self.core.memories])
+        return self.attention.shape, tuple(layers), tuple(given), sizes
+
+    def check(self) -> None:
+        """Raise InputError for all that cannot be costed, or is not proven."""
+        problems = []
+        profile, place = self.options.profile, self.attention.name
+        if not all(getattr(profile, name) for name in SWITCHES):
+            problems.append(
+                Problem("attention is costed under the model `corrected`", path="model", value=profile.name)
+            )
+        if self.core.operational_array.kind != DIGITAL:
+            problems.append(Problem("attention is costed on digital arrays", path=self.core.name))
+        not_run = [node.name for node in layer_nodes(self.attention.unfused) if not can_run(self.core, node)]
+        if not_run:
+            text = "the core does not run all layers of an attention; its operator_types say which ones it runs"
+            problems.append(Problem(text, path=self.core.name, value=", ".join(not_run)))
+        entries = [self.constraints(name) for name in self.attention.templates()]
+        if len({frozenset(entry.memory_operand_links) for entry in entries}) > 1:
+            problems.append(Problem("the layers of an attention need the same memory_operand_links", path=place))
+        if any(entry.memory_reach is not None for entry in entries):
+            text = "memory_reach is found for tiles of attention, and cannot be given"
+            problems.append(Problem(text, path=place))
+        if problems:
+            raise InputError(problems)
+        self.memories.check()
+
+    def program(self, plan: AttentionPlan) -> PlanProgram:
+        """What a plan does."""
+        return program(self.attention.shape, self.memories, plan)
+
+    def layer(self, problem: TileLayerProblem) -> tuple[Layer, Core, MappingConstraints]:
+        """The layer of a problem, the core as it sees it, and what is given of its mapping."""
+        template = self.attention.templates()[problem.layer]
+        layer = tile_layer(template, problem.layer, self.attention.shape, problem.tile)
+        names = [memory.name for memory in self.core.memories]
+        reach = GivenReach(
+            tuple([(operand, names[k]) for operand, k in problem.reach]),
+            tuple([(names[k], bits) for k, bits in problem.reserved]),
+        )
+        given = self.constraints(problem.layer)
+        reached = core_for(layer, self.core, replace(given, memory_reach=reach))
+        return replace(layer, name=""), reached, given
+
+    def of_layer(self, problem: TileLayerProblem) -> Ledger | None:
+        """The cost of a layer of a tile, by operand; None where nothing fits. Not to be changed."""
+        if problem not in self.known:
+            try:
+                layer, core, given = self.layer(problem)
+            except MappingError:
+                self.known[problem] = None
+            else:
+                self.known[problem] = best_ledger(layer, core, given, self.options)
+        return self.known[problem]
+
+    def of_copy(self, problem: CopyProblem) -> Ledger:
+        """The cost of a copy. Not to be changed."""
+        (source, start), (target, end) = problem.source, problem.target
+        links = self.memories.links
+        hops = hops_between(self.core, links[source], start, links[target], end)
+        return copy_ledger(self.core, (Copy(problem.bits, hops),), True)
+
+    def of_plan(self, plan: AttentionPlan) -> Ledger | None:
+        """The cost of a plan, by kind of tensor; None where a layer of a tile fits in no way."""
+        total = Ledger()
+        found = self.program(plan)
+        if not found.fits(self.memories):
+            return None
+        for problem, times in found.parts:
+            ledger = self.of_copy(problem) if isinstance(problem, CopyProblem) else self.of_layer(problem)
+            if ledger is None:
+                return None
+            total.add(_by_tensor(ledger, _tensors_of(problem, self.attention.shape.stages)), times)
+        return total
+
+    def unfused(self) -> Ledger:
+        """The cost of the layers as they stand in the network, from and to the outermost memory.
+
+        Raises MappingError where one of them fits in no way.
+        """
+        total = Ledger()
+        for node in layer_nodes(self.attention.unfused):
+            assert node.layer is not None
+            own = best_ledger(node.layer, self.core, self.mapping.constraints_for(node.layer), self.options)
+            if own is None:
+                raise MappingError(f"layer '{node.name}' fits in no way")
+            total.add(_by_tensor(own, _tensors_of_node(node.name)), node.repeats)
+        return total
+
+
+def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]) -> dict[str, str]:
+    """Operand, or the cause of a copy -> kind of tensor."""
+    if isinstance(problem, CopyProblem):
+        return {COPY: problem.tensor}
+    sequences = (steps(stages, False), LAST)
+    step = next(step for sequence in sequences for step in sequence if step.layer == problem.layer)
+    return {"I": kind_of(step.first), "W": kind_of(step.second), OUTPUT: kind_of(step.made)}
+
+
+def _tensors_of_node(name: str) -> dict[str, str]:
+    """Operand -> kind of tensor, of a layer as it stands in the network."""
+    part = name.rpartition("/")[2]
+    if part.startswith(SCORES):
+        return {"I": QUERIES, "W": KEYS, OUTPUT: SCORE}
+    if part.startswith(VALUES):
+        is_merge = part.startswith(f"{VALUES}.with_")
+        return {"I": RESULT, "W": RESULT, OUTPUT: RESULT} if is_merge else {"I": SCORE, "W": VALUES_IN, OUTPUT: RESULT}
+    for reduction in (MOST, SUM):
+        if part.startswith(reduction):
+            first = STATISTICS if part.startswith(f"{reduction}.with_") else SCORE
+            return {"I": first, "W": STATISTICS, OUTPUT: STATISTICS}
+    return {"I": SCORE, "W": STATISTICS, OUTPUT: SCORE}
+
+
+def _by_tensor(ledger: Ledger, names: dict[str, str]) -> Ledger:
+    """A ledger whose accesses are those of kinds of tensors, instead of those of operands."""
+    found = replace(ledger, terms_pj=dict(ledger.terms_pj), cycles=dict(ledger.cycles))
+    for table in ("memory_pj", "read_words", "written_words"):
+        summed: dict[Cause, float] = {}
+        for (memory, cause), value in getattr(ledger, table).items():
+            key = (memory, names[cause])
+            summed[key] = summed.get(key, 0.0) + value
+        setattr(found, table, summed)
+    return found

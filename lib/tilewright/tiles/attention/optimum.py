@@ -1,0 +1,193 @@
+"""The search for the best plan of an attention: best-first over all plans, by bounds that costs of layers replace.
+
+A plan is a sum of copies, whose cost is known, and of layers of tiles. Each layer counts with its cost once it was
+searched, and with its floor until then, so that a sum is a lower bound of the plan until it is the plan's cost. The
+plan with the least bound is looked at; what of it weighs most is searched; it ends when nothing is below what is known.
+
+Lower bounds of what a layer of a tile costs, whatever its mapping (docs/attention.md, "The bounds").
+"""
+
+import heapq
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import ROUNDING, BoundedValue
+from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
+from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
+from tilewright.mapping.constraints import MappingConstraints
+from tilewright.mapping.spatial_space import passes_of
+from tilewright.tiles.attention.costs import AttentionCosts
+from tilewright.tiles.attention.program import CopyProblem, PlanPart, PlanProgram, TileLayerProblem
+from tilewright.tiles.attention.shape import tile_layer
+from tilewright.tiles.attention.space import AttentionPlan, AttentionSpace, Sizes
+from tilewright.tiles.depth_first.stack_cost import Ledger
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+
+
+def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, float]:
+    """(energy in pJ, latency in cycles) that no mapping of a layer of a tile is below.
+
+    Each operation is paid for; each element passes each boundary between the memories from the array to where its
+    tensor lies, at least once; and the layer takes the passes of the array, or as long as some port is busy.
+    """
+    template = costs.attention.templates()[problem.layer]
+    layer = tile_layer(template, problem.layer, costs.attention.shape, problem.tile)
+    given, core = costs.constraints(problem.layer), costs.core
+    energy = layer.mac_count * core.operational_array.unit_energy_pj
+    busy: dict[tuple[int, int], float] = {}
+    links = dict(given.memory_operand_links)
+    for operand, outermost in problem.reach:
+        bits = _elements(layer, operand) * _least_bits(layer, operand)
+        for memory, direction in _crossings(core, links[operand], outermost, operand == OUTPUT):
+            held = core.memories[memory]
+            place = held.port_of.get((links[operand], DIRECTIONS[direction]))
+            if place is None:  # nothing says what passing here costs
+                continue
+            words = bits / held.ports[place].bandwidth_max_bits
+            energy += words * (held.read_energy_pj if direction in (TL, TH) else held.write_energy_pj)
+            if instance_count(core, memory) == 1:
+                busy[memory, place] = busy.get((memory, place), 0.0) + words
+    cycles = max(_passes(layer, core, given), max(busy.values(), default=0.0))
+    return energy * (1 - ROUNDING), cycles * (1 - ROUNDING)
+
+
+def _elements(layer: Layer, operand: str) -> int:
+    return math.prod(layer.size_of[dimension] for dimension in dict(layer.operand_dimensions)[operand])
+
+
+def _least_bits(layer: Layer, operand: str) -> int:
+    """Least bits of an element, on its way as a sum or as a result."""
+    return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
+
+
+@lru_cache(maxsize=4096)
+def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tuple[tuple[int, int], ...]:
+    """(memory, direction) of each access between the array and the memory where a tensor lies."""
+    chain = memory_hierarchy(core).memories_of(operand)
+    chain = chain[: chain.index(outermost) + 1]
+    if is_output:
+        return tuple([(k, FL) for k in chain] + [(k, TH) for k in chain[:-1]])
+    return tuple([(k, TL) for k in chain] + [(k, FH) for k in chain[:-1]])
+
+
+def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
+    """The cycles of the array at the least: by the loops that the mapping file lays on it, where that says it for all
+    its sides, else by the number of its units."""
+    sides = {name for name, _ in core.operational_array.dimensions}
+    if {name for name, _ in given.spatial_mapping} != sides:
+        return math.ceil(layer.mac_count / core.operational_array.unit_count)
+    return passes_of(layer, given.spatial_mapping)
+
+
+@dataclass
+class Bounds:
+    """Lower bounds of plans from what was searched so far, of the `searched` problems alone."""
+
+    costs: AttentionCosts
+    searched: dict[TileLayerProblem, tuple[float, float] | None] = field(default_factory=dict)
+    """(energy in pJ, latency in cycles); None where nothing fits."""
+    _floors: dict[TileLayerProblem, tuple[float, float]] = field(default_factory=dict)
+    _copies: dict[CopyProblem, tuple[float, float]] = field(default_factory=dict)
+
+    def of_part(self, problem: TileLayerProblem | CopyProblem) -> tuple[float, float]:
+        """Energy and latency that a part has at least; infinite where nothing fits."""
+        if isinstance(problem, CopyProblem):
+            if problem not in self._copies:
+                ledger = self.costs.of_copy(problem)
+                self._copies[problem] = (ledger.energy_pj, ledger.latency_cycles())
+            return self._copies[problem]
+        if problem in self.searched:
+            return self.searched[problem] or (math.inf, math.inf)
+        key = problem._replace(reserved=())
+        if key not in self._floors:
+            self._floors[key] = floor(self.costs, key)
+        return self._floors[key]
+
+    def of_program(self, program: PlanProgram) -> tuple[float, float]:
+        """Energy and latency that a plan has at least."""
+        if not program.fits(self.costs.memories):
+            return math.inf, math.inf
+        energy = cycles = 0.0
+        for problem, times in program.parts:
+            one = self.of_part(problem)
+            energy, cycles = energy + one[0] * times, cycles + one[1] * times
+        return energy, cycles
+
+
+@dataclass(frozen=True)
+class AttentionOptimum(BoundedValue):
+    """The best way to run an attention, and how that is known."""
+
+    costs: AttentionCosts
+    sizes: Sizes
+    plan: AttentionPlan | None
+    """None: unfused."""
+    ledger: Ledger
+    unfused: Ledger
+    value: float
+    """Value of the objective."""
+    lower_bound: float
+    """No plan of the space is below it, but for rounding."""
+    plans_in_space: int
+    searched: dict[TileLayerProblem, tuple[float, float] | None]
+    """What was searched, in that order."""
+
+
+def find_optimum(
+    costs: AttentionCosts,
+    sizes: Sizes,
+    time_budget_s: float = math.inf,
+    advance: Callable[[int], None] = lambda _: None,
+) -> AttentionOptimum:
+    """The best plan of the space, or unfused where that is no worse; the best found where the time ends before.
+
+    Raises InputError for what cannot be costed, MappingError where a layer of the network fits in no way.
+    """
+    costs.check()
+    unfused = costs.unfused()
+    powers = OBJECTIVES[costs.options.objective]
+    best, value = None, powers.value(unfused.energy_pj, unfused.latency_cycles())
+    bounds = Bounds(costs)
+    plans = list(AttentionSpace(costs.attention.shape, costs.memories, sizes).plans())
+    heap = []
+    for place, plan in enumerate(plans):
+        bound = powers.value(*bounds.of_program(costs.program(plan)))
+        if bound < value:
+            heap.append((bound, place))
+    heapq.heapify(heap)
+    is_late, stop = False, time.monotonic() + time_budget_s
+    while heap and heap[0][0] < value * (1 - ROUNDING) and not is_late:
+        bound, place = heap[0]
+        program = costs.program(plans[place])
+        now = powers.value(*bounds.of_program(program))
+        missing = [part for part in program.parts if _is_open(part, bounds)]
+        if now > bound * (1 + ROUNDING) and (missing or now >= value):
+            heapq.heapreplace(heap, (now, place))
+        elif missing:
+            problem = max(missing, key=lambda part: _weight(part, bounds)).problem
+            assert isinstance(problem, TileLayerProblem)
+            ledger = costs.of_layer(problem)
+            bounds.searched[problem] = None if ledger is None else (ledger.energy_pj, ledger.latency_cycles())
+            advance(1)
+        else:
+            heapq.heappop(heap)
+            if now < value:
+                best, value = plans[place], now
+        is_late = time.monotonic() > stop
+    lower = min([value, *[bound for bound, _ in heap[:1]]])
+    ledger = unfused if best is None else costs.of_plan(best)
+    assert ledger is not None
+    return AttentionOptimum(costs, sizes, best, ledger, unfused, value, lower, len(plans) + 1, bounds.searched)
+
+
+def _is_open(part: PlanPart, bounds: Bounds) -> bool:
+    return isinstance(part.problem, TileLayerProblem) and part.problem not in bounds.searched
+
+
+def _weight(part: PlanPart, bounds: Bounds) -> float:
+    """What of a part can weigh most, by its cycles: the most operations come first."""
+    return bounds.of_part(part.problem)[1] * part.times

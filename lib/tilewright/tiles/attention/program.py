@@ -1,0 +1,446 @@
+"""Program of a plan: layers of each kind of tile, where their tensors lie, copies between memories, and how often each
+runs.
+
+Tiles are whole ones from the first query and key on; the last of an axis is what is left. A tile runs where one of its
+queries sees one of its keys, and then as a whole.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+from tilewright.tiles.attention.shape import (
+    DIVIDE,
+    FACTOR,
+    MERGE_MOST,
+    MERGE_OUTPUT,
+    MERGE_SUM,
+    MOST,
+    POWERS,
+    RESCALE_OUTPUT,
+    RESCALE_SUM,
+    SCORES,
+    SUM,
+    VALUES,
+    AttentionShape,
+)
+from tilewright.tiles.attention.space import QUERIES_OUTER, AttentionPlan, Memories, Tile
+from tilewright.workload.layer import OUTPUT
+
+Key = TypeVar("Key")
+Counts = tuple[tuple[int, int], ...]
+"""(size, how many)."""
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Visits of one tile of units. Sizes in brackets are (heads, queries, keys), (heads, queries) or keys."""
+
+    first: dict[tuple[int, int, int], int]
+    """Tiles that begin a row of tiles: there is no output of it so far."""
+    later: dict[tuple[int, int, int], int]
+    rows: dict[tuple[int, int], int]
+    """Rows of tiles, each of which ends with a division."""
+    query_loads: dict[tuple[int, int], int]
+    key_loads: dict[int, int]
+    output_loads: dict[tuple[int, int], int]
+    """How often a row comes back to its output so far; as often it is put away."""
+
+
+def split(size: int, tile: int) -> Counts:
+    """The tiles of an axis."""
+    whole, rest = divmod(size, tile)
+    return tuple([(one, count) for one, count in ((tile, whole), (rest, 1 if rest else 0)) if count])
+
+
+def visits(shape: AttentionShape, tile: Tile, order: str) -> Visits:
+    """The visits of all tiles in an order of loops: heads, queries, keys from the outermost one, or keys, heads,
+    queries."""
+    return _visits(shape, tile.heads, tile.queries, tile.keys, order)
+
+
+@lru_cache(maxsize=65536)
+def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: str) -> Visits:
+    ranges = _key_ranges(shape, queries, keys)
+    last_row, last_key = len(ranges) - 1, (shape.keys - 1) // keys
+    sizes = [min(queries, shape.queries - place * queries) for place in range(last_row + 1)]
+    rest = shape.keys - last_key * keys
+    first: Counter[tuple[int, int, int]] = Counter()
+    later: Counter[tuple[int, int, int]] = Counter()
+    rows: Counter[tuple[int, int]] = Counter()
+    for size, (low, high) in zip(sizes, ranges, strict=True):
+        has_rest = low < high == last_key
+        rows[heads, size] += 1
+        first[heads, size, rest if low == last_key else keys] += 1
+        later[heads, size, keys] += high - low - has_rest
+        later[heads, size, rest] += has_rest
+    head_tiles = split(shape.heads, heads)
+    first, later, rows = (_of_heads(counts, head_tiles) for counts in (first, later, rows))
+    if order == QUERIES_OUTER:
+        loads = _key_loads(ranges, -(-shape.heads // heads), keys, rest, last_key)
+        return Visits(_some(first), _some(later), _some(rows), _some(rows), _some(loads), {})
+    stays = _stays_of_rows(ranges, sizes, last_key) if heads == shape.heads else Counter()
+    again = Counter(dict.fromkeys(rows, 0))
+    for (height, size, _), count in later.items():
+        again[height, size] += count
+    for size, count in stays.items():
+        again[heads, size] -= count
+    loads_of_queries = rows + again
+    loads = Counter({keys: last_key - ranges[0][0]}) + Counter({rest: 1})
+    return Visits(_some(first), _some(later), _some(rows), _some(loads_of_queries), _some(loads), _some(again))
+
+
+def _of_heads(counts: "Counter[Any]", head_tiles: Counts) -> "Counter[Any]":
+    """The counts of one tile of heads, of all of them."""
+    return Counter({(height, *key[1:]): n * count for key, n in counts.items() for height, count in head_tiles})
+
+
+def _some(counts: Counter[Key]) -> dict[Key, int]:
+    return {key: count for key, count in counts.items() if count}
+
+
+def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[int, int]]:
+    """(first, last) tile of keys that each tile of queries sees."""
+    found = []
+    for start in range(0, shape.queries, queries):
+        first, last = shape.seen(start, min(start + queries, shape.queries) - 1)
+        found.append((first // keys, last // keys))
+    return found
+
+
+def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: int, last_key: int) -> Counter[int]:
+    """Changes of the tile of keys where rows are outside: it stays where the next row begins as the last one ended."""
+    loads: Counter[int] = Counter()
+    before = -1
+    for times in (1, head_tiles - 1):  # all heads but the first do as the second one
+        for low, high in ranges if times else ():
+            start = low + (low == before)
+            has_rest = start <= high == last_key
+            loads[keys] += times * (high - start + 1 - has_rest)
+            loads[rest] += times * has_rest
+            before = high
+    return loads
+
+
+def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: int) -> Counter[int]:
+    """Where keys are outside: the row that is the last one of a tile of keys and the first one of the next."""
+    stays: Counter[int] = Counter()
+    last = first = 0
+    for place in range(ranges[0][0], last_key):
+        while last + 1 < len(ranges) and ranges[last + 1][0] <= place:
+            last += 1
+        while ranges[first][1] <= place:
+            first += 1
+        if last == first:
+            stays[sizes[last]] += 1
+    return stays
+
+
+QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT = "queries", "keys", "values", "scores", "statistics", "output"
+"""Kinds of tensors; STATISTICS are extremes, sums and factors of rows, an element each."""
+TENSORS = (QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT)
+
+
+class TileStep(NamedTuple):
+    """A layer of a tile: the tensors that it reads, as first and second operand, and the one that it makes."""
+
+    layer: str
+    first: str
+    second: str
+    """'' for none."""
+    made: str
+
+
+def kind_of(tensor: str) -> str:
+    """The kind of a tensor of a tile, by its name: the kind, a dot, and which one."""
+    return tensor.partition(".")[0]
+
+
+@lru_cache(maxsize=64)
+def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
+    """The layers of a tile in order; the first tile of a row has nothing to merge with."""
+    names = [f"{SCORE}.{place}" for place in range(len(stages) + 1)]
+    most, total, output = f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far"
+    powers = f"{SCORE}.powers"
+    found = [TileStep(SCORES, QUERIES, KEYS, names[0])]
+    found += [TileStep(stage, names[place], "", names[place + 1]) for place, stage in enumerate(stages)]
+    scaled = names[-1]
+    if is_first:
+        return (
+            *found,
+            TileStep(MOST, scaled, "", most),
+            TileStep(POWERS, scaled, most, powers),
+            TileStep(SUM, powers, "", total),
+            TileStep(VALUES, powers, VALUES_IN, output),
+        )
+    own_most, own_sum, own_output = f"{most}_of_tile", f"{total}_of_tile", f"{RESULT}.of_tile"
+    factor = f"{STATISTICS}.factor"
+    return (
+        *found,
+        TileStep(MOST, scaled, "", own_most),
+        TileStep(MERGE_MOST, f"{most}_before", own_most, most),
+        TileStep(POWERS, scaled, most, powers),
+        TileStep(FACTOR, f"{most}_before", most, factor),
+        TileStep(SUM, powers, "", own_sum),
+        TileStep(RESCALE_SUM, f"{total}_before", factor, f"{total}_rescaled"),
+        TileStep(MERGE_SUM, f"{total}_rescaled", own_sum, total),
+        TileStep(VALUES, powers, VALUES_IN, own_output),
+        TileStep(RESCALE_OUTPUT, f"{output}_before", factor, f"{output}_rescaled"),
+        TileStep(MERGE_OUTPUT, f"{output}_rescaled", own_output, output),
+    )
+
+
+LAST = (TileStep(DIVIDE, f"{RESULT}.so_far", f"{STATISTICS}.sum", f"{RESULT}.final"),)
+"""The end of a row of tiles."""
+STATE = (f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far")
+"""What of a row stays from tile to tile."""
+
+
+class TileLayerProblem(NamedTuple):
+    """A layer of a tile, to be mapped with the memories above its tensors cut off."""
+
+    layer: str
+    tile: Tile
+    reach: tuple[tuple[str, int], ...]
+    """(operand, memory where its tensor lies)."""
+    reserved: tuple[tuple[int, int], ...]
+    """(memory, bits of it that other tensors take)."""
+
+
+class CopyProblem(NamedTuple):
+    """Data that go from one memory to another."""
+
+    tensor: str
+    """Kind of the tensor."""
+    bits: int
+    source: tuple[str, int]
+    """(operand of a layer, memory)."""
+    target: tuple[str, int]
+
+
+class PlanPart(NamedTuple):
+    """Something that a plan does so many times."""
+
+    problem: TileLayerProblem | CopyProblem
+    times: int
+
+
+@dataclass(frozen=True)
+class PlanProgram:
+    """What a plan does in all."""
+
+    parts: tuple[PlanPart, ...]
+    live_bits: tuple[tuple[int, int], ...]
+    """(memory, the most bits of it that tensors take)."""
+
+    def fits(self, memories: Memories) -> bool:
+        """Whether tensors have room where they lie."""
+        return all(memories.core.memories[k].size_bits >= bits for k, bits in self.live_bits)
+
+
+def tensor_bits(shape: AttentionShape, kind: str, tile: Tile) -> int:
+    """Bits of a tensor of a tile."""
+    bits, rows = shape.bits, tile.units * tile.heads * tile.queries
+    return {
+        QUERIES: rows * shape.key_width * bits.queries,
+        KEYS: tile.units * tile.keys * shape.key_width * bits.keys,
+        VALUES_IN: tile.units * tile.keys * shape.value_width * bits.values,
+        SCORE: rows * tile.keys * bits.activations,
+        STATISTICS: rows * bits.activations,
+        RESULT: rows * shape.value_width * bits.activations,
+    }[kind]
+
+
+def program(shape: AttentionShape, memories: Memories, plan: AttentionPlan) -> PlanProgram:
+    """All parts of a plan with their counts."""
+    found: Counter[TileLayerProblem | CopyProblem] = Counter()
+    live: dict[int, int] = {}
+    seen = visits(shape, plan.tile, plan.order)
+    for units, times in split(shape.units, plan.tile.units):
+        for counts, is_first in ((seen.first, True), (seen.later, False)):
+            for size, count in counts.items():
+                tile = Tile(units, *size)
+                _add(found, live, _tile(shape, memories, plan, tile, steps(shape.stages, is_first)), times * count)
+        for (heads, queries), count in seen.rows.items():
+            tile = Tile(units, heads, queries, plan.tile.keys)
+            _add(found, live, _tile(shape, memories, plan, tile, LAST), times * count)
+        for problem, count in _moves(shape, memories, plan, units):
+            found[problem] += times * count
+    parts = tuple([PlanPart(problem, count) for problem, count in found.items()])
+    return PlanProgram(parts, tuple(sorted(live.items())))
+
+
+def _add(
+    found: Counter[TileLayerProblem | CopyProblem],
+    live: dict[int, int],
+    tile: tuple[list[TileLayerProblem | CopyProblem], dict[int, int]],
+    count: int,
+) -> None:
+    for problem in tile[0]:
+        found[problem] += count
+    for memory, bits in tile[1].items():
+        live[memory] = max(live.get(memory, 0), bits)
+
+
+def _moves(
+    shape: AttentionShape, memories: Memories, plan: AttentionPlan, units: int
+) -> Iterator[tuple[CopyProblem, int]]:
+    """What brings queries, keys and values to where they lie, and swaps outputs so far, for one tile of units."""
+    seen = visits(shape, plan.tile, plan.order)
+    whole = Tile(units, shape.heads, shape.queries, shape.keys)
+    for kind, place, operand in ((QUERIES, plan.queries, "I"), (KEYS, plan.keys, "W"), (VALUES_IN, plan.values, "W")):
+        source, target = (operand, memories.single(operand)[-1]), (operand, place.memory)
+        if source == target:
+            continue
+        if place.is_whole:
+            yield CopyProblem(kind, tensor_bits(shape, kind, whole), source, target), 1
+            continue
+        loads = (
+            [(Tile(units, *size, 1), count) for size, count in seen.query_loads.items()]
+            if kind == QUERIES
+            else [(Tile(units, 1, 1, size), count) for size, count in seen.key_loads.items()]
+        )
+        for tile, count in loads:
+            yield CopyProblem(kind, tensor_bits(shape, kind, tile), source, target), count
+    place = plan.output
+    if place.memory == memories.top or place.is_whole:
+        return
+    here, top = (OUTPUT, place.memory), (OUTPUT, memories.top)
+    for (heads, queries), count in seen.output_loads.items():
+        tile = Tile(units, heads, queries, 1)
+        for kind, times in ((RESULT, 1), (STATISTICS, 2)):
+            bits = tensor_bits(shape, kind, tile)
+            yield CopyProblem(kind, bits, here, top), times * count
+            yield CopyProblem(kind, bits, top, here), times * count
+
+
+# --- one tile -------------------------------------------------------------------------------------------------------
+
+
+class _Layer(NamedTuple):
+    """A layer of a tile, whatever the sizes: kinds of the tensors that it uses, and of those that lie beside them."""
+
+    name: str
+    own: tuple[tuple[str, str], ...]
+    """(operand, kind), in the order of operands; that of a result that leaves is ''."""
+    has_copy: bool
+    """Whether the second operand is a copy, beside those memories where results lie."""
+    is_copied_now: bool
+    others: tuple[tuple[str, int], ...]
+    """(kind, how many) that lie in their place."""
+    other_copies: tuple[tuple[str, int], ...]
+    """Other copies of the layer."""
+
+
+@lru_cache(maxsize=64)
+def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
+    """The layers of a tile; `copies` says whether second operands that were made here are copied to be read."""
+    found = []
+    uses = _last_uses(sequence)
+    living = {(one, False) for one in (QUERIES, KEYS, VALUES_IN, *_read_from_before(sequence))}
+    for number, step in enumerate(sequence):
+        second = (step.second, copies and kind_of(step.second) in (STATISTICS, RESULT))
+        is_copied_now = second[1] and second not in living
+        own = {(step.first, False), (step.made, False), *([second] if step.second else [])}
+        living |= own
+        beside = Counter((kind_of(tensor), is_copy) for tensor, is_copy in living - own)
+        kinds = [("I", kind_of(step.first)), (OUTPUT, "" if step in LAST else kind_of(step.made))]
+        kinds += [("W", kind_of(step.second))] if step.second else []
+        here, copied = (tuple([(k, n) for (k, c), n in beside.items() if c == is_copy]) for is_copy in (False, True))
+        found.append(_Layer(step.layer, tuple(sorted(kinds)), second[1], is_copied_now, here, copied))
+        living = {one for one in living if uses.get(one, len(sequence)) > number}
+    return tuple(found)
+
+
+def _tile(
+    shape: AttentionShape, memories: Memories, plan: AttentionPlan, tile: Tile, sequence: tuple[TileStep, ...]
+) -> tuple[list[TileLayerProblem | CopyProblem], dict[int, int]]:
+    """The problems of a tile, and the most bits that tensors take of each memory while it runs."""
+    problems: list[TileLayerProblem | CopyProblem] = []
+    most: dict[int, int] = {}
+    bits, top = {kind: tensor_bits(shape, kind, tile) for kind in TENSORS}, memories.top
+    place = _places(plan) | {"": top}
+    copies = place[RESULT] not in memories.seconds
+    copied_to = {kind: _with_room(memories, bits[kind]) for kind in (STATISTICS, RESULT)} if copies else {}
+    rest, by_row = _whole_rest(shape, plan, tile), tile._replace(keys=1)
+    for layer in _layers(sequence, copies):
+        reach, taken = [], dict(rest)
+        for kind, count in layer.others:
+            taken[place[kind]] = taken.get(place[kind], 0) + count * bits[kind]
+        for kind, count in layer.other_copies:
+            taken[copied_to[kind]] = taken.get(copied_to[kind], 0) + count * bits[kind]
+        reserved = tuple(sorted([(k, amount) for k, amount in taken.items() if amount and k != top]))
+        for operand, kind in layer.own:
+            memory = copied_to[kind] if operand == "W" and layer.has_copy else place[kind]
+            reach.append((operand, memory))
+            taken[memory] = taken.get(memory, 0) + bits.get(kind, 0)
+            if operand == "W" and layer.is_copied_now:
+                problems.append(CopyProblem(kind, bits[kind], (OUTPUT, place[kind]), ("W", memory)))
+        sized = tile if layer.name in _OVER_KEYS or layer.name in shape.stages else by_row
+        problems.append(TileLayerProblem(layer.name, sized, tuple(reach), reserved))
+        for k, amount in taken.items():
+            if k != top and amount > most.get(k, 0):
+                most[k] = amount
+    return problems, most
+
+
+_OVER_KEYS = (SCORES, MOST, POWERS, SUM, VALUES)
+
+
+def _places(plan: AttentionPlan) -> dict[str, int]:
+    """Kind -> memory."""
+    output = plan.output.memory
+    return {
+        QUERIES: plan.queries.memory,
+        KEYS: plan.keys.memory,
+        VALUES_IN: plan.values.memory,
+        SCORE: plan.scores,
+        STATISTICS: output,
+        RESULT: output,
+    }
+
+
+def _with_room(memories: Memories, bits: int) -> int:
+    """The lowest memory of second operands that has room."""
+    sizes = memories.core.memories
+    return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)
+
+
+def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
+    """Tensors that are read before they are made, besides those from outside."""
+    made: set[str] = {QUERIES, KEYS, VALUES_IN, ""}
+    found = []
+    for step in sequence:
+        found += [tensor for tensor in (step.first, step.second) if tensor not in made]
+        made |= {step.first, step.second, step.made}
+    return found
+
+
+def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
+    """(tensor, whether it is a copy) -> number of the last step that needs it; what is not there stays to the end."""
+    uses: dict[tuple[str, bool], int] = {}
+    for number, step in enumerate(sequence):
+        uses[step.first, False] = number
+        if step.second:
+            uses[step.second, False] = uses[step.second, True] = number
+    stays = () if sequence == LAST else STATE
+    return {key: number for key, number in uses.items() if key[1] or key[0] not in (QUERIES, KEYS, VALUES_IN, *stays)}
+
+
+def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
+    """Memory -> bits of tensors that lie there as a whole, less those of the tile."""
+    if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
+        return {}
+    whole = Tile(tile.units, shape.heads, shape.queries, shape.keys)
+    rest: Counter[int] = Counter()
+    for kinds, place in (
+        ((QUERIES,), plan.queries),
+        ((KEYS,), plan.keys),
+        ((VALUES_IN,), plan.values),
+        ((RESULT, STATISTICS, STATISTICS), plan.output),
+    ):
+        for kind in kinds if place.is_whole else ():
+            rest[place.memory] += tensor_bits(shape, kind, whole) - tensor_bits(shape, kind, tile)
+    return rest

@@ -1,0 +1,228 @@
+"""Shape of an attention: queries, keys, heads, channels, the mask, the layers of a tile, and the points where it is
+studied."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.units import FieldError, parse_size_bits
+from tilewright.hardware.core import Core
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.language_models.architecture import Architecture
+from tilewright.workload.language_models.attended import attend
+from tilewright.workload.language_models.builder import Builder
+from tilewright.workload.language_models.heads import AttentionSite, Heads, Kept
+from tilewright.workload.language_models.model import attentions_of
+from tilewright.workload.language_models.request import ModelStep, Precision, Requests
+from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece
+from tilewright.workload.layer import Layer
+
+SCORES, MOST, POWERS, SUM, VALUES = "scores", "softmax.max", "softmax.exp", "softmax.sum", "values"
+"""Layers of a network that a tile has too, besides those that scale and cap."""
+MERGE_MOST, FACTOR, RESCALE_SUM, MERGE_SUM = "online.max", "online.factor", "online.sum_rescale", "online.sum"
+RESCALE_OUTPUT, MERGE_OUTPUT, DIVIDE = "online.output_rescale", "online.output", "online.div"
+"""Layers that the online softmax adds, and the division, which comes last."""
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Bits of an element."""
+
+    queries: int
+    keys: int
+    values: int
+    activations: int
+    """Scores, extremes, sums and outputs."""
+    partial_sums: int | None = None
+
+
+@dataclass(frozen=True)
+class AttentionShape:
+    """An attention whose requests and key heads are all alike."""
+
+    units: int
+    """Requests times key heads: parts that share no data."""
+    heads: int
+    """Query heads of each key head."""
+    queries: int
+    keys: int
+    key_width: int
+    value_width: int
+    bits: Bits
+    stages: tuple[str, ...] = ("scale",)
+    """Layers between the scores and the softmax, an operation for each score."""
+    is_causal: bool = True
+    """Whether a query sees no later token; the last query is the last key then."""
+    window: int | None = None
+    """Keys that a query sees at most, itself included."""
+
+    def seen(self, first: int, last: int) -> tuple[int, int]:
+        """The first and the last key that some query from `first` to `last` sees."""
+        if not self.is_causal:
+            return 0, self.keys - 1
+        own = self.keys - self.queries
+        lowest = 0 if self.window is None else max(0, own + first - self.window + 1)
+        return lowest, own + last
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of a query and a key that it sees, of one head."""
+        return sum(last - first + 1 for first, last in (self.seen(q, q) for q in range(self.queries)))
+
+
+@dataclass(frozen=True)
+class NetworkAttention:
+    """An attention of a network, with the layers that it is there."""
+
+    name: str
+    """What the names of its layers begin with."""
+    repeats: int
+    """Blocks that it stands for."""
+    shape: AttentionShape
+    unfused: Workload
+    """The layers of one of them as they stand in the network."""
+
+    def templates(self) -> dict[str, Layer]:
+        """The layers of a tile by name, with the loops of the whole attention."""
+        return _templates(self.name, self.shape)
+
+
+def language_model_attentions(model: Architecture, step: ModelStep) -> tuple[NetworkAttention, ...]:
+    """Each attention of one step of a language model."""
+    builder, sites = attentions_of(model, step)
+    return tuple([_attention(builder, site) for site in sites])
+
+
+def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
+    heads, group = site.heads, site.heads.group
+    bits = Bits(
+        builder.tensors[heads.queries].bits,
+        builder.tensors[heads.keys.tensor].bits,
+        builder.tensors[heads.values.tensor].bits,
+        builder.precision.activations,
+        builder.precision.partial_sums,
+    )
+    shape = AttentionShape(
+        group.count * heads.key_heads,
+        heads.shared,
+        group.tokens,
+        builder.shape(heads.keys.tensor)[2],
+        heads.keys.width,
+        heads.values.width,
+        bits,
+        ("scale", "cap") if heads.has_softcap else ("scale",),
+        window=heads.window,
+    )
+    numbered = tuple(
+        [
+            replace(node, node_id=place, index_maps=(), sources=(), repeats=node.repeats // site.repeats)
+            for place, node in enumerate(builder.nodes[slice(*site.nodes)])
+        ]
+    )
+    name = site.prefix.rstrip("/") or "attention"
+    return NetworkAttention(name, site.repeats, shape, Workload(name, numbered))
+
+
+@lru_cache(maxsize=256)
+def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
+    """Templates of the network, made by what makes them there, for one rectangle of all queries and keys; and the
+    others after their pattern."""
+    nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
+    found = {one: nodes[one] for one in (SCORES, *shape.stages, MOST, POWERS, SUM, VALUES)}
+    merged, scaled = nodes[f"{SUM}.with_"], nodes[POWERS]
+    for one, operator_type in ((MERGE_MOST, "Max"), (FACTOR, "Exp"), (RESCALE_SUM, "Mul"), (MERGE_SUM, "Add")):
+        found[one] = merged and replace(merged, operator_type=operator_type)
+    for one, operator_type in ((RESCALE_OUTPUT, "Mul"), (DIVIDE, "Div")):
+        found[one] = scaled and replace(scaled, operator_type=operator_type)
+    found[MERGE_OUTPUT] = nodes[f"{VALUES}.with_"]
+    return {one: replace(layer, name=f"{name}/{one}") for one, layer in found.items() if layer is not None}
+
+
+def _rectangle(shape: AttentionShape) -> Builder:
+    bits, group = shape.bits, Requests(1, shape.queries, shape.keys - shape.queries)
+    builder = Builder(Precision(bits.activations, bits.activations, bits.activations, bits.partial_sums))
+    width = shape.units * shape.heads * shape.key_width
+    queries = builder.tensor("queries", (shape.queries, width), bits.queries)
+    size = (1, shape.units, shape.keys)
+    keys = Kept(builder.tensor("keys", (*size, shape.key_width), bits.keys), shape.key_width)
+    values = Kept(builder.tensor("values_kept", (*size, shape.value_width), bits.values), shape.value_width)
+    capped = "cap" in shape.stages
+    heads = Heads(queries, 0, group, keys, values, shape.units, shape.heads, capped)
+    attend(builder, heads, (Piece(RECTANGLE, "", 0, shape.queries, 0, shape.keys, repeats=2),))
+    return builder
+
+
+def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[int, int, int, int]) -> Layer:
+    """A layer of a tile of (units, heads, queries, keys)."""
+    units, heads, queries, keys = tile
+    sizes = {"B": 1, "G": units, "H": heads, "D": queries, "K": keys}
+    if name == SCORES:
+        sizes["C"] = shape.key_width
+    elif name == VALUES:
+        sizes |= {"C": keys, "K": shape.value_width}
+    elif name in (RESCALE_OUTPUT, DIVIDE):
+        sizes["K"] = shape.value_width
+    elif name == MERGE_OUTPUT:
+        sizes["K"] = units * heads * shape.value_width
+    return replace(template, loop_sizes=tuple([(loop, sizes[loop]) for loop, _ in template.loop_sizes]))
+
+
+def layer_nodes(workload: Workload) -> Iterator[WorkloadNode]:
+    """The nodes that cost something."""
+    return (node for node in workload.nodes if node.layer is not None)
+
+
+@dataclass(frozen=True)
+class AttentionPoints:
+    """Every context with every size; () for what the files say."""
+
+    contexts: tuple[int, ...] = ()
+    """Tokens that the last query sees."""
+    memory: str = ""
+    """The memory of other sizes."""
+    sizes_bits: tuple[int, ...] = ()
+
+    def steps(self, step: ModelStep) -> list[ModelStep]:
+        """The step at each context: a request of one new token has the others in its cache, of a prompt all are new."""
+
+        def moved(group: Requests, context: int) -> Requests:
+            one = group.tokens == 1
+            return replace(group, context=context - 1) if one else Requests(group.count, context, 0)
+
+        return [replace(step, groups=tuple([moved(group, one) for group in step.groups])) for one in self.contexts] or [
+            step
+        ]
+
+    def cores(self, core: Core) -> list[Core]:
+        """The core with each size of the memory; its costs stay. Raises InputError where it has no such memory."""
+        names = [memory.name for memory in core.memories]
+        if self.memory and self.memory not in names:
+            text = "the core has no such memory"
+            problem = Problem(text, path="--memory-sizes", value=self.memory, nearest=nearest_name(self.memory, names))
+            raise InputError([problem])
+        return [_resized(core, self.memory, bits) for bits in self.sizes_bits] or [core]
+
+    def size_of(self, core: Core) -> int | None:
+        """The size in bits that a core has at its point; None where sizes are those of the file."""
+        return next((memory.size_bits for memory in core.memories if memory.name == self.memory), None)
+
+
+def _resized(core: Core, name: str, bits: int) -> Core:
+    memories = [replace(one, size_bits=bits) if one.name == name else one for one in core.memories]
+    return replace(core, memories=tuple(memories))
+
+
+def read_sizes(text: str) -> tuple[str, tuple[int, ...]]:
+    """The memory and the sizes of `sram=64 KiB,1 MiB`, ascending; ("", ()) for ''. Raises InputError."""
+    if not text:
+        return "", ()
+    name, equals, sizes = text.partition("=")
+    allowed = "a memory and sizes, such as sram=64 KiB,1 MiB"
+    if not equals or not name.strip():
+        raise InputError([Problem("names no memory", path="--memory-sizes", value=text, allowed=allowed)])
+    try:
+        found = {parse_size_bits(int(size) if size.strip().isdigit() else size) for size in sizes.split(",")}
+    except FieldError as error:
+        raise InputError([Problem(str(error), path="--memory-sizes", value=sizes, allowed=allowed)]) from error
+    return name.strip(), tuple(sorted(found))

@@ -1,0 +1,320 @@
+"""Lower bounds of what stacks cost depth-first, for all sizes of tiles at once (docs/depth-first.md, "The optimum").
+
+Tiles are bounded many at a time: a few operations on vectors for each layer and each pair of kinds of tiles.
+
+Quick bounds are products of a number of each width and one of each height of tiles.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.profile import SWITCHES, ModelProfile
+from tilewright.base.proof import ROUNDING
+from tilewright.cost.energy_terms import further_energy_terms
+from tilewright.hardware.core import DIGITAL
+from tilewright.tiles.depth_first.axes import axis_tiles
+from tilewright.tiles.depth_first.chain import AXES, Chain
+from tilewright.tiles.depth_first.locations import MODES, MemoryPlaces
+from tilewright.tiles.depth_first.stack_cost import hops_between
+from tilewright.tiles.depth_first.tile_bounds import (
+    cycles_of_passes,
+    least_energy_pj,
+    least_latency_cycles,
+    loading_cycles,
+)
+from tilewright.tiles.depth_first.tile_loops import (
+    EXACT,
+    Grid,
+    TileLoops,
+    TileSizes,
+    any_lanes,
+    is_dense,
+    unrolled_factors,
+)
+
+
+@dataclass(frozen=True)
+class AxisKinds:
+    """Kinds of tiles along an axis, those of a size of tiles one after the other."""
+
+    made: np.ndarray
+    """[kind, tensor]"""
+    read: np.ndarray
+    """[kind, layer]"""
+    count: np.ndarray
+    """[kind] tiles of it."""
+    start: np.ndarray
+    """[size of a tile] where its kinds begin, and one more: where the last ones end."""
+
+
+def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
+    """The kinds of tiles of layers `first` to `last` along an axis; `keeps`: what neighbours need too is kept."""
+    windows = chain.windows(first, last, axis)
+    made: list[tuple[int, ...]] = []
+    read: list[tuple[int, ...]] = []
+    count: list[int] = []
+    start = [0]
+    for tile in tiles:
+        counts: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        for one in axis_tiles(windows, tile, keeps):
+            key = (one.made, one.read)
+            counts[key] = counts.get(key, 0) + 1
+        made += [own for own, _ in counts]
+        read += [taken for _, taken in counts]
+        count += counts.values()
+        start.append(len(count))
+    return AxisKinds(np.array(made, float), np.array(read, float), np.array(count, float), np.array(start))
+
+
+PARTS_AT_ONCE = 16384
+"""Number of parts that the fast memory of a processor has room for."""
+Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Says of which tiles energy and latency are too large for a better schedule."""
+
+
+@dataclass(frozen=True)
+class StackBounds:
+    """Lower bounds of a stack in a mode."""
+
+    energy_pj: Grid
+    latency_cycles: Grid
+
+
+def check_boundable(chain: Chain, profile: ModelProfile) -> None:
+    """Raise InputError for all that the bounds are not proven for."""
+    problems = []
+    if not all(getattr(profile, name) for name in SWITCHES):
+        problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
+    if chain.core.operational_array.kind != DIGITAL or further_energy_terms(chain.core):
+        problems.append(Problem("the optimum is proven for digital arrays without further terms of the energy"))
+    sides = {name for name, _ in chain.core.operational_array.dimensions}
+    for entry in chain.layers:
+        given = entry.constraints.spatial_mapping
+        loops = [loop for _, factors in given for loop, _ in factors]
+        if {name for name, _ in given} != sides or len(set(loops)) < len(loops) or any(len(f) > 1 for _, f in given):
+            text = "the optimum needs a mapping file that gives each side of the array one loop, or none as []"
+            problems.append(Problem(text, path=f"{entry.layer.name}.spatial_mapping"))
+    if problems:
+        raise InputError(problems)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Kinds of tiles along both axes: which tile sizes they are of, and how often they are there."""
+
+    owner: np.ndarray
+    times: np.ndarray
+    made: tuple[np.ndarray, np.ndarray]
+    """[axis][part, tensor]"""
+    read: tuple[np.ndarray, np.ndarray]
+
+    def of(self, some: np.ndarray) -> "_Parts":
+        """Parts for which it is true."""
+        made, read = ((of[0][some], of[1][some]) for of in (self.made, self.read))
+        return _Parts(self.owner[some], self.times[some], made, read)
+
+    def total(self, values: np.ndarray, count: int) -> np.ndarray:
+        """[size of tiles] the sum over its parts."""
+        return np.bincount(self.owner, self.times * values, count)
+
+
+def _parts(chain: Chain, first: int, last: int, mode: str, tiles: np.ndarray) -> Iterator[tuple[slice, _Parts]]:
+    """Some sizes of tiles at a time, with their parts."""
+    kinds, places = [], []
+    for axis, keeps in enumerate(MODES[mode]):
+        sizes, which = np.unique(tiles[:, axis], return_inverse=True)
+        kinds.append(axis_kinds(chain, first, last, axis, keeps, sizes.tolist()))
+        places.append(which)
+    begin = [own.start[at] for own, at in zip(kinds, places, strict=True)]
+    counts = [own.start[at + 1] - own.start[at] for own, at in zip(kinds, places, strict=True)]
+    many = counts[0] * counts[1]
+    ends = np.cumsum(many)
+    start = 0
+    while start < len(tiles):
+        reach = (ends[start - 1] if start else 0) + PARTS_AT_ONCE
+        stop = max(start + 1, int(np.searchsorted(ends, reach, "right")))
+        some = slice(start, stop)
+        owner = np.repeat(np.arange(stop - start), many[some])
+        place = np.arange(len(owner)) - np.repeat(np.cumsum(many[some]) - many[some], many[some])
+        high = counts[1][some][owner]
+        own = (begin[0][some][owner] + place // high, begin[1][some][owner] + place % high)
+        made, read = ((of[0][own[0]], of[1][own[1]]) for of in ([k.made for k in kinds], [k.read for k in kinds]))
+        yield some, _Parts(owner, kinds[0].count[own[0]] * kinds[1].count[own[1]], made, read)
+        start = stop
+
+
+def stack_bounds(
+    chain: Chain,
+    first: int,
+    last: int,
+    mode: str,
+    tiles: np.ndarray,
+    known: StackBounds | None = None,
+    excluded: Excluded | None = None,
+    needs: tuple[int, int] = (1, 1),
+) -> StackBounds:
+    """The bounds of layers `first` to `last` in a mode, for tiles of some [place, (width, height)].
+
+    `known`: bounds of each layer [layer, place], which are made better layer by layer, for tiles that are not excluded
+    yet. `needs`: whether those of energy, and of latency, are asked for.
+    """
+    places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
+    if known is None:
+        known = StackBounds(*np.zeros((2, len(layers), len(tiles))))
+    energy, latency = known.energy_pj.sum(axis=0), known.latency_cycles.sum(axis=0)
+    weight_bits = sum(entry.weight_bits for entry in layers)
+    largest_first = sorted(range(len(layers)), key=lambda i: -max(layers[i].input_bits, layers[i].output_bits))
+    for some, parts in _parts(chain, first, last, mode, tiles):
+        count = some.stop - some.start
+        one, cycles = _fetched(places, first, parts.made[0][:, 0] * parts.made[1][:, 0])
+        energy[some] += parts.total(one, count) * (1 - ROUNDING)
+        latency[some] += parts.total(cycles, count) * (1 - ROUNDING)
+        for i in largest_first:
+            if excluded is not None:
+                left = ~excluded(energy[some], latency[some])
+                parts = parts.of(left[parts.owner])
+            if not len(parts.owner):
+                break
+            sizes = TileSizes(
+                (parts.made[0][:, i + 1], parts.made[1][:, i + 1]),
+                (parts.read[0][:, i], parts.read[1][:, i]),
+                i == len(layers) - 1,
+            )
+            loops = TileLoops(places, layers[i], sizes, weight_bits)
+            if needs[0]:
+                better = parts.total(least_energy_pj(loops), count) * (1 - ROUNDING)
+                energy[some] += np.maximum(better - known.energy_pj[i, some], 0)
+            if needs[1]:
+                better = parts.total(least_latency_cycles(loops), count) * (1 - ROUNDING)
+                latency[some] += np.maximum(better - known.latency_cycles[i, some], 0)
+    return StackBounds(energy * (1 - ROUNDING), latency * (1 - ROUNDING))
+
+
+def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, Grid]:
+    """Energy and cycles of the copy that fetches the input of a stack."""
+    chain = places.chain
+    bits = positions * chain.layers[first].input_bits
+    energy, cycles = np.zeros(bits.shape), np.zeros(bits.shape)
+    room_below = -1.0
+    for k in places.outputs:
+        if places.exist_once[k] or k == places.top:
+            lies_here = (bits > room_below) & ((bits <= places.sizes[k]) | (k == places.top))
+            for hop in hops_between(chain.core, chain.output, places.top, chain.output, k):
+                price = hop.read.word_pj / hop.read.wide_bits + hop.write.word_pj / hop.write.wide_bits
+                energy += np.where(lies_here, bits * price, 0.0)
+                cycles += np.where(lies_here, bits / min(hop.read.wide_bits, hop.write.wide_bits), 0.0)
+            room_below = max(room_below, float(places.sizes[k]))
+    return energy, cycles
+
+
+def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
+    """Lower bounds of energy and latency of a stack, whatever its tiles and mode.
+
+    Tiles together make at least what tiles of one position make that keep everything, and read all of its input from
+    the outermost memory. Larger tiles also make what windows with gaps between them skip.
+    """
+    places = MemoryPlaces(chain)
+    made = [_least_made(chain, first, last, axis) for axis in (0, 1)]
+    weight_bits = sum(entry.weight_bits for entry in chain.layers[first : last + 1])
+    energy = cycles = 0.0
+    for i, entry in enumerate(chain.layers[first : last + 1]):
+        outputs, inputs = ([np.array([own[j]]) for own in made] for j in (i + 1, i))
+        sizes = TileSizes((outputs[0], outputs[1]), (inputs[0], inputs[1]), first + i == last)
+        loops = TileLoops(places, entry, sizes, weight_bits, is_sum=True)
+        energy += float(least_energy_pj(loops).min())
+        cycles += float(least_latency_cycles(loops).min())
+    if any(places.exist_once[k] for k in places.inputs[:-1]):  # else what the array reads counts it already
+        positions = 1
+        for axis, own in enumerate(made):
+            has_no_gaps = chain.layers[first].window(axis).stride == 1 and is_dense(chain.layers[first], axis)
+            positions *= own[0] if has_no_gaps else min(own[0], own[1])
+        energy += chain.layers[first].input_bits * positions * _least_bit_pj(chain, places.top, reads=True)
+    return energy * (1 - ROUNDING), cycles * (1 - ROUNDING)
+
+
+def _least_made(chain: Chain, first: int, last: int, axis: int) -> list[int]:
+    """[tensor] positions along an axis that any tiles make."""
+    tiles = axis_tiles(chain.windows(first, last, axis), 1, True)
+    return [sum(counts) for counts in zip(*[tile.made for tile in tiles], strict=True)]
+
+
+def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
+    """Energy of a bit of activations that is read from, or written to, a memory, through its cheapest port."""
+    held = chain.core.memories[memory]
+    cost = held.read_energy_pj if reads else held.write_energy_pj
+    found = [
+        cost / held.ports[place].bandwidth_max_bits
+        for (operand, direction), place in held.port_of.items()
+        if operand in (chain.activation, chain.output) and (direction in ("tl", "th")) == reads
+    ]
+    return min(found, default=0.0)
+
+
+@dataclass(frozen=True)
+class QuickBounds:
+    """Lower bounds of the layers of a stack in a mode: [layer, width of a tile, height of a tile]."""
+
+    energy_pj: np.ndarray
+    latency_cycles: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Along:
+    """Sums over the tiles of a layer along an axis, for each size of tiles."""
+
+    positions: np.ndarray
+    passes: np.ndarray
+    """[lanes - 1, size]: passes of tiles with so many lanes at most at a time."""
+    tiles: np.ndarray
+    """[lanes - 1, size]: tiles with so many lanes at most at a time."""
+    least_tiles: np.ndarray
+    """[lanes - 1, size]: tiles with so many lanes at least at a time."""
+
+
+def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
+    """The bounds of layers `first` to `last`; what the fetch of their input costs is left out."""
+    keeps, places = MODES[mode], MemoryPlaces(chain)
+    kinds = [axis_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1)]
+    energy, latency = (np.zeros((last - first + 1, len(sizes[0]), len(sizes[1]))) for _ in range(2))
+    for i, entry in enumerate(chain.layers[first : last + 1]):
+        lanes = any_lanes(entry)
+        given = [unrolled_factors(entry).get(name, 1) for name in AXES]
+        x, y = (_sums(kinds[axis], i + 1, given[axis]) for axis in (0, 1))
+        nothing = (np.zeros(1), np.zeros(1))
+        one = TileSizes((np.ones(1), np.ones(1)), nothing, first + i == last)
+        alone = least_energy_pj(TileLoops(places, entry, one, 0, is_sum=True), with_weights=False).min()
+        energy[i] = alone * np.outer(x.positions, y.positions)
+        loops = TileLoops(places, entry, TileSizes(lanes, nothing, first + i == last), 0, is_sum=True)
+        each, spared = cycles_of_passes(loops)
+        for cycles, own, other in (
+            (each, x.passes, y.passes),
+            (-spared, x.tiles, y.tiles),
+            (loading_cycles(loops), x.least_tiles, y.least_tiles),
+        ):
+            table = np.broadcast_to(cycles, given[0] * given[1]).reshape(given[1], given[0])
+            latency[i] += own.T @ table.T @ other
+    return QuickBounds(energy * (1 - ROUNDING), latency * (1 - ROUNDING))
+
+
+def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
+    """What the tiles of a layer that makes a tensor add up to along an axis, with so many lanes at most."""
+    made, count = kinds.made[:, tensor], kinds.count
+    passes = np.ceil(made / np.minimum(factor, np.maximum(made, 1)))
+    lanes = np.divide(made, passes, out=np.zeros_like(made), where=passes > 0)
+    most, least = np.ceil(lanes * (1 - EXACT)), np.floor(lanes * (1 + EXACT))
+    every = range(1, factor + 1)
+    return _Along(
+        _by_size(kinds, made * count),
+        np.array([_by_size(kinds, np.where(most == n, passes * count, 0.0)) for n in every]),
+        np.array([_by_size(kinds, np.where(most == n, count, 0.0)) for n in every]),
+        np.array([_by_size(kinds, np.where(least == n, count, 0.0)) for n in every]),
+    )
+
+
+def _by_size(kinds: AxisKinds, values: np.ndarray) -> np.ndarray:
+    """[size of a tile] the sum over its kinds."""
+    result: np.ndarray = np.add.reduceat(values, kinds.start[:-1])
+    return result

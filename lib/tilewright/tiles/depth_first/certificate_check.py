@@ -1,0 +1,300 @@
+"""Checks the certificate of an optimum again: what was costed, and that nothing that was left out could be better.
+
+It shares the bounds and the costs with the search, which `benchmarks/attack_depth_first.py` attacks, but nothing of how
+that goes about it: every stack is looked at once, in the order of the certificate, with the least value known from the
+start (docs/depth-first.md, "The certificate").
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.artifacts.codec import decode
+from tilewright.base.artifacts.seals import read_sealed
+from tilewright.base.errors import InputError, MappingError, Problem
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import CLOSE, contradictions, differing
+from tilewright.results.checks import Check, result
+from tilewright.tiles.depth_first.bounds import StackBounds, check_boundable, quick_bounds, stack_bounds, stack_floor
+from tilewright.tiles.depth_first.certificate import DepthFirstSpace
+from tilewright.tiles.depth_first.locations import MODES
+from tilewright.tiles.depth_first.options import TileOptions
+from tilewright.tiles.depth_first.schedule import stack_model
+from tilewright.tiles.depth_first.stack_cost import StackModel
+
+Layers = tuple[int, int]
+Tile = tuple[int, int, str, int, int]
+"""(first layer, last layer, mode, width, height)."""
+
+
+@dataclass(frozen=True)
+class DepthFirstCertificate:
+    """The certificate in a file, with the schedule that it is about."""
+
+    objective: str
+    value: float
+    lower_bound: float
+    gap: float
+    proven: bool
+    schedules_in_space: int
+    space: DepthFirstSpace
+    stacks_bounded: tuple[tuple[str, str], ...]
+    stacks_costed: tuple[tuple[str, str, str, int, int, float, float], ...]
+    stacks_unmappable: tuple[tuple[str, str, str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class CertifiedSearch:
+    """What a file of a search for the optimum says."""
+
+    certificate: DepthFirstCertificate
+    options: TileOptions
+    stacks: tuple[tuple[list[str], str, int, int, float, float], ...]
+    """(layers, mode, width, height, energy, latency) of the schedule."""
+    core: str
+    workload: str
+
+
+def read_certified(file: Path) -> CertifiedSearch:
+    """What a file says. Raises InputError where that is no certificate."""
+    content = read_sealed(file, is_required=False)
+    try:
+        told = json.loads(content)
+        stacks = [
+            (
+                s["layers"],
+                s["mode"],
+                int(s["tile_x"]),
+                int(s["tile_y"]),
+                float(s["energy_pj"]),
+                float(s["latency_cycles"]),
+            )
+            for s in told["schedules"][0]["stacks"]
+        ]
+        options = decode(TileOptions, told["options"])
+        certificate = decode(DepthFirstCertificate, told["certificate"])
+        return CertifiedSearch(certificate, options, tuple(stacks), told["core"], told["workload"])
+    except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        text = f"no certificate of depth-first --optimum, or a damaged one: {type(error).__name__}: {error}"
+        raise InputError([Problem(text, path=str(file))]) from error
+
+
+def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> list[Check]:
+    """The checks of a certificate for the workload, core and mapping that it is about."""
+    model = stack_model(problem, told.options)
+    check_boundable(model.chain, told.options.profile)
+    checker = _Checker(told, model)
+    found = [
+        result("certificate: what it is about", "core, workload, layers, modes and sizes", list(checker.subject()))
+    ]
+    if not found[0].passed:
+        return found
+    costed = len(told.certificate.stacks_costed)
+    return [
+        *found,
+        result("certificate: costs", f"{costed:,} stacks costed again", list(checker.costs())),
+        result(
+            "certificate: value", "the best of all that was costed, and that of the schedule", list(checker.value())
+        ),
+        result("certificate: lower bound", "all other stacks bounded again", list(checker.bound())),
+    ]
+
+
+class _Checker:
+    def __init__(self, told: CertifiedSearch, model: StackModel) -> None:
+        self.told, self.model, self.claim = told, model, told.certificate
+        self.layers = [entry.layer.name for entry in model.chain.layers]
+        self.powers = OBJECTIVES.get(self.claim.objective)
+
+    def subject(self) -> Iterator[str]:
+        """What does not fit the descriptions, or itself."""
+        chain, space = self.model.chain, self.claim.space
+        yield from differing(
+            (
+                ("core", chain.core.name, self.told.core),
+                ("workload", chain.name, self.told.workload),
+                ("objective", self.told.options.objective, self.claim.objective),
+            )
+        )
+        if not space.modes or not set(space.modes) <= set(MODES):
+            yield f"modes {list(space.modes)}"
+        if any(size < 1 for size in (*space.tile_x, *space.tile_y)):
+            yield f"sizes of tiles {space.tile_x}, {space.tile_y}"
+            return
+        for row in [*self.claim.stacks_costed, *self.claim.stacks_unmappable]:
+            if self._tile(row) is None:
+                yield f"no stack of the space: {row}"
+        for names in self.claim.stacks_bounded:
+            if self._span(names) is None:
+                yield f"no stack: {names}"
+
+    def _span(self, names: tuple[Any, ...]) -> Layers | None:
+        if not set(names[:2]) <= set(self.layers):
+            return None
+        first, last = (self.layers.index(name) for name in names[:2])
+        return (first, last) if first <= last else None
+
+    def _tile(self, row: tuple[Any, ...]) -> Tile | None:
+        """The stack of a row, None where it is no stack of the space."""
+        span = self._span(row)
+        if span is None or row[2] not in self.claim.space.modes:
+            return None
+        for axis, size in enumerate(row[3:5]):
+            if size not in self._sizes(span[1], axis):
+                return None
+        return (*span, row[2], row[3], row[4])
+
+    def _sizes(self, layer: int, axis: int) -> np.ndarray:
+        most = self.model.chain.layers[layer].window(axis).output_size
+        given = (self.claim.space.tile_x, self.claim.space.tile_y)[axis] or range(1, most + 1)
+        return np.array(sorted({min(size, most) for size in given}))
+
+    # What was costed.
+
+    def costs(self) -> Iterator[str]:
+        """Costs that are other ones."""
+        for row in self.claim.stacks_costed:
+            tile = self._tile(row)
+            assert tile is not None
+            try:
+                ledger = self.model.cost(tile[0], tile[1], (tile[3], tile[4]), tile[2])
+            except MappingError as error:
+                yield f"{row}: {error}"
+                continue
+            costs = (ledger.energy_pj, ledger.latency_cycles())
+            if costs != row[5:]:
+                yield f"{row[:5]}: energy and latency {row[5:]}, not {costs}"
+        for other in self.claim.stacks_unmappable:
+            tile = self._tile(other)
+            assert tile is not None
+            try:
+                self.model.cost(tile[0], tile[1], (tile[3], tile[4]), tile[2])
+                yield f"{other} fits"
+            except MappingError:
+                continue
+
+    def value(self) -> Iterator[str]:
+        """What the schedule and the numbers of the certificate contradict."""
+        claim, powers = self.claim, self.powers
+        assert powers is not None
+        rows = {tuple(row[:5]): row[5:] for row in claim.stacks_costed}
+        names = [name for layers, *_ in self.told.stacks for name in layers]
+        if names != self.layers:
+            yield f"the schedule runs {names}"
+        energy = cycles = 0.0
+        for layers, mode, x, y, own_energy, own_cycles in self.told.stacks:
+            if not layers or rows.get((layers[0], layers[-1], mode, x, y)) != (own_energy, own_cycles):
+                yield f"a stack of the schedule was not costed so: {layers}, {mode}, {x} x {y}"
+            energy, cycles = energy + own_energy, cycles + own_cycles
+        if not math.isclose(powers.value(energy, cycles), claim.value, rel_tol=CLOSE):
+            yield f"value {claim.value}, and the schedule has {powers.value(energy, cycles)}"
+        best = self._best()
+        if not math.isclose(best, claim.value, rel_tol=CLOSE):
+            yield f"value {claim.value}, and of what was costed {best} is the best"
+        yield from contradictions(claim)
+        if self._schedules() != claim.schedules_in_space:
+            yield f"{claim.schedules_in_space} schedules, not {self._schedules()}"
+
+    def _best(self) -> float:
+        """The least value of schedules of stacks that were costed."""
+        assert self.powers is not None
+        reached: list[set[tuple[float, float]]] = [{(0.0, 0.0)}, *[set() for _ in self.layers]]
+        for stop in range(1, len(self.layers) + 1):
+            ending = [row for row in self.claim.stacks_costed if row[1] == self.layers[stop - 1]]
+            pairs = sorted(
+                (energy + row[5], cycles + row[6])
+                for row in ending
+                for energy, cycles in reached[self.layers.index(row[0])]
+            )
+            least = math.inf
+            for energy, cycles in pairs:
+                if cycles < least:
+                    reached[stop].add((energy, cycles))
+                    least = cycles
+        return min((float(self.powers.value(*pair)) for pair in reached[-1]), default=math.inf)
+
+    def _schedules(self) -> int:
+        counts = [1]
+        for layer in range(len(self.layers)):
+            sizes = [len(self._sizes(layer, axis)) for axis in (0, 1)]
+            counts.append(sum(counts) * len(self.claim.space.modes) * sizes[0] * sizes[1])
+        return counts[-1]
+
+    # What was not.
+
+    def bound(self) -> Iterator[str]:
+        """Stacks that could be part of a schedule below the lower bound, and were not costed."""
+        count = len(self.layers)
+        floors = {(i, j): stack_floor(self.model.chain, i, j) for i in range(count) for j in range(i, count)}
+        left: dict[tuple[Layers, str], tuple[np.ndarray, StackBounds]] = {}
+        for names in self.claim.stacks_bounded:
+            layers = self._span(names)
+            assert layers is not None
+            floor = floors[layers]
+            least = [(math.inf, math.inf)]
+            for mode in self.claim.space.modes:
+                tiles, bounds = left[layers, mode] = self._left(layers, mode, floors)
+                least += zip(bounds.energy_pj.tolist(), bounds.latency_cycles.tolist(), strict=True)
+            lowest = (min(energy for energy, _ in least), min(cycles for _, cycles in least))
+            floors[layers] = (max(floor[0], lowest[0]), max(floor[1], lowest[1]))
+        known = {self._tile(row) for row in [*self.claim.stacks_costed, *self.claim.stacks_unmappable]}
+        looked_at = {layers for layers, _ in left}
+        for layers, floor in floors.items():
+            if layers not in looked_at and self._is_below(layers, np.array(floor[0]), np.array(floor[1]), floors):
+                yield f"{self.layers[layers[0]]} to {self.layers[layers[1]]} in any tiles"
+        for (layers, mode), (tiles, bounds) in left.items():
+            (below,) = np.nonzero(self._is_below(layers, bounds.energy_pj, bounds.latency_cycles, floors))
+            for x, y in tiles[below].tolist():
+                if (*layers, mode, x, y) not in known:
+                    yield f"{self.layers[layers[0]]} to {self.layers[layers[1]]}, {mode}, {x} x {y}"
+
+    def _left(
+        self, layers: Layers, mode: str, floors: dict[Layers, tuple[float, float]]
+    ) -> tuple[np.ndarray, StackBounds]:
+        """The tiles of a stack whose bounds do not exclude them, with these bounds."""
+        sizes = (self._sizes(layers[1], 0), self._sizes(layers[1], 1))
+        quick = quick_bounds(self.model.chain, *layers, mode, sizes)
+        sums = quick.energy_pj.sum(axis=0), quick.latency_cycles.sum(axis=0)
+        xs, ys = np.nonzero(self._is_below(layers, *sums, floors))
+        tiles = np.stack([sizes[0][xs], sizes[1][ys]], axis=1)
+        known = StackBounds(quick.energy_pj[:, xs, ys], quick.latency_cycles[:, xs, ys])
+
+        def excluded(energy_pj: np.ndarray, latency_cycles: np.ndarray) -> np.ndarray:
+            result: np.ndarray = ~self._is_below(layers, energy_pj, latency_cycles, floors)
+            return result
+
+        assert self.powers is not None
+        needs = (self.powers.energy, self.powers.latency)
+        bounds = stack_bounds(self.model.chain, *layers, mode, tiles, known, excluded, needs)
+        below = self._is_below(layers, bounds.energy_pj, bounds.latency_cycles, floors)
+        return tiles[below], StackBounds(bounds.energy_pj[below], bounds.latency_cycles[below])
+
+    def _is_below(
+        self,
+        layers: Layers,
+        energy_pj: np.ndarray,
+        latency_cycles: np.ndarray,
+        floors: dict[Layers, tuple[float, float]],
+    ) -> np.ndarray:
+        """Whether a schedule with a stack of so much at least could be below the lower bound."""
+        assert self.powers is not None
+        outside = [self._outside(layers, floors, which) for which in (0, 1)]
+        energy = np.maximum(energy_pj, floors[layers][0]) + outside[0]
+        cycles = np.maximum(latency_cycles, floors[layers][1]) + outside[1]
+        result: np.ndarray = self.powers.value(energy, cycles) < self.claim.lower_bound * (1 - 3 * CLOSE)
+        return result
+
+    def _outside(self, layers: Layers, floors: dict[Layers, tuple[float, float]], which: int) -> float:
+        """The least energy (0) or latency (1) of the layers before and after a stack."""
+        least = 0.0
+        for start, end in ((0, layers[0]), (layers[1] + 1, len(self.layers))):
+            best = {start: 0.0}
+            for stop in range(start + 1, end + 1):
+                best[stop] = min(best[first] + floors[first, stop - 1][which] for first in range(start, stop))
+            least += best[end]
+        return least

@@ -1,0 +1,295 @@
+"""Locations of tensors, weights and kept data of a stack, and the kinds of its tiles that cost the same (DeFiNES, IV).
+
+The lowest memory counts that has room, of those that exist once: what one part of the array computes another one reads.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
+from tilewright.tiles.depth_first.axes import AxisTile, axis_tiles
+from tilewright.tiles.depth_first.chain import Chain
+from tilewright.tiles.depth_first.options import Reading
+
+
+@dataclass(frozen=True)
+class MemoryPlaces:
+    """The memories of a core that a chain of layers can lay data in, by index."""
+
+    chain: Chain
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """Memories of the inputs of layers, innermost first."""
+        return memory_hierarchy(self.chain.core).memories_of(self.chain.activation)
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """Memories of the outputs of layers, innermost first."""
+        return memory_hierarchy(self.chain.core).memories_of(self.chain.output)
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """Memories of the weights of layers, innermost first; () where there are none."""
+        return memory_hierarchy(self.chain.core).memories_of(self.chain.weight) if self.chain.weight else ()
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Bits of each memory."""
+        return tuple([memory.size_bits for memory in self.chain.core.memories])
+
+    @cached_property
+    def exist_once(self) -> tuple[bool, ...]:
+        """Whether there is one instance of a memory."""
+        return tuple([instance_count(self.chain.core, k) == 1 for k in range(len(self.chain.core.memories))])
+
+    @property
+    def top(self) -> int:
+        """The outermost memory, where stacks hand over data."""
+        return self.outputs[-1]
+
+    def for_input(self, bits: int) -> int:
+        """The lowest memory with room for the input of a layer; the topmost where none has."""
+        return self._lowest(self.inputs, bits)
+
+    def for_output(self, bits: int, input_bits: int, input_memory: int | None) -> int:
+        """The lowest memory with room for the output of a layer, and for its input where that lies there too."""
+        for k in self.outputs:
+            needed = bits + (input_bits if k == input_memory else 0)
+            if self.exist_once[k] and self.sizes[k] >= needed:
+                return k
+        return self.outputs[-1]
+
+    def for_kept(self, bits: int) -> int:
+        """The lowest memory of inputs and outputs with room for what is kept."""
+        return self._lowest(tuple([k for k in self.outputs if k in self.inputs]), bits)
+
+    def _lowest(self, memories: tuple[int, ...], bits: int) -> int:
+        found = (k for k in memories if self.exist_once[k] and self.sizes[k] >= bits)
+        return next(found, memories[-1])
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Layers `first` to `last` of a chain, run depth-first."""
+
+    places: MemoryPlaces
+    first: int
+    last: int
+
+    @cached_property
+    def input_bits(self) -> tuple[int, ...]:
+        """[layer] bits of all elements at one position of its input."""
+        return tuple([entry.input_bits for entry in self._layers])
+
+    @cached_property
+    def output_bits(self) -> tuple[int, ...]:
+        """[layer] bits of all elements at one position of its output."""
+        return tuple([entry.output_bits for entry in self._layers])
+
+    @cached_property
+    def weight_bits(self) -> int:
+        """Bits of all layers."""
+        return sum(entry.weight_bits for entry in self._layers)
+
+    @property
+    def _layers(self):  # type: ignore[no-untyped-def]
+        return self.places.chain.layers[self.first : self.last + 1]
+
+    def tensor_bits(self, tensor: int) -> int:
+        """Bits of all elements at one position of a tensor; tensor 0 is the input."""
+        return self.input_bits[0] if tensor == 0 else self.output_bits[tensor - 1]
+
+    @property
+    def row_width(self) -> tuple[int, ...]:
+        """[layer] positions of its input along x, of the whole image."""
+        return tuple([entry.x.input_size for entry in self._layers])
+
+
+@dataclass(frozen=True)
+class KeptPlaces:
+    """Where a tile of one kind would keep data, if it were up to it alone."""
+
+    columns: int | None
+    rows: int | None
+    weights: int | None
+
+
+def live_bits(stack: Stack, x: AxisTile, y: AxisTile, kept_bits: tuple[int, ...] = ()) -> int:
+    """The most bits that are live at a time: input and output of a layer, and what layers before it have kept.
+
+    `kept_bits`: [layer] of its input; what is kept of the stack's input counts nowhere, as in DeFiNES.
+    """
+    most = stack.tensor_bits(0) * x.made[0] * y.made[0]
+    kept = 0
+    for i in range(len(stack.input_bits)):
+        output = stack.output_bits[i] * x.made[i + 1] * y.made[i + 1]
+        most = max(most, kept + stack.input_bits[i] * x.read[i] * y.read[i] + output)
+        if kept_bits and i + 1 < len(stack.input_bits):
+            kept += kept_bits[i + 1]
+        most = max(most, kept + output)
+    return most
+
+
+def kept_places(
+    stack: Stack,
+    x: AxisTile,
+    y: AxisTile,
+    column_y: AxisTile,
+    kept: tuple[tuple[int, ...], tuple[int, ...]],
+    keeps: tuple[bool, bool],
+) -> KeptPlaces:
+    """Where columns, rows and weights find room beside the largest live tensors of a tile.
+
+    `column_y` says how high columns are; `kept` are the columns and rows of the input of each layer that the tile, or
+    in the first ones the next tile, reads again; `keeps` whether there are such columns and rows.
+    """
+    places, layers = stack.places, range(len(stack.input_bits))
+    live = live_bits(stack, x, y)
+    columns = rows = None
+    with_columns, shared = live, 0
+    if keeps[0]:
+        if x.is_first:
+            bits = tuple([stack.input_bits[i] * kept[0][i] * column_y.made[i] for i in layers])
+            with_columns = live_bits(stack, x, y, bits)
+        else:
+            with_columns = live + sum(stack.input_bits[i] * kept[0][i] * column_y.read[i] for i in layers)
+        columns = places.for_kept(with_columns)
+    with_rows = with_columns
+    if keeps[0] and keeps[1]:
+        with_rows += sum(stack.input_bits[i] * stack.row_width[i] * kept[1][i] for i in layers)
+        shared = sum(stack.input_bits[i] * kept[0][i] * kept[1][i] for i in layers)
+        candidates = [k for k in places.outputs if k in places.inputs and places.exist_once[k]]
+        rows = next(
+            (k for k in candidates if places.sizes[k] >= with_rows - (shared if k == columns else 0)),
+            places.top,
+        )
+    return KeptPlaces(columns, rows, _weights_place(stack, live, with_columns, with_rows, shared, columns, rows))
+
+
+def _weights_place(
+    stack: Stack, live: int, with_columns: int, with_rows: int, shared: int, columns: int | None, rows: int | None
+) -> int | None:
+    places = stack.places
+    if not places.weights or not stack.weight_bits:
+        return None
+    tensors = places.for_kept(live)
+    reserved = places.outputs[: places.outputs.index(tensors) + 1]
+    for k in places.weights:
+        needed = stack.weight_bits + (live if k in reserved else 0)
+        if k == columns:
+            needed = stack.weight_bits + with_columns
+        if k == rows:
+            needed = stack.weight_bits + with_rows - (shared if k == columns else 0)
+        if places.sizes[k] >= needed:
+            return k
+    return places.weights[-1]
+
+
+Mode = Literal["fully-recompute", "h-cached-v-recompute", "fully-cached"]
+MODES: dict[str, tuple[bool, bool]] = {
+    "fully-recompute": (False, False),
+    "h-cached-v-recompute": (True, False),
+    "fully-cached": (True, True),
+}
+"""Whether columns and rows that neighbouring tiles need too are kept; else they are computed again."""
+
+
+@dataclass(frozen=True)
+class TileKind:
+    """Tiles that are alike."""
+
+    x: AxisTile
+    y: AxisTile
+    columns_from: int | None
+    """The memory that kept columns come from, None where none do."""
+    columns_to: int | None
+    rows_from: int | None
+    rows_to: int | None
+    weights: int | None
+    """The outermost memory of weights."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Tiles of a row of tiles."""
+
+    y: AxisTile
+    column_y: AxisTile
+    rows: tuple[int, ...]
+
+
+def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading) -> dict[TileKind, int]:
+    """How many tiles of each kind a stack has, in the order in which they first run."""
+    keeps = MODES[mode]
+    windows = [stack.places.chain.windows(stack.first, stack.last, axis) for axis in (0, 1)]
+    columns = axis_tiles(windows[0], tile[0], keeps[0])
+    rows = axis_tiles(windows[1], tile[1], keeps[1])
+    high = rows if reading.kept_columns_have_all_rows else axis_tiles(windows[1], tile[1], True)
+    lines: dict[_Row, int] = {}
+    for place, y in enumerate(rows):
+        row = _Row(y, high[place], _kept(rows, place))
+        lines[row] = lines.get(row, 0) + 1
+    found = {row: _places_of_row(stack, columns, row, keeps) for row in lines}
+    every = [places for kept in found.values() for places in kept]
+    if reading.last_tile_decides:
+        kept_rows = next(found[row] for row in lines if row.y is rows[-1])[-1].rows
+    else:
+        kept_rows = max((p.rows for p in every if p.rows is not None), default=None)
+    weights = max((p.weights for p in every if p.weights is not None), default=None)
+    kinds: dict[TileKind, int] = {}
+    for row, count in lines.items():
+        rows_of = (None if row.y.is_first else kept_rows, None if row.y.is_last else kept_rows)
+        for kind, times in _row_kinds(columns, row.y, found[row], rows_of, weights, reading):
+            kinds[kind] = kinds.get(kind, 0) + count * times
+    return kinds
+
+
+def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
+    """What a tile, or else the next one, reads again."""
+    tile = tiles[place]
+    if tile.is_first and place + 1 < len(tiles):
+        return tiles[place + 1].reused
+    return tile.reused
+
+
+def _places_of_row(stack: Stack, columns: Sequence[AxisTile], row: _Row, keeps: tuple[bool, bool]) -> list[KeptPlaces]:
+    """[column] where each tile of a row would keep data; equal ones are found once."""
+    known: dict[tuple[AxisTile, tuple[int, ...]], KeptPlaces] = {}
+    found = []
+    for place, x in enumerate(columns):
+        kept = _kept(columns, place)
+        if (x, kept) not in known:
+            known[x, kept] = kept_places(stack, x, row.y, row.column_y, (kept, row.rows), keeps)
+        found.append(known[x, kept])
+    return found
+
+
+def _row_kinds(
+    columns: Sequence[AxisTile],
+    y: AxisTile,
+    places: Sequence[KeptPlaces],
+    rows: tuple[int | None, int | None],
+    weights: int | None,
+    reading: Reading,
+) -> Iterator[tuple[TileKind, int]]:
+    """The tiles of a row by kind. Neighbours agree on the higher memory for the columns between them."""
+    counts: dict[TileKind, int] = {}
+    for place, x in enumerate(columns):
+        own = places[place].columns
+        before = None if x.is_first or own is None else own
+        after = None if x.is_last or own is None else _own(places, place + 1)
+        if not reading.last_tile_decides:
+            before = None if before is None else max(before, _own(places, place - 1))
+            after = None if after is None else max(after, _own(places, place))
+        kind = TileKind(x, y, before, after, *rows, weights)
+        counts[kind] = counts.get(kind, 0) + 1
+    return iter(counts.items())
+
+
+def _own(places: Sequence[KeptPlaces], place: int) -> int:
+    found = places[place].columns
+    assert found is not None
+    return found

@@ -1,0 +1,342 @@
+"""Depth-first schedules: a network cut into stacks, in tiles of a size and a mode, with the cost of each."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.cost.breakdown import latency_terms
+from tilewright.cost.energy_terms import energy_term_names
+from tilewright.cost.ledger import ACCESSES, LATENCY_TERMS
+from tilewright.hardware.core import FH, FL, TH, TL, Core
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.memory_reach import MemoryReach, remove_unused_memories
+from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.peers.defines.tile_costs import MODEL
+from tilewright.search.batch import best_row, cost_orders, is_better
+from tilewright.search.evaluate import PreparedProblem, prepare, workspace_of
+from tilewright.search.loma import loma_batches
+from tilewright.search.options import BoundaryParameters
+from tilewright.tiles.depth_first.chain import Chain, read_chain
+from tilewright.tiles.depth_first.locations import MODES
+from tilewright.tiles.depth_first.options import DEFAULT, READINGS, LayerOptions, Reading, TileOptions
+from tilewright.tiles.depth_first.stack_cost import LATENCY_PARTS, Ledger, StackModel, TileProblem
+from tilewright.workload.graph import Workload
+from tilewright.workload.layer import Layer
+
+
+class TileSearch:
+    """Costs tiles of a chain, each problem once. Not for several threads."""
+
+    def __init__(self, chain: Chain, options: TileOptions, reading: Reading) -> None:
+        self.chain, self.options, self.reading = chain, options, reading
+        self._known: dict[TileProblem, Ledger | None] = {}
+
+    @property
+    def searched(self) -> int:
+        """How many different problems have been searched."""
+        return len(self._known)
+
+    def __call__(self, problem: TileProblem) -> Ledger | None:
+        """The ledger of the best mapping, not to be changed; None where nothing fits."""
+        if problem not in self._known:
+            self._known[problem] = self._search(problem)
+        return self._known[problem]
+
+    def _search(self, problem: TileProblem) -> Ledger | None:
+        entry = self.chain.layers[problem.layer]
+        ends = (problem.input_memory, problem.output_memory, problem.weight_memory)
+        core = _own_core(self.chain, problem.layer, ends)
+        layer = entry.tile(problem.made, problem.read)
+        return best_ledger(layer, core, entry.constraints, self.options, self.reading)
+
+
+def best_ledger(
+    layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions, reading: Reading = DEFAULT
+) -> Ledger | None:
+    """What the best mapping of a layer on a core costs; None where nothing fits."""
+    best: Ledger | None = None
+    try:
+        for prepared in _prepared(layer, core, constraints, options):
+            found = _best(prepared, constraints.temporal_ordering, options, reading)
+            if found is not None and (best is None or _is_better(found, best, options.objective)):
+                best = found
+    except MappingError:
+        return best
+    return best
+
+
+def _prepared(
+    layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions
+) -> Iterator[PreparedProblem]:
+    """The problem with each of its spatial mappings that is possible."""
+    links = constraints.memory_operand_links
+    count, mixed = options.spatial_count(False), options.enable_mix_spatial_mapping
+    even = constraints.temporal_mapping_type or options.temporal_mapping_type
+    same_data = constraints.access_same_data_considered_as_no_access is not False
+    boundaries = BoundaryParameters(model=options.model, temporal_mapping_type=even)
+    for unrolling in spatial_candidates(layer, core, constraints, options.profile, count, mixed):
+        try:
+            yield prepare(layer, core, links, unrolling, boundaries, same_data_is_no_access=same_data)
+        except MappingError:
+            continue
+
+
+def _is_better(one: Ledger, other: Ledger, objective: str) -> bool:
+    costs, known = (one.energy_pj, one.latency_cycles()), (other.energy_pj, other.latency_cycles())
+    return is_better(objective, costs, known)
+
+
+def _best(prepared: PreparedProblem, ordering, options: LayerOptions, reading: Reading) -> Ledger | None:  # type: ignore[no-untyped-def]
+    batches = loma_batches(prepared, ordering, options.lpf_limit)
+    if reading.own_tile_costs:
+        from tilewright.peers.defines.tile_costs import least_energy
+
+        cost = least_energy(batches)
+        return None if cost is None else _defines_ledger(cost)
+    best = order = None
+    for batch in batches:
+        costed = cost_orders(batch)
+        row = best_row(costed, options.objective)
+        if row is None:
+            continue
+        costs = float(costed.energy_pj[row]), float(costed.latency_cycles[row])
+        if best is None or is_better(options.objective, costs, best):
+            best, order = costs, batch.loop_order(row)
+    return None if order is None else _ledger(prepared, order)
+
+
+@lru_cache(maxsize=4096)
+def _own_core(chain: Chain, place: int, ends: tuple[int, int, int | None]) -> Core:
+    entry = chain.layers[place]
+    reach = MemoryReach(entry.layer.name, *ends)
+    return remove_unused_memories(chain.core, entry.layer, entry.constraints.memory_operand_links, reach)
+
+
+def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-untyped-def]
+    """The parts of the cost of one mapping."""
+    workspace = workspace_of(prepared, order, None)
+    ledger = Ledger(float(workspace["totals"][0]), mac_count=prepared.layer.mac_count)
+    terms = energy_term_names(prepared.core)
+    values = workspace["terms"][: len(terms)].tolist()
+    ledger.terms_pj = {name: value for name, value in zip(terms, values, strict=True) if name != ACCESSES}
+    cycles = latency_terms(prepared.arrays, workspace)
+    ledger.cycles.update(zip(LATENCY_TERMS, map(float, cycles), strict=True))
+    _add_accesses(ledger, prepared, workspace["words"])
+    return ledger
+
+
+def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
+    prepared = cost.problem
+    arrays = prepared.arrays
+    ideal = math.ceil(prepared.layer.mac_count / prepared.core.operational_array.unit_count)
+    ledger = Ledger(cost.energy_pj, {"mac": float(arrays["fixed_energy_pj"])}, mac_count=prepared.layer.mac_count)
+    ledger.cycles["ideal"] = float(ideal)
+    ledger.cycles["spatial_stall"] = cost.total_cycles - ideal
+    ledger.cycles["temporal_stall"] = cost.stall_cycles
+    ledger.cycles["onloading"] = cost.onloading_cycles
+    ledger.cycles["offloading"] = cost.offloading_cycles
+    _add_accesses(ledger, prepared, cost.words)
+    return ledger
+
+
+def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) -> None:
+    """Accesses and their energy by memory, named by its index in the whole core, and operand."""
+    levels, counts = prepared.arrays["level_memory"].tolist(), prepared.arrays["level_count"].tolist()
+    for o, operand in enumerate(prepared.layer.operands):
+        for m in range(counts[o]):
+            memory = prepared.core.memories[levels[o][m]]
+            down, up_in, up, down_in = (float(words[o, m, x]) for x in (TL, FL, TH, FH))
+            cause = (memory.name, operand)
+            ledger.read_words[cause] = ledger.read_words.get(cause, 0.0) + down + up
+            ledger.written_words[cause] = ledger.written_words.get(cause, 0.0) + up_in + down_in
+            energy = (down + up) * memory.read_energy_pj + (up_in + down_in) * memory.write_energy_pj
+            ledger.memory_pj[cause] = ledger.memory_pj.get(cause, 0.0) + energy
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is to be costed."""
+
+    mode: str
+    tile_x: int
+    tile_y: int
+    """Positions of the output of the last layer of each stack."""
+
+
+@dataclass(frozen=True)
+class ScheduledStack:
+    """A part of a schedule: layers that run depth-first."""
+
+    first: int
+    last: int
+    mode: str
+    tile_x: int
+    tile_y: int
+    ledger: Ledger
+
+
+@dataclass(frozen=True)
+class DepthFirstSchedule:
+    """A depth-first schedule of a network, with what it costs."""
+
+    chain: Chain
+    reading: Reading
+    stacks: tuple[ScheduledStack, ...]
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The sum over the stacks."""
+        total = Ledger()
+        for stack in self.stacks:
+            total.add(stack.ledger)
+        return total
+
+    @property
+    def energy_pj(self) -> float:
+        """Energy of all tiles and copies."""
+        return self.ledger.energy_pj
+
+    @property
+    def latency_cycles(self) -> float:
+        """Latency of all tiles and copies, one after the other."""
+        return self.ledger.latency_cycles(self.reading.counts_offloading)
+
+    @property
+    def repeated_macs(self) -> int:
+        """Multiply-accumulates beyond those of the layers: what tiles compute again."""
+        return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)
+
+    def row(self) -> dict[str, Any]:
+        """A row of the table; the tile is that of the first stack."""
+        first, ledger = self.stacks[0], self.ledger
+        top = self.chain.core.memories[-1].name
+        row: dict[str, Any] = {
+            "mode": first.mode,
+            "tile_x": first.tile_x,
+            "tile_y": first.tile_y,
+            "stacks": len(self.stacks),
+            "tiles": ledger.tile_count,
+            "energy_pj": self.energy_pj,
+            "latency_cycles": self.latency_cycles,
+            "macs": ledger.mac_count,
+            "repeated_macs": self.repeated_macs,
+        }
+        row |= {f"{part}_cycles": ledger.cycles[part] for part in LATENCY_PARTS}
+        row |= {f"{name}_energy_pj": value for name, value in ledger.terms_pj.items()}
+        by_memory = dict.fromkeys([memory.name for memory in self.chain.core.memories], 0.0)
+        for (memory, _), value in ledger.memory_pj.items():
+            by_memory[memory] += value
+        row |= {f"{memory}_energy_pj": value for memory, value in by_memory.items()}
+        row["top_read_words"] = sum(v for (memory, _), v in ledger.read_words.items() if memory == top)
+        row["top_written_words"] = sum(v for (memory, _), v in ledger.written_words.items() if memory == top)
+        return row
+
+    def as_object(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        names = [entry.layer.name for entry in self.chain.layers]
+        return {
+            "reading": self.reading.name,
+            "energy_pj": self.energy_pj,
+            "latency_cycles": self.latency_cycles,
+            "macs": self.ledger.mac_count,
+            "repeated_macs": self.repeated_macs,
+            "stacks": [
+                {
+                    "layers": names[stack.first : stack.last + 1],
+                    "mode": stack.mode,
+                    "tile_x": stack.tile_x,
+                    "tile_y": stack.tile_y,
+                    **_ledger_object(stack.ledger, self.reading),
+                }
+                for stack in self.stacks
+            ],
+        }
+
+
+def _ledger_object(ledger: Ledger, reading: Reading) -> dict[str, Any]:
+    return {
+        "tiles": ledger.tile_count,
+        "macs": ledger.mac_count,
+        "energy_pj": ledger.energy_pj,
+        "latency_cycles": ledger.latency_cycles(reading.counts_offloading),
+        "cycles": dict(ledger.cycles),
+        "terms_pj": dict(ledger.terms_pj),
+        "accesses": ledger.accesses("cause"),
+    }
+
+
+def schedules_of(
+    problem: tuple[Workload, Core, Mapping],
+    points: Sequence[Point],
+    cuts: Sequence[str],
+    options: TileOptions,
+    advance: Callable[[int], None] = lambda _: None,
+) -> tuple[DepthFirstSchedule, ...]:
+    """The cost of each point. Layers of tiles that are alike are searched once for all of them.
+
+    `cuts` are the names of the layers, besides the last one, after which a stack ends. Raises InputError for networks
+    that are no chains, unknown names and sizes below 1, MappingError where a layer of a tile fits in no way.
+    """
+    model = stack_model(problem, options)
+    stacks = stacks_of(model.chain, cuts, points)
+    found = []
+    for point in points:
+        tile = (point.tile_x, point.tile_y)
+        parts = [
+            ScheduledStack(first, last, point.mode, *tile, model.cost(first, last, tile, point.mode))
+            for first, last in stacks
+        ]
+        found.append(DepthFirstSchedule(model.chain, model.reading, tuple(parts)))
+        advance(1)
+    return tuple(found)
+
+
+def stack_model(problem: tuple[Workload, Core, Mapping], options: TileOptions) -> StackModel:
+    """What costs the stacks of a network. Raises InputError for one that is no chain."""
+    reading = READINGS[options.reading]
+    if reading.own_tile_costs:
+        options = replace(options, model=MODEL, objective="energy")
+    workload, core, mapping = problem
+    chain = read_chain(workload, core, mapping, options.profile)
+    return StackModel(chain, reading, TileSearch(chain, options, reading))
+
+
+def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> list[tuple[int, int]]:
+    """(first layer, last layer) of each stack. Raises InputError for all that is wrong with cuts and points."""
+    names = [entry.layer.name for entry in chain.layers]
+    problems = [
+        Problem("no such layer to cut after", path="cut", value=repr(name), nearest=nearest_name(name, names[:-1]))
+        for name in cuts
+        if name not in names
+    ]
+    problems += [
+        Problem("nothing follows this layer, so no stack can be cut off after it", path="cut", value=repr(name))
+        for name in cuts
+        if names and name == names[-1]
+    ]
+    problems += [
+        Problem(
+            "no such mode",
+            path="mode",
+            value=repr(mode),
+            allowed=", ".join(MODES),
+            nearest=nearest_name(mode, list(MODES)),
+        )
+        for mode in dict.fromkeys(point.mode for point in points)
+        if mode not in MODES
+    ]
+    for key in ("tile_x", "tile_y"):
+        sizes = dict.fromkeys(getattr(point, key) for point in points)
+        wrong = [size for size in sizes if type(size) is not int or size < 1]
+        problems += [
+            Problem("tiles have whole numbers of positions", path=key, value=repr(w), allowed="from 1") for w in wrong
+        ]
+    if problems:
+        raise InputError(problems)
+    ends = sorted({names.index(name) for name in cuts} | {len(names) - 1})
+    return list(zip([0, *[end + 1 for end in ends[:-1]]], ends, strict=True))

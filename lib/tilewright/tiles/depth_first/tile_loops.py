@@ -1,0 +1,263 @@
+"""Loops, lanes and tensors of a layer of a tile, for many sizes at once (docs/depth-first.md, "The optimum")."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilewright.hardware.core import DIRECTIONS
+from tilewright.tiles.depth_first.chain import AXES, ChainLayer
+from tilewright.tiles.depth_first.locations import MemoryPlaces
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
+
+Grid = np.ndarray
+"""[tile], or one number for all."""
+EXACT = 1e-9
+"""Relative: lanes as near to a whole number are that many."""
+
+
+@dataclass(frozen=True)
+class TileSizes:
+    """Positions of tiles of a layer: [axis][tile]."""
+
+    made: tuple[np.ndarray, np.ndarray]
+    read: tuple[np.ndarray, np.ndarray]
+    is_last: bool
+    """Whether the layer is the last one of its stack."""
+
+
+@dataclass
+class TileLoops:
+    """One tile of a layer, for many sizes.
+
+    Lanes of a dimension count as they are on average, its size over its passes, so that a product of lanes and passes
+    is that of the sizes. With `is_sum` numbers are [lanes of the two axes], and the least of a bound counts.
+    """
+
+    places: MemoryPlaces
+    entry: ChainLayer
+    tile: TileSizes
+    stack_weight_bits: int
+    """Weight bits of all layers of its stack."""
+    is_sum: bool = False
+    """Whether sizes are those of the whole layer, and bounds hold for the sum over any tiles that it is cut into."""
+    passes: dict[str, Grid] = field(init=False)
+    """Loop dimension -> passes over the array."""
+    lanes: dict[str, Grid] = field(init=False)
+
+    def __post_init__(self) -> None:
+        given = unrolled_factors(self.entry)
+        self.passes, self.lanes = {}, {}
+        few = any_lanes(self.entry)
+        for name, size in self.entry.layer.loop_sizes:
+            sizes = self._sizes(name, size)
+            if self.is_sum and name in AXES:  # tiles may have as few lanes as they like
+                self.lanes[name] = few[AXES.index(name)]
+                self.passes[name] = sizes / self.lanes[name]
+                continue
+            lanes = np.minimum(given.get(name, 1), np.maximum(sizes, 1))
+            self.passes[name] = passes = np.ceil(sizes / lanes)
+            self.lanes[name] = np.divide(sizes, passes, out=np.zeros_like(sizes), where=passes > 0)
+
+    def _sizes(self, name: str, size: int) -> Grid:
+        """A loop dimension in each tile, or one number for all."""
+        if name in AXES:
+            return self.tile.made[AXES.index(name)].astype(float)
+        return np.full(1, float(size))
+
+    # Loops and lanes.
+
+    def product(self, of: dict[str, Grid], names: list[str]) -> Grid:
+        """Product of the numbers of some dimensions."""
+        result = np.ones(1)
+        for name in names:
+            result = result * of[name]
+        return result
+
+    def all_passes(self) -> Grid:
+        """Cycles of all loops."""
+        return self.product(self.passes, list(self.passes))
+
+    def irrelevant(self, operand: str) -> list[str]:
+        """Dimensions that do not index an operand, also not through a window. One of size 1 makes no loops."""
+        own = dict(self.entry.layer.operand_dimensions)[operand]
+        windows = [dict(r.terms) for r in self.entry.layer.relations if r.data_dimension in own]
+        partial = {name for terms in windows for name in terms}
+        return [name for name in self.passes if name not in own and name not in partial]
+
+    def reduction(self) -> Grid:
+        """Accumulations over time of each output."""
+        return self.product(self.passes, self.irrelevant(OUTPUT))
+
+    def stays(self, operand: str, still: frozenset[str]) -> Grid:
+        """The most cycles, in passes, that the innermost loops can leave an operand as it is."""
+        if operand not in still:
+            return np.ones(1)
+        result: Grid = np.maximum(self.product(self.passes, self.irrelevant(operand)), 1)
+        return result
+
+    def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
+        """Which operands the innermost loop leaves as they are, and in which tiles there is such a loop."""
+        kinds: dict[frozenset[str], Grid] = {}
+        for name, passes in self.passes.items():
+            still = frozenset(o for o in self.entry.layer.operands if name in self.irrelevant(o))
+            has_loop = np.ones(1, bool) if self.is_sum and name in AXES else passes > 1
+            kinds[still] = kinds.get(still, np.zeros(1, bool)) | has_loop
+        yield from kinds.items()
+        if not self.is_sum:
+            yield frozenset(self.entry.layer.operands), self.all_passes() <= 1
+
+    def relevant_lanes(self, operand: str, memory: int) -> Grid:
+        """Lanes over which data of an operand differ, of the sides of the array that one instance of a memory serves,
+        on average; of a window no more than it has.
+        """
+        own = dict(self.entry.layer.operand_dimensions)[operand]
+        unrolled = self._unrolled(operand, memory, True)
+        result = self.product(self.lanes, [name for name in own if name in unrolled])
+        for relation in self.entry.layer.relations:
+            if relation.data_dimension in own:
+                there = [self.lanes[name] for name, _ in relation.terms if name in unrolled]
+                if there:
+                    axis = self.entry.data_dimensions.index(relation.data_dimension)
+                    result = result * self._window_lanes(axis, there)
+        return result
+
+    def _window_lanes(self, axis: int, lanes: list[Grid]) -> Grid:
+        """Positions of the input that so many lanes differ in: padding has none."""
+        most = np.maximum(*lanes) if len(lanes) == 2 else lanes[0]
+        if not self.is_sum:
+            there: Grid = np.minimum(most, np.maximum(self.tile.read[axis], 1))
+            return there
+        window = self.entry.window(axis)
+        missing = (window.output_size - 1) * window.stride + window.extent - window.input_size
+        return most if window.before == 0 and missing <= 0 else np.ones(1)
+
+    def least_lanes(self, operand: str, memory: int, in_each: bool) -> Grid:
+        """Elements of an operand, windows left out, that go to or from one instance of a memory for all lanes: in the
+        transfer that has most of them, or `in_each`.
+        """
+        own = dict(self.entry.layer.operand_dimensions)[operand]
+        unrolled = self._unrolled(operand, memory, True)
+        result = np.ones(1)
+        for name in own:
+            if name in unrolled:
+                lanes = self.lanes[name]
+                whole = np.floor(lanes * (1 + EXACT)) if in_each else np.ceil(lanes * (1 - EXACT))
+                result = result * np.maximum(whole, 1)
+        return result
+
+    def instances(self, operand: str, memory: int) -> Grid:
+        """Instances of a memory of an operand that are at work."""
+        return self.product(self.lanes, self._unrolled(operand, memory, False))
+
+    def _unrolled(self, operand: str, memory: int, served: bool) -> list[str]:
+        """The loops that are unrolled over the sides of the array that a memory of an operand serves, or one below it,
+        or over the others.
+        """
+        own = self.places.inputs if operand == self.entry.input_operand else self.places.weights
+        chain = self.places.outputs if operand == OUTPUT else own
+        below = chain[: chain.index(memory) + 1]
+        sides = {side for k in below for side in self.places.chain.core.memories[k].served_dimensions}
+        given = self.entry.constraints.spatial_mapping
+        return [loop for side, factors in given for loop, _ in factors if (side in sides) == served]
+
+    # The tensors and where they lie.
+
+    def input_bits(self) -> Grid:
+        """What the array must have seen of the input at least."""
+        positions = np.ones(1)
+        for axis in (0, 1):
+            window, made, read = self.entry.window(axis), self.tile.made[axis], self.tile.read[axis]
+            taps = np.where(made > 0, read, 0.0)
+            if window.stride > 1 or not is_dense(self.entry, axis):
+                taps = np.minimum(taps, np.maximum(made, 1.0))
+            positions = positions * taps
+        return positions * self.entry.input_bits
+
+    def output_bits(self) -> Grid:
+        """Bits of all final outputs of the tile."""
+        result: Grid = self.tile.made[0] * self.tile.made[1] * float(self.entry.output_bits)
+        return result
+
+    def locations(self) -> tuple[list[Grid], list[Grid]]:
+        """Whether input and output cross each boundary between two of their memories."""
+        places = self.places
+        held = self.tile.read[0] * self.tile.read[1] * float(self.entry.input_bits)
+        inside = self._beyond(places.inputs, [held] * len(places.inputs))
+        made = self.output_bits()
+        if self.tile.is_last:
+            return inside, [np.ones(1, bool)] * (len(places.outputs) - 1)
+        needed = []
+        for k in places.outputs:
+            here = np.zeros(1, bool)
+            if k in places.inputs:
+                m = places.inputs.index(k)
+                before = inside[m - 1] if m else np.ones(1, bool)
+                after = inside[m] if m < len(inside) else np.zeros(1, bool)
+                here = before & ~after
+            needed.append(made + np.where(here, held, 0.0))
+        return inside, self._beyond(places.outputs, needed)
+
+    def _beyond(self, memories: tuple[int, ...], needed: list[Grid]) -> list[Grid]:
+        """[memory but the last] whether a tensor lies further out, by the rule of the lowest memory with room."""
+        found = []
+        outside = np.ones(1, bool)
+        for k, bits in zip(memories[:-1], needed, strict=False):
+            if self.places.exist_once[k] and self.is_sum:
+                outside = np.zeros(1, bool)  # tiles may be as small as they like
+            elif self.places.exist_once[k]:
+                outside = outside & (bits > self.places.sizes[k])
+            found.append(outside)
+        return found
+
+    # Elements that take turns in a memory.
+
+    def sum_bits(self) -> float:
+        """Bits of a sum that is handed on before the last accumulation; of a final output where there is but one."""
+        layer = self.entry.layer
+        final = layer.bits_of[FINAL_OUTPUT]
+        return float(max(layer.bits_of[OUTPUT], final) if self.reduction()[0] > 1 else final)
+
+    def holds_one_output(self) -> bool:
+        """Whether the first memory of the outputs has no room for two, so that no loop over them is below its end."""
+        return 2 * self.sum_bits() > self.places.sizes[self.places.outputs[0]]
+
+    def swaps_sums(self, still: frozenset[str]) -> bool:
+        """Whether the innermost loop changes the sums in a first memory that has no room for others."""
+        return OUTPUT not in still and self.holds_one_output()
+
+    def weights_move(self) -> bool:
+        """Whether weights come from a second memory; else they may stay where the array reads them."""
+        memories = self.places.weights
+        return len(memories) > 1 and self.stack_weight_bits > self.places.sizes[memories[0]]
+
+    def holds_one_weight(self) -> bool:
+        """Whether the first memory of the weights has no room for two."""
+        bits = self.entry.layer.bits_of[str(self.entry.weight_operand)]
+        return 2 * bits > self.places.sizes[self.places.weights[0]]
+
+    # Ports.
+
+    def port(self, operand: str, memory: int, direction: int) -> int | None:
+        """Which port of a memory a link uses."""
+        link = dict(self.entry.constraints.memory_operand_links)[operand]
+        return self.places.chain.core.memories[memory].port_of.get((link, DIRECTIONS[direction]))
+
+
+def unrolled_factors(entry: ChainLayer) -> dict[str, int]:
+    """Loop dimension -> lanes that the mapping file gives it."""
+    return {loop: factor for _, factors in entry.constraints.spatial_mapping for loop, factor in factors}
+
+
+def any_lanes(entry: ChainLayer) -> tuple[np.ndarray, np.ndarray]:
+    """Every pair of lanes that the two axes of a tile can have, those of the first axis varying fastest."""
+    given = unrolled_factors(entry)
+    x, y = np.meshgrid(*[np.arange(1.0, given.get(name, 1) + 1) for name in AXES])
+    return x.ravel(), y.ravel()
+
+
+def is_dense(entry: ChainLayer, axis: int) -> bool:
+    """Whether the kernel of a layer has as many positions along an axis as it reaches over, so is not dilated."""
+    terms = [dict(r.terms) for r in entry.layer.relations if AXES[axis] in dict(r.terms)]
+    taps = [entry.layer.size_of.get(name, 1) for own in terms for name in own if name != AXES[axis]]
+    return entry.window(axis).extent == (taps[0] if taps else 1)

@@ -1,0 +1,55 @@
+"""The curves of a language model on a core: time and energy of a token, and the time to the first, over the context."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.number_axes import number_axis
+from tilewright.tokens.table import TokenCosts
+
+
+def write_token_figure(found: TokenCosts, path_stem: Path) -> tuple[Path, Path]:
+    """Write the curves as `path_stem`.svg and .png; returns both paths."""
+    return save_figure(token_figure(found), path_stem)
+
+
+def token_figure(found: TokenCosts) -> Figure:
+    """A panel for each quantity, a curve for each batch, on logarithmic scales; points that do not fit are hollow."""
+    has_time = "time_per_token_s" in found.rows[0]
+    unit, suffix = ("s", "_s") if has_time else ("cycles", "_cycles")
+    panels = [(f"time_per_token{suffix}", f"time per token [{unit}]"), ("energy_per_token_pj", "energy per token [pJ]")]
+    if f"time_to_first_token{suffix}" in found.rows[0]:
+        panels.append((f"time_to_first_token{suffix}", f"time to first token, one request [{unit}]"))
+    with figure_style():
+        figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axis, (column, label) in zip(axes, panels, strict=True):
+            is_prompt = column.startswith("time_to_first_token")  # of one request, whatever the batch
+            _draw(axis, found.rows if not is_prompt else _of_smallest_batch(found.rows), column)
+            axis.set(xlabel="tokens of context", ylabel=label, xscale="log", yscale="log")
+            for one in (axis.xaxis, axis.yaxis):
+                number_axis(one)
+            axis.grid(visible=True, which="major", alpha=0.3)
+        axes[0].legend(title="batch", fontsize="small")
+        figure.suptitle(f"{found.model} on {found.core}; hollow: does not fit {found.memory}")
+    return figure
+
+
+def _of_smallest_batch(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    least = min(row["batch"] for row in rows)
+    return [row for row in rows if row["batch"] == least]
+
+
+def _draw(axis: Any, rows: Sequence[dict[str, Any]], column: str) -> None:
+    for place, batch in enumerate(dict.fromkeys(row["batch"] for row in rows)):
+        own = [row for row in rows if row["batch"] == batch]
+        colour = f"C{place % 10}"
+        axis.plot([row["context"] for row in own], [row[column] for row in own], color=colour, label=f"{batch:,}")
+        for fits in (True, False):
+            points = [(row["context"], row[column]) for row in own if row["fits"] is fits]
+            face = colour if fits else "white"
+            if points:
+                axis.scatter(*zip(*points, strict=True), s=12, edgecolors=colour, facecolors=face, zorder=3)

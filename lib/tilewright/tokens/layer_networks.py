@@ -1,0 +1,318 @@
+"""A layer of a step as a network of its own, which begins and ends in the off-chip memory.
+
+Names are numbers and tensors are cropped to what the layer touches, so that layers which cost the same are equal, at
+whatever context. `row_parallel` is the same product cut along its inputs, with the sum of what the parts make.
+
+How the layers of a step are cut for several cores: tensor, data or pipeline parallel.
+
+TENSOR: a layer is cut along what it makes, heads first, then output columns; a product with weights besides along its
+inputs, with the sum of what the cores make (column- and row-parallel; Shoeybi et al., Megatron-LM, arXiv 1909.08053).
+DATA: along requests, and the new tokens of each; of a prompt of one request that is sequence parallel. PIPELINE: each
+layer runs on the core that has its block.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as TableOf
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
+from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints, TilingEntry
+from tilewright.tokens.strategies import DATA, PIPELINE, TENSOR
+from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, index_range
+from tilewright.workload.graph import Tensor, Workload, WorkloadNode
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.nests import NestOperand, nest_layer
+
+NAME = "layer"
+"""Name of the layer of such a network, and how the names of its parts begin."""
+_REDUCED = "C"
+"""The loop of matrix products that adds up."""
+_ADD = "Add"
+
+
+def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
+    """The network of one node with a layer: once, whatever it stands for.
+
+    What two operands read are two tensors: a node that stands for several, such as the sums of what blocks of keys
+    make, may name one tensor for both.
+    """
+    assert node.layer is not None
+    places = [_Place(OUTPUT, node.index_maps[0].output.tensor)]
+    places += [_Place(one.operand, one.input.tensor) for one in node.index_maps]
+    places = list(dict.fromkeys(places))
+    number = {place: f"t{index}" for index, place in enumerate(places)}
+    crops = {place: _crop(node.index_maps, place, workload.tensor_of[place.tensor].shape) for place in places}
+    tensors = []
+    for place in places:
+        tensor = workload.tensor_of[place.tensor]
+        sizes = tuple(size for _, size in crops[place])
+        tensors.append(Tensor(number[place], sizes, tensor.bits, is_constant=tensor.is_constant))
+
+    def cropped(operand: str, access: TensorAccess) -> TensorAccess:
+        place = _Place(operand, access.tensor)
+        pairs = zip(access.axes, crops[place], strict=True)
+        axes = tuple(AxisIndex(axis.terms, axis.offset - first) for axis, (first, _) in pairs)
+        return TensorAccess(number[place], axes)
+
+    own = tuple(
+        replace(one, output=cropped(OUTPUT, one.output), input=cropped(one.operand, one.input))
+        for one in node.index_maps
+    )
+    found = replace(
+        node,
+        node_id=0,
+        name=NAME,
+        layer=replace(node.layer, name=NAME),
+        sources=(),
+        is_network_output=True,
+        origin="",
+        inputs=tuple(dict.fromkeys(one.input.tensor for one in own)),
+        outputs=tuple(dict.fromkeys(one.output.tensor for one in own)),
+        index_maps=own,
+        repeats=1,
+    )
+    return _network((found,), tensors)
+
+
+class _Place(NamedTuple):
+    """A tensor as an operand has it; '' for what is read by none."""
+
+    operand: str
+    tensor: str
+
+
+def _crop(maps: Iterable[IndexMap], place: _Place, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """(first index, size) along each axis of what the maps touch; the whole axis where they reach over its ends."""
+    ranges: list[list[tuple[int, int]]] = [[] for _ in shape]
+    for one in maps:
+        for operand, access in ((OUTPUT, one.output), (one.operand, one.input)):
+            if (operand, access.tensor) == place:
+                for number, axis in enumerate(access.axes):
+                    ranges[number].append(index_range(axis, one.size_of))
+    found = []
+    for size, own in zip(shape, ranges, strict=True):
+        first, last = min((low for low, _ in own), default=0), max((high for _, high in own), default=size - 1)
+        found.append((first, last - first + 1) if first >= 0 and last < size else (0, size))
+    return tuple(found)
+
+
+def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Workload:
+    """The network of nodes of which the last one makes what leaves it."""
+    tensors = tuple(tensors)
+    made = {name for node in nodes for name in node.outputs}
+    constants = {tensor.name for tensor in tensors if tensor.is_constant}
+    read = dict.fromkeys(name for node in nodes for name in node.inputs)
+    inputs = tuple(name for name in read if name not in made and name not in constants)
+    return Workload(NAME, nodes, tensors, inputs, nodes[-1].outputs)
+
+
+def row_parallel(network: Workload, count: int) -> Workload | None:
+    """The network of a matrix product with weights, cut along its inputs into `count` products and their sum.
+
+    Each product makes partial sums, with their bits; an operation an element adds those of two of them. None for a
+    layer that is no such product, or has fewer inputs.
+    """
+    (node,) = network.nodes
+    layer = node.layer
+    assert layer is not None
+    if node.unit != MAC_ARRAY or layer.size_of.get(_REDUCED, 1) < count or not layer.constant_operands:
+        return None
+    if not _only_reduces(node, layer):
+        return None
+    size = -(-layer.size_of[_REDUCED] // count)
+    starts = range(0, layer.size_of[_REDUCED], size)
+    output = network.tensor_of[node.outputs[0]]
+    bits = layer.bits_of[OUTPUT]
+    parts = [Tensor(f"part{place}", output.shape, bits) for place in range(len(starts))]
+    nodes = [
+        _product(node, part.name, place, start, min(size, layer.size_of[_REDUCED] - start))
+        for place, (part, start) in enumerate(zip(parts, starts, strict=True))
+    ]
+    sums = [Tensor(f"sum{place}", output.shape, bits) for place in range(1, len(parts) - 1)]
+    made, maker = parts[0], 0
+    for place, other in enumerate(parts[1:], 1):
+        target = output if place == len(parts) - 1 else sums[place - 1]
+        nodes.append(_sum(len(nodes), (made, maker), (other, place), target, target is output))
+        made, maker = target, nodes[-1].node_id
+    return _network(tuple(nodes), (*network.tensors, *parts, *sums))
+
+
+def _only_reduces(node: WorkloadNode, layer: Layer) -> bool:
+    """Whether the output has all loops but the one that adds up, and both operands have that one."""
+    written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
+    moving = {name for name, size in layer.loop_sizes if size > 1}
+    read = [one for one in node.index_maps if one.operand]
+    has_loop = all(any(name == _REDUCED for axis in one.input.axes for name, _ in axis.terms) for one in read)
+    return moving - written == {_REDUCED} and has_loop and len(read) == len(layer.input_operands)
+
+
+def _product(node: WorkloadNode, target: str, place: int, start: int, size: int) -> WorkloadNode:
+    """The part of a product over inputs `start` to `start + size`; what is no operand is read with the first one."""
+    assert node.layer is not None
+    name = f"{NAME}.product{place}"
+    loops = tuple((loop, size if loop == _REDUCED else length) for loop, length in node.layer.loop_sizes)
+    sums = node.layer.bits_of[OUTPUT]
+    precision = tuple((key, sums if key == FINAL_OUTPUT else bits) for key, bits in node.layer.precision_bits)
+    maps = []
+    for one in node.index_maps:
+        if one.operand or not place:
+            inner = tuple((loop, size if loop == _REDUCED else length) for loop, length in one.loops)
+            output = replace(one.output, tensor=target)
+            maps.append(replace(one, loops=inner, output=output, input=_shifted(one.input, start)))
+    return replace(
+        node,
+        node_id=place,
+        name=name,
+        layer=replace(node.layer, name=name, loop_sizes=loops, precision_bits=precision),
+        is_network_output=False,
+        inputs=tuple(dict.fromkeys(one.input.tensor for one in maps)),
+        outputs=(target,),
+        index_maps=tuple(maps),
+    )
+
+
+def _shifted(access: TensorAccess, start: int) -> TensorAccess:
+    axes = tuple(AxisIndex(axis.terms, axis.offset + start * dict(axis.terms).get(_REDUCED, 0)) for axis in access.axes)
+    return replace(access, axes=axes)
+
+
+def _sum(
+    node_id: int, one: tuple[Tensor, int], other: tuple[Tensor, int], target: Tensor, is_last: bool
+) -> WorkloadNode:
+    """An addition for each element of what two nodes make, each given as (tensor, node id)."""
+    name = f"{NAME}.sum{node_id}"
+    names = ("D", "K") if len(target.shape) == 2 else tuple(f"D{axis}" for axis in range(len(target.shape)))
+    loops = tuple(zip(names, target.shape, strict=True))
+    given = {OUTPUT: target, "I": one[0], "W": other[0]}
+    accesses = {key: access_of_loops(tensor.name, names) for key, tensor in given.items()}
+    operands = {key: NestOperand(accesses[key], tensor.shape, tensor.bits) for key, tensor in given.items()}
+    return WorkloadNode(
+        node_id=node_id,
+        name=name,
+        operator_type=_ADD,
+        layer=nest_layer(name, _ADD, loops, operands, target.bits),
+        sources=(("W", other[1]), ("I", one[1])),
+        is_network_output=is_last,
+        unit=VECTOR_UNIT,
+        origin_type=_ADD,
+        status="modelled",
+        inputs=(one[0].name, other[0].name),
+        outputs=(target.name,),
+        index_maps=tuple(IndexMap(loops, accesses[OUTPUT], accesses[key], key) for key in ("I", "W")),
+    )
+
+
+class Finer(NamedTuple):
+    """Into how many more parts the part of a core is cut: along what it makes, and along its rows."""
+
+    columns: int = 1
+    rows: int = 1
+
+
+PLAIN = Finer()
+FINER = (PLAIN, Finer(4), Finer(2), Finer(1, 4), Finer(4, 4), Finer(16, 8))
+"""What is tried of products: of several parts a core fetches the next one while it computes, and they may fit it."""
+FINER_VECTORS = (PLAIN, Finer(4))
+"""What is tried of all other layers."""
+FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
+"""What is tried of products that are cut along their inputs."""
+_COLUMNS = ("G", "H", "K")
+"""Loops along what a layer makes: heads first. Others come behind them."""
+_ROWS = ("B", "D")
+"""Loops over requests and tokens."""
+
+
+@dataclass(frozen=True)
+class CutLayer:
+    """A layer, cut: a network, and how each of its nodes is cut."""
+
+    of: Workload
+    """The network of the whole layer."""
+    network: Workload
+    """Network of its parts, where it is cut along its inputs; else the same."""
+    mapping: Mapping
+    products: int = 0
+    """Number of products, the first nodes, of which a product consists that is cut along its inputs."""
+
+
+def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, cores: int) -> Iterator[CutLayer]:
+    """The ways to cut the network of one layer for so many cores, the plainest first; each once."""
+    (node,) = network.nodes
+    plain = _for_any_core(entry)
+    tilings = (tiles_of(node, strategy, cores, finer) for finer in finer_of(node))
+    for loops in dict.fromkeys(tilings):
+        yield CutLayer(network, network, Mapping((replace(plain, inter_core_tiling=loops),)))
+    if strategy == TENSOR and cores > 1:
+        yield from _by_inputs(network, plain, cores)
+
+
+def finer_of(node: WorkloadNode) -> tuple[Finer, ...]:
+    """How much finer the part of a core is cut."""
+    return FINER if node.unit == MAC_ARRAY else FINER_VECTORS
+
+
+def _for_any_core(entry: MappingConstraints) -> MappingConstraints:
+    """What a mapping file says of a layer, under a name that selects all layers, without its tilings."""
+    fixed = entry.core_allocation_is_fixed
+    cores = entry.core_allocation
+    return replace(
+        entry,
+        name=DEFAULT,
+        core_allocation=tuple(sorted(set(cores))) if fixed else cores,
+        core_allocation_is_fixed=False,
+        intra_core_tiling=(),
+        inter_core_tiling=(),
+        layer_dimension_names=(),
+    )
+
+
+def _by_inputs(network: Workload, plain: MappingConstraints, cores: int) -> Iterator[CutLayer]:
+    cut = row_parallel(network, cores)
+    if cut is None:
+        return
+    products = [node for node in cut.nodes if node.unit == MAC_ARRAY]
+    sums = [node for node in cut.nodes if node.unit != MAC_ARRAY]
+    seen = set()
+    for finer in FINER_BY_INPUTS:
+        entries = [(node, tiles_of(node, TENSOR, 1, finer)) for node in products]
+        entries += [(node, tiles_of(node, TENSOR, cores, finer)) for node in sums]
+        named = tuple(replace(plain, name=node.name, inter_core_tiling=loops) for node, loops in entries)
+        if named not in seen:
+            seen.add(named)
+            yield CutLayer(network, cut, Mapping((*named, plain)), len(products))
+
+
+def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN) -> tuple[TilingEntry, ...]:
+    """The loops that cut a layer for so many cores, and finer, or as far as it can be cut.
+
+    Those between cores are the first, so that parts in turn are the same share of a layer on each core.
+    """
+    assert node.layer is not None
+    written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
+    names = [name for name, _ in node.layer.loop_sizes if name in written]
+    rows = [name for name in _ROWS if name in names]
+    first = [name for name in _COLUMNS if name in names]
+    columns = [*first, *(name for name in names if name not in (*first, *rows))]
+    sizes = node.layer.size_of
+    if strategy == DATA:
+        return (*_spread(rows, sizes, cores * finer.rows)[0], *_spread(columns, sizes, finer.columns)[0])
+    if strategy == PIPELINE:
+        cores = 1
+    found, left = _spread(columns, sizes, cores * finer.columns)
+    # What has too few columns is cut along its rows between cores, too.
+    more = min(left, cores) if left > 1 else 1
+    return (*found, *_spread(rows, sizes, more * finer.rows)[0])
+
+
+def _spread(names: Sequence[str], sizes: TableOf[str, int], parts: int) -> tuple[tuple[TilingEntry, ...], int]:
+    """Loops that make so many parts, the first ones as many as they can, and the parts that are left to be made."""
+    found, left = [], parts
+    for place, name in enumerate(names):
+        is_last = place == len(names) - 1
+        size = sizes[name]
+        tiles = min(size, left) if is_last else next(n for n in range(min(size, left), 0, -1) if left % n == 0)
+        if tiles > 1:
+            found.append(TilingEntry(name, tiles))
+            left = -(-left // tiles)
+    return tuple(found), left

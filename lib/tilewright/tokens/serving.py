@@ -1,0 +1,276 @@
+"""Profiles for simulators of serving: the operator times of a language model on a core by tokens and keys.
+
+Every layer of a block belongs to one operator, so that the operators of a step add up to what `map` says of it.
+Attention is that of requests of one kind: those of several kinds in a step run one after the other.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tilewright import __version__
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.yamlfile import yaml_text
+from tilewright.hardware.core import Core
+from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns
+from tilewright.peers.llmservingsim import points as names
+from tilewright.peers.llmservingsim.points import ProfileLimits, TimedPoints
+from tilewright.peers.llmservingsim.releases import (
+    BUNDLE,
+    Described,
+    check_model,
+    check_names,
+    files_of,
+    mixture_of,
+    points_of,
+)
+from tilewright.tokens.layer_figures import LATENCY, LayerFigures
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.language_models.architecture import Architecture, Attention, Mixture
+from tilewright.workload.language_models.model import language_model_workload
+from tilewright.workload.language_models.reader import DescribedModel
+from tilewright.workload.language_models.request import EXPECTED, Precision, Requests
+
+_OPERATORS = tuple(
+    (re.compile(pattern), operator)
+    for pattern, operator in (
+        (r"embed_.*", names.EMBEDDING),
+        (r"layers/input_norm\..*", names.INPUT_NORM),
+        (r"layers/attention/q_proj(\.scale)?", names.QUERIES),
+        (r"layers/attention/k_proj(\.scale)?", names.KEYS),
+        (r"layers/attention/v_proj(\.scale)?", names.VALUES),
+        (r"layers/attention/o_proj(\.scale)?", names.OUTPUTS),
+        (r"layers/attention/[qk]_norm\..*", names.HEAD_NORMS),
+        (r"layers/attention/[qk]_rotary\..*", names.POSITIONS),
+        (r"layers/attention/.*", names.ATTENTION),
+        (r"layers/attention_residual", names.ATTENTION_SUM),
+        (r"layers/post_attention_norm\..*", names.POST_NORM),
+        (r"layers/feedforward/router.*", names.ROUTER),
+        (r"layers/feedforward/(shared_)?experts.*", names.EXPERTS),
+        (r"layers/feedforward/gate_proj(\.scale)?", names.GATE),
+        (r"layers/feedforward/up_proj(\.scale)?", names.UP),
+        (r"layers/feedforward/(activation|gated)", names.ACTIVATION),
+        (r"layers/feedforward/down_proj(\.scale)?", names.DOWN),
+        (r"layers/feedforward_residual", names.FEED_FORWARD_SUM),
+        (r"norm\..*", names.FINAL_NORM),
+        (r"(lm_head(\.scale)?|logits_cap)", names.HEAD),
+    )
+)
+_OF_EXPERT = {"gate_proj": names.GATE, "up_proj": names.UP, "activation": names.ACTIVATION, "gated": names.ACTIVATION}
+_OF_EXPERT |= {"down_proj": names.DOWN, "weighted": names.DOWN, "sum": names.DOWN}
+_AT_ONCE = 5
+"""Steps whose layers are searched together: enough for several threads, and few enough for what `map` says of data
+between the layers of a network, which here are none, and which takes the square of their number."""
+
+
+def operator_of(name: str) -> str:
+    """The operator that a layer of a step belongs to. Raises ValueError for one that nobody thought of."""
+    for pattern, operator in _OPERATORS:
+        if pattern.fullmatch(name):
+            return operator
+    raise ValueError(f"layer {name} is of no operator")
+
+
+@dataclass
+class OperatorCosts:
+    """Times of the operators of a model whose blocks are all alike, on a core with a clock."""
+
+    described: DescribedModel
+    figures: LayerFigures
+    period_ns: float
+    key_block: int | None = None
+    """Keys that attention takes at a time; None for all at once."""
+    _rows: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Architecture:
+        """Model with one block: what repeats costs the same each time."""
+        return replace(self.described.model, blocks=self.described.model.blocks[:1])
+
+    @property
+    def _mixture(self) -> Mixture:
+        part = self.described.model.blocks[0].feed_forward
+        assert isinstance(part, Mixture)
+        return part
+
+    def search(self, points: TimedPoints) -> None:
+        """Search the layers of all points, several at once. Raises MappingError naming layers that nothing fits."""
+        waiting: list[Workload] = []
+        for step in self._steps(points):
+            waiting.append(step)
+            if len(waiting) == _AT_ONCE:
+                self.figures.search(waiting)
+                waiting = []
+        self.figures.search(waiting)
+
+    def rows_ns(self, operator: str, rows: int) -> float:
+        """An operator that sees each token by itself, on so many tokens."""
+        if (operator, rows) not in self._rows:
+            step = self._row_step(rows)
+            self._rows |= {(one, rows): self._ns(_of_operators(step, one)) for one in names.BY_ROWS}
+        return self._rows[operator, rows]
+
+    def prompt_ns(self, tokens: int, context: int) -> float:
+        """Attention of new tokens of one request behind cached ones."""
+        return self._ns(self._attention(Requests(1, tokens, context)))
+
+    def answers_ns(self, requests: int, context: int) -> float:
+        """Attention of one more token for each of several requests."""
+        return self._ns(self._attention(Requests(requests, 1, context)))
+
+    def expert_ns(self, operator: str, rows: int) -> float:
+        """An operator of one expert on its tokens."""
+        step = self._expert_step(rows)
+        return self._ns(_layers(step, lambda node: _OF_EXPERT[_part_of(node.name)] == operator))
+
+    def mixture_ns(self, tokens: int, experts: int) -> float:
+        """The whole mixture of experts: tokens spread evenly over so many of them."""
+        return self._ns(self._mixture_step(tokens, experts))
+
+    def _steps(self, points: TimedPoints) -> Iterator[Workload]:
+        yield from map(self._row_step, points.rows)
+        yield from (self._attention(Requests(1, *point)) for point in points.prompts)
+        yield from (self._attention(Requests(count, 1, context)) for count, context in points.answers)
+        yield from map(self._expert_step, points.expert_rows)
+        yield from (self._mixture_step(*point) for point in points.mixtures)
+
+    def _row_step(self, rows: int) -> Workload:
+        """Step of as many requests with one new token each: of the head, too, there are so many rows."""
+        step = self._step(Requests(rows, 1, 0), EXPECTED)
+        return _of_operators(step, *names.BY_ROWS)
+
+    def _attention(self, requests: Requests) -> Workload:
+        return _of_operators(self._step(requests, EXPECTED), names.ATTENTION)
+
+    def _expert_step(self, rows: int) -> Workload:
+        """One of the experts that all of so many tokens go to."""
+        chosen = self._mixture.experts_per_token
+        loads = (rows,) * chosen + (0,) * (self._mixture.experts - chosen)
+        step = self._step(Requests(rows, 1, 0), loads)
+        found = _layers(step, lambda node: node.name.startswith("layers/feedforward/experts."))
+        return replace(found, nodes=tuple(replace(node, repeats=node.repeats // chosen) for node in found.nodes))
+
+    def _mixture_step(self, tokens: int, experts: int) -> Workload:
+        each, more = divmod(tokens * self._mixture.experts_per_token, experts)
+        loads = (each + 1,) * more + (each,) * (experts - more) + (0,) * (self._mixture.experts - experts)
+        return _of_operators(self._step(Requests(tokens, 1, 0), loads), names.ROUTER, names.EXPERTS)
+
+    def _step(self, requests: Requests, experts: str | tuple[int, ...]) -> Workload:
+        chosen = replace(
+            self.described.step, groups=(requests,), experts=experts, key_block=self.key_block, is_written_out=False
+        )
+        return language_model_workload(self.model, chosen, self.described.name)
+
+    def _ns(self, step: Workload) -> float:
+        return float(self.figures.of(step)[LATENCY]) * self.period_ns
+
+
+def _part_of(name: str) -> str:
+    """gate_proj of layers/feedforward/experts.0/gate_proj.scale."""
+    return name.rpartition("/")[2].partition(".")[0]
+
+
+def _of_operators(step: Workload, *operators: str) -> Workload:
+    return _layers(step, lambda node: operator_of(node.name) in operators)
+
+
+def _layers(step: Workload, is_chosen: Callable[[WorkloadNode], bool]) -> Workload:
+    """The layers of a step that are chosen."""
+    return replace(step, nodes=tuple(node for node in step.nodes if node.layer is not None and is_chosen(node)))
+
+
+_VARIANTS = {4: "int4", 8: "int8", 16: "bf16", 32: "fp32"}
+
+
+@dataclass(frozen=True)
+class ServingProfile:
+    """A profile for a simulator of serving."""
+
+    release: str
+    files: dict[str, str]
+    """Path below the folder of the profile -> text."""
+    searched_layers: int
+    notes: tuple[str, ...]
+    """What the times do not contain."""
+
+
+@dataclass(frozen=True)
+class ProfileNames:
+    """How the simulator calls what the profile is of; '' for the names of our own files."""
+
+    hardware: str = ""
+    model: str = ""
+    variant: str = ""
+
+
+def serving_profile(
+    described: DescribedModel,
+    figures: LayerFigures,
+    release: str,
+    limits: ProfileLimits,
+    chosen: ProfileNames,
+    key_block: int | None,
+) -> ServingProfile:
+    """The profile of a model on a core.
+
+    Raises InputError for a core without a clock, for a model that the release has no layers for, and for names that are
+    none; MappingError naming layers that nothing fits.
+    """
+    period_ns = _period_ns(figures.core)
+    names = _names(described, figures.core, chosen)
+    problems = Problems()
+    check_model(described.model, release, problems)
+    check_names(release, names.hardware, names.model, names.variant, problems)
+    problems.finish()
+    times = OperatorCosts(described, figures, period_ns, key_block)
+    mixture = mixture_of(described.model)
+    points = points_of(release, limits, mixture)
+    times.search(points)
+    mixer = described.model.blocks[0].mixer
+    has_head_norms = isinstance(mixer, Attention) and mixer.head_norm is not None
+    what = Described(names.hardware, names.model, names.variant, mixture, has_head_norms)
+    files = files_of(release, what, limits, points, times)
+    notes = tuple(f"not costed: {row.operator_type} {row.reason}" for row in figures.uncosted.values())
+    about = yaml_text(_about(what, limits, times, notes), allow_unicode=True, width=120)
+    folder = next(iter(files)).rpartition("/")[0]
+    place = f"{folder.rpartition('/')[0]}/meta.yaml" if release == BUNDLE else f"{folder}/{names.hardware}.about.yaml"
+    return ServingProfile(release, {place: about, **files}, figures.searched, notes)
+
+
+def _period_ns(core: Core) -> float:
+    period = clock_period_ns(core)
+    if period is None:
+        told = f"{core.name} has no clock, and profiles are in nanoseconds"
+        raise InputError([Problem(told, path=CLOCK_KEY, allowed="a frequency in the hardware file, such as 700 MHz")])
+    return period
+
+
+def _names(described: DescribedModel, core: Core, chosen: ProfileNames) -> ProfileNames:
+    variant = chosen.variant or variant_of(described.step.precision)
+    return ProfileNames(chosen.hardware or core.name, chosen.model or described.model.name, variant)
+
+
+def variant_of(precision: Precision) -> str:
+    """The name of a precision: of weights, and of the cache where that is another."""
+    weights, cache = (_VARIANTS.get(bits, f"{bits}bit") for bits in (precision.weights, precision.cache))
+    return weights if weights == cache else f"{weights}-kv{cache}"
+
+
+def _about(what: Described, limits: ProfileLimits, times: OperatorCosts, notes: tuple[str, ...]) -> dict[str, Any]:
+    """What release 1.1 reads beside the tables, and what they were made with."""
+    return {
+        "profiler_version": f"tilewright {__version__}",
+        "hardware": what.hardware,
+        "model": what.model,
+        "variant": what.variant,
+        "tp_degrees": [1],
+        "engine_effective": {"max_num_batched_tokens": limits.tokens, "max_num_seqs": limits.requests},
+        "attention_grid": {"max_kv": limits.context},
+        "skew_profile": {"enabled": False},
+        "skew_fit": {"enabled": False},
+        "cost_model": times.figures.options.model,
+        "clock_period_ns": times.period_ns,
+        "key_block": times.key_block,
+        "not_costed": list(notes),
+    }

@@ -1,0 +1,400 @@
+"""Table of a language model on several cores: each point by the best of tensor, data and pipeline parallelism.
+
+Figures of a point are an array [way, section of the model, figure]. A way is tensor parallel, data parallel, or all on
+one core, for each core that can hold a stage of a pipeline. Sections are what is before the blocks, each kind of block
+(all blocks of it), and what is behind them: of these a pipeline is put together.
+
+Blocks divided between the stages of a pipeline, in their order, so that the slowest stage takes the least time.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import InputError, MappingError, Problem, Problems
+from tilewright.base.operator_groups import MAC_ARRAY, work_counts
+from tilewright.cost.rates import time_and_power
+from tilewright.hardware.core import Memory
+from tilewright.hardware.static_power import system_clock_period_ns
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.tokens.bound import step_limit
+from tilewright.tokens.doubled import SIZE, WIDTH, Doubled, combined, doubled_parts
+from tilewright.tokens.layer_networks import layer_network
+from tilewright.tokens.layer_schedules import LayerSchedules, SystemLayerCost
+from tilewright.tokens.strategies import BEST, DATA, PIPELINE, STRATEGIES, TENSOR
+from tilewright.tokens.table import (
+    PJ_A_JOULE,
+    Capacity,
+    TokenCosts,
+    TokenCurves,
+    capacity_of,
+    token_costs_of,
+)
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.language_models.architecture import Architecture
+
+MOST_SETS_OF_PARTS = 12
+"""Sets of parts of one size that are looked at where no single one helps: each is scheduled anew."""
+Numbers = npt.NDArray[np.float64]
+ENERGY, LATENCY, MACS, OPERATIONS, OTHERS = range(5)
+"""The first figures: pJ, cycles, counts. From OTHERS on, for each core: cycles of layers that run on it alone, where
+links are shared; for each part of which there is twice as much: cycles."""
+BEFORE, FIRST_KIND = 0, 1
+"""Sections; that behind the blocks is the last one."""
+
+
+class Way(NamedTuple):
+    """A way to share the work."""
+
+    strategy: str
+    core: int = -1
+    """Core by its place: of a stage of a pipeline; -1 where all cores run each layer."""
+
+
+@dataclass
+class SystemFigures:
+    """Figures of the layers of steps on several cores; layers are scheduled when they are first needed."""
+
+    schedules: LayerSchedules
+    mapping: Mapping
+    model: Architecture
+    strategies: tuple[str, ...]
+    with_limits: bool = True
+    """Whether to find out what twice as much of each memory and of links would change."""
+    by_inputs: set[str] = field(default_factory=set)
+    """Names of products that are cut along their inputs, tensor parallel."""
+    _rows: dict[tuple[Workload, MappingConstraints], tuple[Numbers, bool]] = field(default_factory=dict)
+    _sets: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """Names of parts -> place of their set in `doubled`."""
+    _singles: int = 0
+    _stages: tuple[int, ...] = ()
+    _units: tuple[int, ...] = ()
+
+    @property
+    def searched(self) -> int:
+        """Distinct classes of computation nodes that were looked for on core files."""
+        return self.schedules.searched
+
+    @property
+    def stages(self) -> tuple[int, ...]:
+        """The cores, by place, that can have a stage of a pipeline: those that run products. Known once layers are."""
+        assert self._stages
+        return self._stages
+
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """What the first axis of figures has."""
+        found = [Way(one) for one in (TENSOR, DATA) if one in self.strategies]
+        return (*found, *(Way(PIPELINE, core) for core in self.stages if PIPELINE in self.strategies))
+
+    @property
+    def doubled(self) -> tuple[Doubled, ...]:
+        """The parts, and the sets of parts, of which the last figures have twice as much."""
+        return self.schedules.doubled
+
+    @property
+    def single_parts(self) -> tuple[Doubled, ...]:
+        """Parts of `doubled` that are one part: the first ones."""
+        return self.doubled[: self._singles]
+
+    def look_at(self, parts: Sequence[Doubled]) -> int:
+        """The place in `doubled` of several parts together; figures that are asked for from now on have it."""
+        key = tuple(part.name for part in parts)
+        if key not in self._sets:
+            self._sets[key] = len(self.doubled)
+            self.schedules.look_at(combined(self.schedules.accelerator, parts))
+            self._rows.clear()
+        return self._sets[key]
+
+    def loads(self, figures: Numbers) -> Numbers:
+        """Loads, along the last axis of figures, of each core by layers that run on it alone."""
+        return figures[..., OTHERS : OTHERS + len(self.schedules.accelerator.places)]
+
+    def doubled_cycles(self, figures: Numbers) -> Numbers:
+        """Cycles, along the last axis of figures, for each of `doubled`."""
+        return figures[..., OTHERS + len(self.schedules.accelerator.places) :]
+
+    @property
+    def zero(self) -> Numbers:
+        """Figures of nothing."""
+        columns = OTHERS + len(self.schedules.accelerator.places) + len(self.doubled)
+        return np.zeros((len(self.ways), FIRST_KIND + len(self.model.kinds) + 1, columns))
+
+    def search(self, workloads: Iterable[Workload]) -> None:
+        """Schedule all layers of these that are not known yet.
+
+        Raises InputError for layers that no core can run, MappingError for one that has no schedule.
+        """
+        workloads = list(workloads)
+        if not self._stages:
+            self._find_cores(workloads)
+        for workload in workloads:
+            self.of(workload)
+
+    def _find_cores(self, workloads: Sequence[Workload]) -> None:
+        """Find the cores of stages, and those that run something in a pipeline."""
+        told = Problems()
+        stages: dict[int, None] = {}
+        others: set[int] = set()
+        nodes = {node.name: node for workload in workloads for node in workload.nodes if node.layer is not None}
+        for node in nodes.values():
+            cores = told.attempt(self.schedules.cores_for, node, self._entry(node)) or ()
+            if node.unit == MAC_ARRAY:
+                stages.update(dict.fromkeys(cores))
+            others.update(cores)
+        told.finish()
+        self._stages = tuple(sorted(stages))
+        # A core that has no stage shares links with them where it runs something for all.
+        self._units = (*self._stages, *sorted(others - set(self._stages)))
+        if self.with_limits:
+            places = self.schedules.accelerator.places
+            files = dict.fromkeys(places[unit].file_name for unit in self._units)
+            self.schedules.doubled = tuple(doubled_parts(self.schedules.accelerator, files))
+            self._singles = len(self.schedules.doubled)
+
+    def of(self, workload: Workload) -> Numbers:
+        """The figures of all layers of a workload, which run one after another; those that repeat count as often."""
+        if not self._stages:
+            self._find_cores([workload])
+        total = self.zero
+        for node in workload.nodes:
+            if node.layer is not None:
+                total[:, self.section_of(node.name)] += node.repeats * self._rows_of(workload, node)
+        return total
+
+    def _rows_of(self, workload: Workload, node: WorkloadNode) -> Numbers:
+        """[way, figure] figures of one node, once."""
+        network, entry = layer_network(workload, node), self._entry(node)
+        key = network, replace(entry, name="")
+        if key not in self._rows:
+            costs = [self._cost(network, entry, way, node.name) for way in self.ways]
+            cores = len(self.schedules.accelerator.places)
+            is_by_inputs = any(cost.by_inputs for cost in costs)
+            self._rows[key] = np.array([_row(cost, node, cores) for cost in costs]), is_by_inputs
+        rows, is_by_inputs = self._rows[key]
+        if is_by_inputs:
+            self.by_inputs.add(node.name)
+        return rows
+
+    def _cost(self, network: Workload, entry: MappingConstraints, way: Way, name: str) -> SystemLayerCost:
+        try:
+            return self.schedules.cost(network, entry, way.strategy, way.core, self._units)
+        except MappingError as error:
+            raise MappingError(*f"{name}, {way.strategy} parallel: {error}".splitlines()) from error
+
+    def _entry(self, node: WorkloadNode) -> MappingConstraints:
+        assert node.layer is not None
+        return self.mapping.constraints_for(node.layer)
+
+    def section_of(self, name: str) -> int:
+        """The section that a node of this name is in."""
+        for place, block in enumerate(self.model.kinds):
+            if name.startswith(f"layers.{block.name}/" if block.name else "layers/"):
+                return FIRST_KIND + place
+        return BEFORE if name.startswith("embed") else FIRST_KIND + len(self.model.kinds)
+
+
+def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Numbers:
+    """The figures of a layer."""
+    assert node.layer is not None
+    counts = work_counts(node.unit, node.layer.mac_count)
+    shared = np.zeros(cores)
+    if cost.core >= 0:
+        shared[cost.core] = cost.shared_latency_cycles
+    first = [cost.energy_pj, cost.latency_cycles, counts["mac_count"], counts["operation_count"]]
+    return np.concatenate((first, shared, cost.doubled_latency_cycles))
+
+
+def off_chip_memory(accelerator: MultiCoreAccelerator) -> Memory:
+    """The largest memory of the off-chip core."""
+    assert accelerator.offchip_core_id is not None
+    return max(accelerator.core_of[accelerator.offchip_core_id].memories, key=lambda one: one.size_bits)
+
+
+def stage_ends(cycles: Numbers, first: Numbers, last: Numbers) -> tuple[int, ...]:
+    """[stage] the number of blocks that it and the stages before it have.
+
+    `cycles` is [stage, block]; `first` and `last` are, for each stage, what comes before the blocks and behind them,
+    which the first and the last stage have besides. A stage may have no block. Of equal divisions that with the
+    earliest ends counts.
+    """
+    stages, blocks = cycles.shape
+    until = np.concatenate((np.zeros((stages, 1)), np.cumsum(cycles, axis=1)), axis=1)
+    best = until[0] + first[0] + (last[0] if stages == 1 else 0.0)
+    chosen: list[npt.NDArray[np.int64]] = []
+    for stage in range(1, stages):
+        more = last[stage] if stage == stages - 1 else 0.0
+        own = until[stage][None, :] - until[stage][:, None] + more  # [begin, end]
+        slowest = np.where(np.triu(np.ones(own.shape, np.bool_)), np.maximum(best[:, None], own), np.inf)
+        chosen.append(slowest.argmin(axis=0))
+        best = slowest.min(axis=0)
+    ends = [blocks]
+    for begins in reversed(chosen):
+        ends.append(int(begins[ends[-1]]))
+    return tuple(reversed(ends))
+
+
+def blocks_of_stage(ends: Sequence[int], stage: int) -> range:
+    """The blocks of a stage."""
+    return range(ends[stage - 1] if stage else 0, ends[stage])
+
+
+SystemCurves = TokenCurves[SystemFigures]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Work that is shared in one way."""
+
+    strategy: str
+    figures: Numbers
+    """Figures of all of it."""
+    interval_cycles: float
+    """Cycles between the ends of two such works where there are always more of them."""
+    stages: tuple[int, ...] = ()
+    """Blocks of each stage of a pipeline."""
+
+    @property
+    def latency_cycles(self) -> float:
+        """Latency of one."""
+        return float(self.figures[LATENCY])
+
+
+def strategies_of(parallel: str) -> tuple[str, ...]:
+    """The strategies that are looked at."""
+    return STRATEGIES if parallel == BEST else (parallel,)
+
+
+def system_token_costs(
+    curves: SystemCurves, batches: Sequence[int], contexts: Sequence[int], with_prompts: bool
+) -> TokenCosts:
+    """The costs at all points, each shared in the way that takes the least time.
+
+    Raises InputError where a batch cannot be shared as wanted, MappingError naming a layer that has no schedule.
+    """
+    figures = curves.figures
+    if figures.strategies == (DATA,) and min(batches) == 1:
+        message = "has one request, which data parallel cores cannot share"
+        raise InputError([Problem(message, path="--batches", value="1", allowed="batches of 2 or more")])
+    curves.search(contexts, batches, contexts if with_prompts else ())
+    room = capacity_of(curves, off_chip_memory(figures.schedules.accelerator))
+    prompts = {context: _prompt(curves, context) for context in contexts} if with_prompts else {}
+    rows = []
+    for batch in batches:
+        for context in contexts:
+            row = room.row(batch, context) | _token(curves, batch, context)
+            rows.append(row | prompts.get(context, {}))
+    return token_costs_of(curves, figures.schedules.accelerator.name, room, rows, _notes(figures, room))
+
+
+def shared_ways(figures: SystemFigures, found: Numbers, requests: int) -> list[Shared]:
+    """Work with these figures, [way, section, figure], shared in each way that is possible for so many requests."""
+    made = []
+    for place, way in enumerate(figures.ways):
+        if way.strategy != PIPELINE and not (way.strategy == DATA and requests < 2):
+            total = found[place].sum(axis=0)
+            made.append(Shared(way.strategy, total, float(total[LATENCY])))
+    stages = [place for place, way in enumerate(figures.ways) if way.strategy == PIPELINE]
+    return [*made, _pipeline(figures, found[stages])] if stages else made
+
+
+def _pipeline(figures: SystemFigures, found: Numbers) -> Shared:
+    """The best pipeline over the cores, [core, section, figure], with the blocks in their order."""
+    kinds = list(figures.model.kinds.items())
+    place_of = {block: FIRST_KIND + place for place, (block, _) in enumerate(kinds)}
+    count_of = {FIRST_KIND + place: count for place, (_, count) in enumerate(kinds)}
+    sections = [place_of[block] for block in figures.model.blocks]
+    counts = np.array([count_of[section] for section in sections], np.float64)
+    own = np.array([figures.loads(found[stage])[:, core] for stage, core in enumerate(figures.stages)])
+    ends = stage_ends(own[:, sections] / counts, own[:, BEFORE], own[:, -1])
+    total = np.zeros(found.shape[-1])
+    for stage in range(len(figures.stages)):
+        blocks = list(blocks_of_stage(ends, stage))
+        for block in blocks:
+            total += found[stage, sections[block]] / counts[block]
+    total += found[0, BEFORE] + found[-1, -1]
+    loads = figures.loads(total)
+    interval = float(loads.max()) or float(total[LATENCY])
+    sizes = tuple(len(blocks_of_stage(ends, stage)) for stage in range(len(figures.stages)))
+    return Shared(PIPELINE, total, min(interval, float(total[LATENCY])), sizes)
+
+
+def _token(curves: SystemCurves, batch: int, context: int) -> dict[str, Any]:
+    """What is said of one more token for each request of a batch."""
+    figures = curves.figures
+    ways = shared_ways(figures, curves.next_token(batch, context), batch)
+    best = min(ways, key=lambda way: way.latency_cycles)
+    energy = float(best.figures[ENERGY])
+    row: dict[str, Any] = {
+        "parallel": best.strategy,
+        "time_per_token_cycles": best.latency_cycles,
+        "time_between_steps_cycles": best.interval_cycles,
+        "energy_per_token_pj": energy / batch,
+        "tokens_per_joule": batch * PJ_A_JOULE / energy,
+        "mac_count": int(best.figures[MACS]),
+        "operation_count": int(best.figures[OPERATIONS]),
+    }
+    clock = system_clock_period_ns(figures.schedules.accelerator)
+    if clock is not None:
+        step, between = (_seconds(clock, cycles) for cycles in (best.latency_cycles, best.interval_cycles))
+        row |= {"time_per_token_s": step, "time_between_steps_s": between, "tokens_per_s": batch / between}
+    row |= _limit(curves, batch, context, best)
+    return row | {f"{way.strategy}_time_per_token_cycles": way.latency_cycles for way in ways}
+
+
+def _prompt(curves: SystemCurves, tokens: int) -> dict[str, Any]:
+    """What is said of the prompt of one request; its tokens are what data parallel cores share."""
+    figures = curves.figures
+    best = min(shared_ways(figures, curves.prompt(tokens), tokens), key=lambda way: way.latency_cycles)
+    row: dict[str, Any] = {
+        "prompt_parallel": best.strategy,
+        "time_to_first_token_cycles": best.latency_cycles,
+        "prompt_energy_pj": float(best.figures[ENERGY]),
+    }
+    clock = system_clock_period_ns(figures.schedules.accelerator)
+    return row | ({"time_to_first_token_s": _seconds(clock, best.latency_cycles)} if clock is not None else {})
+
+
+def _seconds(clock_period_ns: float, cycles: float) -> float:
+    return time_and_power(clock_period_ns, cycles, 0.0)["latency_s"]
+
+
+def _limit(curves: SystemCurves, batch: int, context: int, best: Shared) -> dict[str, Any]:
+    """What limits a step, and what twice as much of each part would save of the time."""
+    figures = curves.figures
+    parts, cycles = figures.single_parts, figures.doubled_cycles(best.figures)
+    gains = {part: max(0.0, 1 - float(one) / best.latency_cycles) for part, one in zip(parts, cycles, strict=False)}
+    by_name = {part.name: part for part in parts if part.kind == WIDTH}
+
+    def saved_by(names: tuple[str, ...]) -> float:
+        place = figures.look_at([by_name[name] for name in names])
+        ways = shared_ways(figures, curves.next_token(batch, context), batch)
+        own = next(way for way in ways if way.strategy == best.strategy)
+        return 1 - float(figures.doubled_cycles(own.figures)[place]) / best.latency_cycles
+
+    widths = {name: gains[part] for name, part in by_name.items()}
+    limit = step_limit(best.latency_cycles, widths, saved_by, {}, MOST_SETS_OF_PARTS)
+    row: dict[str, Any] = limit.row() if parts else {}
+    for kind, name, gain in ((WIDTH, "widest_gain_port", "gain_of_twice_the_width"),
+                             (SIZE, "largest_gain_memory", "gain_of_twice_the_size")):  # fmt: skip
+        own = {part: one for part, one in gains.items() if part.kind == kind}
+        most = max(own, key=lambda part: own[part])
+        row |= {name: most.name if own[most] > 0 else "", gain: own[most]}
+    return row | {part.column: gain for part, gain in gains.items()}
+
+
+def _notes(figures: SystemFigures, room: Capacity) -> tuple[str, ...]:
+    return tuple(_told(figures, room))
+
+
+def _told(figures: SystemFigures, room: Capacity) -> Iterator[str]:
+    if room.weight_bits > room.memory_bits:
+        yield f"the weights do not fit {room.memory}: what they cost is told as if they did"
+    if figures.by_inputs:
+        names = sorted(name.rpartition("/")[2] for name in figures.by_inputs)
+        yield f"tensor parallel, cut along inputs with a sum: {', '.join(dict.fromkeys(names))}"

@@ -1,0 +1,427 @@
+"""Table of a language model: a row for each batch and context, as sums of layers that are searched once.
+
+Attention takes keys in blocks, and a prompt comes in chunks. So the layers of all contexts are the same, but for how
+often they repeat: the cost of one more token is linear in the blocks of its context, and the cost of a chunk is affine
+in the chunks before it, from the chunk on that no window shortens any more (`affine_from`): a prompt is a polynomial of
+degree two. Points that are no whole blocks or chunks have layers of their own for what is left.
+
+Columns stand with the curves that fill them: each is a sum over these.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.harmless import ended_lines
+from tilewright.cost.rates import time_and_power
+from tilewright.hardware.core import Core, Memory
+from tilewright.hardware.hierarchy import top_memories
+from tilewright.hardware.static_power import clock_period_ns
+from tilewright.results.text_tables import render, text_table
+from tilewright.tokens.bound import LEGEND, LEGEND_OF_SEVERAL, bound_text, step_limit
+from tilewright.tokens.doubled import SIZE, saved_column
+from tilewright.tokens.layer_figures import ENERGY, LATENCY, MACS, OPERATIONS, Figures, LayerFigures
+from tilewright.workload.graph import Workload
+from tilewright.workload.language_models.architecture import Architecture, Attention
+from tilewright.workload.language_models.model import language_model_workload
+from tilewright.workload.language_models.reader import DescribedModel, beyond_positions
+from tilewright.workload.language_models.request import ABSORBED, DEFAULT_BLOCK, EXPANDED, ModelStep, Requests
+from tilewright.workload.language_models.weights import (
+    active_parameter_count,
+    kept_numbers,
+    parameter_count,
+    weight_bits,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+
+Sums = npt.NDArray[np.float64]
+"""Figures of layers, added up; what they are says who makes them."""
+
+
+class StepFigures(Protocol):
+    """What makes the figures of steps: on one core, or on several."""
+
+    @property
+    def zero(self) -> Sums:
+        """Figures of nothing."""
+        ...
+
+    def search(self, workloads: Iterable[Workload]) -> None:
+        """Search what is not known yet of all layers of these."""
+        ...
+
+    def of(self, workload: Workload) -> Sums:
+        """The figures of all layers of a workload, which run one after another."""
+        ...
+
+
+Made = TypeVar("Made", bound=StepFigures)
+
+
+@dataclass
+class TokenCurves(Generic[Made]):
+    """Costs of a model on a core or several, for any context and batch."""
+
+    described: DescribedModel
+    figures: Made
+    key_block: int = DEFAULT_BLOCK
+    """Keys that attention takes at a time."""
+    chunk: int = DEFAULT_BLOCK
+    """Tokens of a prompt in one step."""
+    _chunks: dict[int, Sums] = field(default_factory=dict)
+    _steps: dict[tuple[int, int], Workload] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a step that gives the load of experts: it holds for one number of tokens alone."""
+        problems = Problems()
+        if not isinstance(self.described.step.experts, str):
+            problems.at(("experts",), "the tokens of each expert hold for one step, not for a curve")
+        if self.chunk % self.key_block:
+            problems.at(
+                ("chunk",), "must be a whole number of key blocks", self.chunk, f"a multiple of {self.key_block}"
+            )
+        problems.finish()
+
+    def search(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> None:
+        """Search all layers of these points at once. Raises MappingError naming each that nothing fits.
+
+        Raises InputError for contexts beyond the positions that a model learned.
+        """
+        self._check_positions(max((*contexts, *prompts), default=0))
+        self.figures.search(self._steps_of(contexts, batches, prompts))
+
+    def layers_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> Workload:
+        """The layers of all these points as one network, for what mapping files say of them."""
+        steps = self._steps_of(contexts, batches, prompts)
+        return Workload(self.described.name, tuple(node for step in steps for node in step.nodes))
+
+    def _steps_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> list[Workload]:
+        """The steps whose layers are looked at."""
+        steps = [self.decode_step(batch, context) for batch in batches for context in contexts]
+        chunks = {place for prompt in prompts for place in self._chunks_built(prompt)}
+        steps += [self._prompt_step(self.chunk, place * self.chunk) for place in sorted(chunks)]
+        steps += [self._prompt_step(rest, prompt - rest) for prompt in prompts if (rest := prompt % self.chunk)]
+        return steps
+
+    def _check_positions(self, last: int) -> None:
+        model = self.described.model
+        beyond = beyond_positions(model, last)
+        if beyond and model.positions:
+            raise InputError(
+                [Problem(beyond, path="contexts", value=str(last), allowed=f"at most {model.most_tokens}")]
+            )
+
+    def next_token(self, batch: int, context: int) -> Sums:
+        """One more token for each request of a batch; it is the last of the `context` tokens that it sees."""
+        return self.figures.of(self.decode_step(batch, context))
+
+    def prompt(self, tokens: int) -> Sums:
+        """All tokens of one request's prompt, in chunks, up to the first token of the answer."""
+        whole, rest = divmod(tokens, self.chunk)
+        start = self.affine_from
+        total = sum((self._chunk(place) for place in range(min(whole, start))), self.figures.zero)
+        if (more := whole - start) > 0:
+            first, step = self._chunk(start), self._chunk(start + 1) - self._chunk(start)
+            total = total + more * first + (more * (more - 1) // 2) * step
+        return total + self.figures.of(self._prompt_step(rest, whole * self.chunk)) if rest else total
+
+    @property
+    def affine_from(self) -> int:
+        """The number of the chunk from which on each further chunk costs as much more as the one before."""
+        windows = [
+            block.mixer.window
+            for block in self.described.model.blocks
+            if isinstance(block.mixer, Attention) and block.mixer.window is not None
+        ]
+        return math.ceil(max(windows) / self.chunk) + 1 if windows else 1
+
+    def decode_step(self, batch: int, context: int) -> Workload:
+        """The layers of one more token for each request of a batch."""
+        key = (batch, context)
+        if key not in self._steps:
+            self._steps[key] = self._workload(Requests(batch, 1, context - 1), ABSORBED)
+        return self._steps[key]
+
+    def _chunks_built(self, tokens: int) -> list[int]:
+        """The chunks of a prompt whose layers are looked at; the others follow from them."""
+        whole = tokens // self.chunk
+        return list(range(min(whole, self.affine_from + 2)))
+
+    def _chunk(self, place: int) -> Sums:
+        if place not in self._chunks:
+            self._chunks[place] = self.figures.of(self._prompt_step(self.chunk, place * self.chunk))
+        return self._chunks[place]
+
+    def _prompt_step(self, tokens: int, context: int) -> Workload:
+        return self._workload(Requests(1, tokens, context), EXPANDED if tokens > 1 else ABSORBED)
+
+    def _workload(self, requests: Requests, latent: str) -> Workload:
+        step: ModelStep = replace(
+            self.described.step, groups=(requests,), latent=latent, key_block=self.key_block, is_written_out=False
+        )
+        return language_model_workload(self.described.model, step, self.described.name)
+
+
+def spread(first: int, last: int, count: int, block: int) -> list[int]:
+    """Contexts, so many, from `first` to `last`, evenly on a logarithmic scale, rounded to whole blocks, each once.
+
+    Raises InputError for ends that are no range.
+    """
+    if not 1 <= first <= last or count < 1:
+        raise InputError(f"no range of contexts: {first} to {last} in {count}")
+    if count == 1:
+        return [last]
+    ratio = math.log(last / first) / (count - 1)
+    points = (first * math.exp(place * ratio) for place in range(count))
+    return sorted(
+        {max(1, round(point / block)) * block if point >= block else max(1, round(point)) for point in points}
+    )
+
+
+PJ_A_JOULE = 1e12
+_BITS_A_GIBIBYTE = 8 * 2**30
+_WIDTH = 160
+
+
+@dataclass(frozen=True)
+class TokenCosts:
+    """What tokens of a model cost on a core, for batches and contexts."""
+
+    model: str
+    core: str
+    parameters: int
+    active_parameters: int
+    weight_bits: int
+    """Bits of all weights, with the scales of their groups."""
+    memory: str
+    """The memory that has to hold weights, caches and activations: the largest of the outermost ones."""
+    memory_bits: int
+    searched_layers: int
+    rows: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+    unused: tuple[dict[str, Any], ...] = ()
+    """What of files and options has no effect: file, line, key and why."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several cores share each step."""
+        return bool(self.rows) and "parallel" in self.rows[0]
+
+    @property
+    def table(self) -> "pandas.DataFrame":
+        """A row for each batch and context."""
+        import pandas
+
+        return pandas.DataFrame(list(self.rows))
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The memory that has to hold weights, caches and activations, and what they take of it."""
+
+    memory: str
+    memory_bits: int
+    weight_bits: int
+    """Bits of all weights, with the scales of their groups."""
+    request_bits: int
+    """Bits of activations of one request."""
+    model: Architecture
+    cache_bits: int
+    """Bits of a number that is kept."""
+
+    def row(self, batch: int, context: int) -> dict[str, Any]:
+        """What is said of the room for a batch: the first columns of a row."""
+        cache = kept_numbers(self.model, context) * self.cache_bits
+        most = max(0, (self.memory_bits - self.weight_bits) // (cache + self.request_bits))
+        row = {"batch": batch, "context": context, "fits": batch <= most, "largest_batch": most}
+        return row | {"cache_bits": batch * cache}
+
+
+def capacity_of(curves: TokenCurves[Any], memory: Memory) -> Capacity:
+    """The room that the model of curves has in a memory."""
+    model, step = curves.described.model, curves.described.step
+    one = activation_bits(curves.decode_step(1, 1))
+    bits = weight_bits(model, step.precision)
+    return Capacity(memory.name, memory.size_bits, bits, one, model, step.precision.cache)
+
+
+def token_costs(
+    curves: TokenCurves[LayerFigures], batches: Sequence[int], contexts: Sequence[int], with_prompts: bool
+) -> TokenCosts:
+    """The costs at all points. Raises MappingError naming each layer that nothing fits."""
+    curves.search(contexts, batches, contexts if with_prompts else ())
+    core = curves.figures.core
+    room = capacity_of(curves, max((memory for memory, _ in top_memories(core)), key=lambda one: one.size_bits))
+    prompts = {context: curves.prompt(context) for context in contexts} if with_prompts else {}
+    rows = []
+    for batch in batches:
+        for context in contexts:
+            row = room.row(batch, context) | _token_figures(curves, batch, context)
+            rows.append(row | (_prompt_figures(core, prompts[context]) if with_prompts else {}))
+    return token_costs_of(curves, core.name, room, rows, _notes(curves.figures))
+
+
+def token_costs_of(
+    curves: TokenCurves[Any], core: str, room: Capacity, rows: Sequence[dict[str, Any]], notes: tuple[str, ...]
+) -> TokenCosts:
+    """The costs of the model of curves, with rows that were made of them."""
+    model = curves.described.model
+    beyond = beyond_positions(model, max((row["context"] for row in rows), default=0))
+    return TokenCosts(
+        model=model.name,
+        core=core,
+        parameters=parameter_count(model),
+        active_parameters=active_parameter_count(model),
+        weight_bits=room.weight_bits,
+        memory=room.memory,
+        memory_bits=room.memory_bits,
+        searched_layers=curves.figures.searched,
+        rows=tuple(rows),
+        notes=(*((beyond,) if beyond else ()), *notes),
+    )
+
+
+def activation_bits(workload: Workload) -> int:
+    """The most bits that a layer reads and writes that are neither weights nor kept between steps."""
+    kept = {name for node in workload.nodes if node.layer is None for name in (*node.inputs, *node.outputs)}
+    kept &= {*workload.inputs, *workload.outputs, *(name for name in workload.tensor_of if name.endswith("_keys"))}
+    most = 0
+    for node in workload.nodes:
+        if node.layer is not None:
+            tensors = (workload.tensor_of[name] for name in {*node.inputs, *node.outputs} - kept)
+            most = max(most, sum(tensor.size_bits for tensor in tensors if not tensor.is_constant))
+    return most
+
+
+def _token_figures(curves: TokenCurves[LayerFigures], batch: int, context: int) -> dict[str, Any]:
+    found = curves.next_token(batch, context)
+    row: dict[str, Any] = {
+        "time_per_token_cycles": float(found[LATENCY]),
+        "energy_per_token_pj": float(found[ENERGY]) / batch,
+        "tokens_per_joule": batch * PJ_A_JOULE / float(found[ENERGY]),
+        "mac_count": int(found[MACS]),
+        "operation_count": int(found[OPERATIONS]),
+    }
+    known = time_and_power(clock_period_ns(curves.figures.core), float(found[LATENCY]), float(found[ENERGY]))
+    if known:
+        row |= {"time_per_token_s": known["latency_s"], "tokens_per_s": batch / known["latency_s"]}
+    return row | limit_of(curves.figures, found, curves.decode_step(batch, context))
+
+
+def _prompt_figures(core: Core, found: Figures) -> dict[str, Any]:
+    row = {"time_to_first_token_cycles": float(found[LATENCY]), "prompt_energy_pj": float(found[ENERGY])}
+    known = time_and_power(clock_period_ns(core), float(found[LATENCY]), float(found[ENERGY]))
+    return row | ({"time_to_first_token_s": known["latency_s"]} if known else {})
+
+
+def limit_of(figures: LayerFigures, found: Figures, workload: Workload) -> dict[str, Any]:
+    """What limits a step, and the shares of the time that more width and more room would save.
+
+    That is twice the width of the best port, and twice the size of each memory below the outermost ones. `workload` has
+    the layers of the step.
+    """
+    wider, larger = figures.wider_cycles(found), figures.larger_cycles(found)
+    latency = float(found[LATENCY])
+    gains = [max(0.0, 1 - float(cycles) / latency) for cycles in (*wider, *larger)]
+    widths, sizes = gains[: len(wider)], gains[len(wider) :]
+    best = max(range(len(widths)), key=lambda place: widths[place])
+    kinds = figures.cycles_by_kind(found)
+    memory_of = {str(port): port.memory for port in figures.ports}
+    limit = step_limit(
+        latency,
+        dict(zip(map(str, figures.ports), widths, strict=True)),
+        lambda ports: 1 - figures.cycles_with(workload, tuple(map(figures.port_of, ports))) / latency,
+        kinds,
+    )
+    row = {
+        **limit.row(memory_of),
+        "widest_gain_port": str(figures.ports[best]) if widths[best] > 0 else "",
+        "gain_of_twice_the_width": widths[best],
+    }
+    most = max(sizes, default=0.0)
+    row |= {
+        "largest_gain_memory": figures.larger[sizes.index(most)] if most > 0 else "",
+        "gain_of_twice_the_size": most,
+    }
+    return row | {saved_column(SIZE, name): one for name, one in zip(figures.larger, sizes, strict=True)}
+
+
+def _notes(figures: LayerFigures) -> tuple[str, ...]:
+    left_out = [f"{row.operator_type} {row.reason}" for row in figures.uncosted.values()]
+    return (f"not costed: {', '.join(left_out)}",) if left_out else ()
+
+
+def tokens_text(found: TokenCosts) -> str:
+    """The table for the terminal, with what its columns mean."""
+    has_time = bool(found.rows) and "time_per_token_s" in found.rows[0]
+    unit = "ms" if has_time else "10⁶ cycles"
+    prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()
+    has_kinds = bool(found.rows) and "array_busy" in found.rows[0]
+    part = "part" if found.is_shared else "port"
+    shared = ("parallel", f"next step\nafter [{unit}]") if found.is_shared else ()
+    table = text_table(
+        f"{found.model} on {found.core}: {found.parameters:,} parameters, {_gib(found.weight_bits)} of weights",
+        (),
+        ("batch", "context", *prompt, *shared[:1], f"a token\n[{unit}]", *shared[1:], "energy a\ntoken [mJ]",
+         "tokens/s\na watt", "cache\n[GiB]", "largest\nbatch", "bound by", *(("array\nbusy",) if has_kinds else ()),
+         f"one {part}\ntwice as wide", "twice the\nsize saves"),
+    )  # fmt: skip
+    for row in found.rows:
+        cells = [f"{row['batch']:,}", f"{row['context']:,}"]
+        cells += [_time(row, "time_to_first_token")] if prompt else []
+        cells += [row["parallel"]] if shared else []
+        cells += [_time(row, "time_per_token")]
+        cells += [_time(row, "time_between_steps")] if shared else []
+        cells += [f"{row['energy_per_token_pj'] / 1e9:,.3f}"]
+        cells += [f"{row['tokens_per_joule']:,.3f}", f"{row['cache_bits'] / _BITS_A_GIBIBYTE:,.3f}"]
+        cells += [f"{row['largest_batch']:,}" + ("" if row["fits"] else " (too few)"), bound_text(row)]
+        cells += [f"{row['array_busy']:.1%}"] if has_kinds else []
+        cells += [f"-{row['gain_of_twice_the_width']:.1%}"]
+        table.add_row(*cells, f"{row['gain_of_twice_the_size']:.1%}")
+    return render(table, _WIDTH) + _legend(found)
+
+
+def _legend(found: TokenCosts) -> str:
+    lines = [
+        "first token: all of a prompt of `context` tokens, one request; a token: one step of the batch, where each new",
+        "  token sees `context` tokens, itself included. Largest batch: weights, caches and activations in the memory"
+        f" {found.memory} ({_gib(found.memory_bits)}).",
+    ]
+    if found.is_shared:
+        lines += [
+            "parallel: how the cores share a step, the way that takes the least time of those that are looked at; next"
+            " step after:",
+            "  between the ends of two steps where there are always more, as a pipeline has them.",
+            f"bound by: {LEGEND_OF_SEVERAL}",
+            "  Twice the size: of the memory on the chip that saves most.",
+            "Layers run one after the other, each from the off-chip memory to it: times are upper bounds.",
+            f"{found.searched_layers} classes of computation nodes searched.",
+        ]
+        if "prompt_parallel" in found.rows[0]:
+            ways = dict.fromkeys(row["prompt_parallel"] for row in found.rows)
+            lines.append(f"Prompts: {', '.join(ways)} parallel.")
+    else:
+        lines += [
+            f"bound by: {LEGEND}",
+            "  array busy: the part of the time in which all units of the array work. Twice the size: of the memory",
+            "  below the outermost ones that saves most.",
+            f"{found.searched_layers} distinct layers searched.",
+        ]
+    return ended_lines((*lines, *found.notes), "  ")
+
+
+def _time(row: dict[str, Any], name: str) -> str:
+    seconds = row.get(f"{name}_s")
+    return f"{row[f'{name}_cycles'] / 1e6:,.3f}" if seconds is None else f"{seconds * 1e3:,.3f}"
+
+
+def _gib(bits: int) -> str:
+    return f"{bits / _BITS_A_GIBIBYTE:,.2f} GiB"

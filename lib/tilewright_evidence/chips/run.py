@@ -1,0 +1,273 @@
+"""Runs of a case of a chip by the switches `stream-2023`, by the default model, and by steps between the two.
+
+That mapping is the dataflow, as far as array and layer have room for it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+from tilewright.mapping.spatial_generation import clean_user_mapping
+from tilewright.multicore.allocation.requests import layer_requests
+from tilewright.multicore.allocation.search import schedule_judge, search_allocation
+from tilewright.multicore.allocation.space import allocation_space
+from tilewright.multicore.nodes.graph import CnGraph
+from tilewright.multicore.scheduling.assembled import AssembledProblem
+from tilewright.multicore.scheduling.assembly import scheduling_problem
+from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.multicore.scheduling.check.rules import check_schedule
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.options import CAUSAL, ScheduleOptions, SchedulerParameters, ScheduleSettings
+from tilewright.multicore.scheduling.problem import Integers
+from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.multicore.scheduling.simulate import simulate
+from tilewright.multicore.scheduling.system_assembly import MEMORY_OPERANDS
+from tilewright.peers.stream import STREAM_2023
+from tilewright.peers.stream.scheduler import REPAIRS
+from tilewright.peers.stream.whole_tiles import whole_tile_graph, whole_tile_problem
+from tilewright.pipeline.stages.base import Rest, Stage
+from tilewright.pipeline.stages.items import Evaluations, LayerProblem, SpatialCandidate
+from tilewright.pipeline.stages.multi.core_mapping import map_core
+from tilewright.pipeline.stages.preflight.network import checked_cn_graph
+from tilewright.pipeline.stages.run import below_workload, default_pipeline
+from tilewright.pipeline.stages.spatial import SpatialMappingGenerator
+from tilewright.search.options import SearchOptions
+
+from tilewright_evidence.chips.case import SiliconCase
+
+
+@dataclass(frozen=True)
+class UnlimitedDataflow(SpatialMappingGenerator):
+    """Hands on the spatial mapping that is given, limited by the sizes of array and layer alone.
+
+    Capacity and bandwidth of the innermost memories do not limit it, and sides of the array that it leaves open are not
+    used. Where none is given, it does what `SpatialMappingGenerator` does.
+    """
+
+    stands_for = ""
+
+    def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
+        """The results of the dataflow."""
+        given, sides = item.constraints.spatial_mapping, item.core.operational_array.dimensions
+        if not given:
+            yield from super().run(item, rest)
+            return
+        limits = {name: {loop: min(size, room) for loop, size in item.layer.loop_sizes} for name, room in sides}
+        draft = clean_user_mapping(given, item.layer, item.core, limits)
+        yield from rest(SpatialCandidate.of(item, tuple((name, tuple(loops.items())) for name, loops in draft.items())))
+
+
+def stages_2023(options: SearchOptions) -> tuple[Stage, ...]:
+    """The stages that map a computation node in the 2023 model: the default ones but for the spatial mapping."""
+    return tuple(
+        UnlimitedDataflow(**{field.name: getattr(stage, field.name) for field in fields(stage)})
+        if isinstance(stage, SpatialMappingGenerator)
+        else stage
+        for stage in below_workload(default_pipeline(options).stages)
+    )
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What distinguishes two models of a case; the defaults are those of the default model."""
+
+    cost_model: str = "corrected"
+    """Profile of the cost model."""
+    unlimited_dataflow: bool = False
+    """The dataflow is not limited by the innermost memories."""
+    equal_tiles: bool = False
+    """All CNs of a layer cost the same and run in one chain (`whole_tile_graph`)."""
+    whole_tensors: bool = False
+    """Outputs of CNs move whole; what comes from outside has halos and padding in it (`whole_tile_problem`)."""
+    runtime: str = ScheduleSettings.cn_runtime
+    """total0, total1 or total2."""
+    schedule_model: str = CAUSAL
+    """Model of the schedule."""
+    share_divisor: int = SchedulerParameters.share_divisor
+    """1: a transfer has its links alone."""
+    repairs: tuple[str, ...] = ()
+    """Rules of the schedule model stream-2023 that are exchanged (`peers.stream.scheduler.REPAIRS`)."""
+
+
+STREAM_2023_SWITCHES = Switches(
+    "zigzag-3.9.1+per_level_loading_floor", True, True, True, "total2", STREAM_2023, share_divisor=1
+)
+"""The model of the reference tool that was compared with chips in 2023, by switches."""
+STEPS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("what is on its way is waited for", {"repairs": REPAIRS[:1]}),
+    ("transfers go into gaps on links", {"repairs": REPAIRS[:2]}),
+    ("transfers start as early as they can", {"repairs": REPAIRS}),
+    ("decisions in the order of time", {"schedule_model": CAUSAL, "repairs": ()}),
+    ("halos are shared, padding is no data", {"whole_tensors": False}),
+    ("results leave while a core computes on (total1)", {"runtime": "total1"}),
+    ("memories limit the dataflow", {"unlimited_dataflow": False}),
+    ("repaired cost model", {"cost_model": "corrected"}),
+    ("tiles at borders cost what they need", {"equal_tiles": False}),
+    ("transfers share links", {"share_divisor": 4}),
+)
+"""Steps from `stream-2023` to the default model: what changes, one after the other."""
+
+
+def steps() -> tuple[tuple[str, Switches], ...]:
+    """(what changes, the switches with it) from `stream-2023`, which comes first, to the default model."""
+    found = [(STREAM_2023, STREAM_2023_SWITCHES)]
+    for text, change in STEPS:
+        found.append((text, replace(found[-1][1], **change)))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class LatencyTerms:
+    """Where the time of a schedule goes, on the core that ends last; the terms add up to the latency."""
+
+    core: str
+    """Id and name of the core file."""
+    before_cycles: int
+    """Until its first CN."""
+    computing_cycles: int
+    """Cycles in its CNs."""
+    waiting_cycles: int
+    """Cycles between its CNs."""
+    after_cycles: int
+    """Cycles after its last CN, while results leave."""
+
+
+@dataclass(frozen=True, eq=False)
+class CaseRun:
+    """A case by one set of switches."""
+
+    switches: Switches
+    assembled: AssembledProblem
+    graph: CnGraph
+    schedule: Schedule
+    rows: dict[str, tuple[CoreCostRow, ...]]
+    """Core file -> what CNs cost on it."""
+    core_file_of: tuple[str, ...]
+    """[core] core file"""
+
+    @property
+    def latency_cycles(self) -> int:
+        """Latency of the schedule."""
+        return self.schedule.latency_cycles
+
+    @cached_property
+    def lower_bound_cycles(self) -> int:
+        """What no schedule of this allocation is faster than, by the rules of the causal model."""
+        allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
+        allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True
+        return int(lower_bounds(self.assembled.problem, allowed).latency_cycles)
+
+    @property
+    def compute_cycles(self) -> int:
+        """Runtimes of the CNs of the busiest core."""
+        return int(self.busy_cycles.max(initial=0))
+
+    @property
+    def busy_cycles(self) -> Integers:
+        """[core] cycles in which it computes."""
+        lengths = self.schedule.end_cycles - self.schedule.start_cycles
+        count = self.assembled.problem.system.core_count
+        return np.bincount(self.schedule.allocation, lengths, minlength=count).astype(np.int64)
+
+    @property
+    def link_cycles(self) -> Integers:
+        """[link] cycles that its traffic takes at full width."""
+        bits: Integers = self.schedule.link_bits.sum(axis=0)
+        return -(-bits // self.assembled.problem.system.link_bits_per_cycle)
+
+    @property
+    def terms(self) -> LatencyTerms:
+        """Where the time goes."""
+        schedule = self.schedule
+        core = int(schedule.allocation[schedule.end_cycles.argmax()])
+        own = schedule.allocation == core
+        first, last = int(schedule.start_cycles[own].min()), int(schedule.end_cycles[own].max())
+        computing = int(self.busy_cycles[core])
+        name = self.assembled.names.core_names[core]
+        return LatencyTerms(name, first, computing, last - first - computing, schedule.latency_cycles - last)
+
+    def row_of(self, cn: int) -> CoreCostRow:
+        """What a CN costs on its core."""
+        core, cost_class = int(self.schedule.allocation[cn]), int(self.assembled.classes.of_cn[cn])
+        return self.rows[self.core_file_of[core]][cost_class]
+
+    def layer_cycles(self, layer: int) -> tuple[int, int, int, int]:
+        """(temporal cycles, total0, total1, total2) of the most frequent CN of a layer."""
+        place = self.graph.layers[layer]
+        cns = np.arange(place.first_cn, place.first_cn + place.cn_count)
+        _, first, count = np.unique(self.assembled.classes.of_cn[cns], return_index=True, return_counts=True)
+        row = self.row_of(int(cns[first[count.argmax()]]))
+        return temporal_cycles(row), row.total0_cycles, row.total1_cycles, row.total2_cycles
+
+
+def temporal_cycles(row: CoreCostRow) -> int:
+    """Cycles that the loops of a mapping take without stalls."""
+    cycles = 1
+    for _, size in row.mapping["loop_order"]:
+        cycles *= int(size)
+    return cycles
+
+
+class CaseRunner:
+    """Runs a case by sets of switches; what several of them need is made once."""
+
+    def __init__(self, case: SiliconCase, threads: int = 1) -> None:
+        self.case, self.threads = case, threads
+        self.graph, notices = checked_cn_graph(case.system, case.tiling)
+        self.notices = (*notices, *self.graph.notices)
+        self.whole_graph = whole_tile_graph(case.system.workload, self.graph)
+        self._costs: dict[tuple[str, bool, bool], dict[str, tuple[CoreCostRow, ...]]] = {}
+
+    def run(self, switches: Switches) -> CaseRun:
+        """The case by a set of switches. Raises InputError and MappingError."""
+        system = self.case.system
+        workload, accelerator, mapping = system.workload, system.accelerator, system.mapping
+        graph = self.whole_graph if switches.equal_tiles else self.graph
+        costs = self.costs(switches)
+        assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, switches.runtime)
+        if switches.whole_tensors:
+            assembled = whole_tile_problem(assembled, workload, graph)
+        options = self._schedule_options(switches)
+        requests = layer_requests(graph, workload, mapping, accelerator)
+        space = allocation_space(assembled.problem, requests, assembled.names, assembled.reasons)
+        judge = schedule_judge(assembled.problem, options)
+        allocation = search_allocation(space, judge, replace(self.case.allocation, threads=self.threads)).allocation
+        schedule = simulate(assembled.problem, allocation, options)
+        if switches.schedule_model == CAUSAL:
+            faults = check_schedule(assembled.problem, schedule)
+            if faults:
+                raise AssertionError(f"the schedule breaks its rules: {'; '.join(faults[:5])}")
+        files = tuple(place.file_name for place in accelerator.places)
+        return CaseRun(switches, assembled, graph, schedule, costs, files)
+
+    def costs(self, switches: Switches) -> dict[str, tuple[CoreCostRow, ...]]:
+        """Core file -> what CNs cost on it."""
+        key = switches.cost_model, switches.unlimited_dataflow, switches.equal_tiles
+        if key not in self._costs:
+            self._costs[key] = self._map_cores(switches)
+        return self._costs[key]
+
+    def _map_cores(self, switches: Switches) -> dict[str, tuple[CoreCostRow, ...]]:
+        system, run = self.case.system, self.case.run
+        options = SearchOptions(
+            objective=run.intra_core_objective, model=switches.cost_model, lpf_limit=run.loma_lpf_limit
+        )
+        graph = self.whole_graph if switches.equal_tiles else self.graph
+        given = (graph, system.workload, system.mapping, system.accelerator)
+        stages = stages_2023(options) if switches.unlimited_dataflow else None
+        return {
+            name: map_core(*given, name, options, threads=self.threads, stages=stages)
+            for name in system.accelerator.distinct_cores
+        }
+
+    def _schedule_options(self, switches: Switches) -> ScheduleOptions:
+        run, system = self.case.run, self.case.system
+        settings = ScheduleSettings(
+            scheduler_candidate_selection=run.scheduler_candidate_selection,
+            operands_to_prefetch=tuple(run.operands_to_prefetch),
+            schedule_model=switches.schedule_model,
+            share_divisor=switches.share_divisor,
+        )
+        options = settings.options(system.workload, system.mapping, MEMORY_OPERANDS)
+        return replace(options, model_repairs=switches.repairs)

@@ -1,0 +1,253 @@
+"""The set `gpu-gemm`: matrix products on A100 and H100 in three serving frameworks, as tiles in waves over
+multiprocessors.
+
+A matrix product is out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles, one thread block each, one at a
+time on a multiprocessor; where there are few tiles it cuts the sum over k too, and adds the parts up at the end. Which
+it chooses is not published: the best of the tiles that NVIDIA's CUTLASS has is taken.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from tilewright.base.errors import InputError, Problem
+
+from tilewright_evidence.court.case import DATA, Case, Constant, CourtSet, Published, Values, in_hundred
+from tilewright_evidence.court.rows import read_rows
+
+TILES = tuple((m, n) for m in (16, 32, 64, 128, 256) for n in (32, 64, 128, 256) if m * n <= 256 * 128)
+STEP = 64
+"""Elements of k in a step of a thread block."""
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Parts of the sum over k."""
+LEAST_STEPS = 4
+"""Least steps of a part of a sum that is cut."""
+SUM_BYTES = 4
+BF16_BYTES = 2
+WEIGHT_BYTES = {"bf16": 2, "fp8": 1}
+LARGEST_PART = 0.5
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What is published of a GPU."""
+
+    multiprocessors: int
+    flops_per_s: Mapping[str, float]
+    dram_bytes_per_s: float
+    l2_bytes: int
+    l2_bytes_per_s: float
+    blocks_that_share_loads: int
+
+
+@cache
+def gpus() -> dict[str, Gpu]:
+    """The GPUs of the hardware file by name."""
+    document: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "hardware" / "gpus.yaml").read_text())
+    return {
+        name: Gpu(
+            multiprocessors=entry["multiprocessors"],
+            flops_per_s={kind: float(rate) for kind, rate in entry["flops_per_s"].items()},
+            dram_bytes_per_s=float(entry["dram_bytes_per_s"]),
+            l2_bytes=entry["l2_bytes"],
+            l2_bytes_per_s=entry["l2_bytes_per_clock"] * float(entry["clock_hz"]),
+            blocks_that_share_loads=entry["blocks_that_share_loads"],
+        )
+        for name, entry in document.items()
+    }
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product and the numbers that decide its time, those of tiles and splits as arrays of all choices."""
+
+    gpu: Gpu
+    flops: float
+    peak: float
+    """FLOP/s."""
+    data_bytes: float
+    """Weights, inputs and outputs once."""
+    quantised_bytes: float
+    """Read and written by the kernel that quantises the inputs; 0 where there is none."""
+    tile_flops: np.ndarray
+    """Operations of the thread blocks that run one after the other on a multiprocessor."""
+    steps: np.ndarray
+    """Steps of those blocks."""
+    l2_bytes: np.ndarray
+    """Loads of all blocks."""
+    sum_bytes: np.ndarray
+    """Parts of sums, written and read again."""
+
+    def seconds(self, constants: Values) -> tuple[float, str]:
+        """Time of the best choice, and what takes most of it."""
+        gpu, efficiency = self.gpu, constants["memory_efficiency"]
+        tensor = self.tile_flops / (self.peak / gpu.multiprocessors * constants["tensor_efficiency"])
+        waiting = self.steps * constants["step_us"] * 1e-6
+        l2 = self.l2_bytes / (gpu.l2_bytes_per_s * efficiency)
+        dram = np.full_like(l2, (self.data_bytes - self.quantised_bytes / 3) / (gpu.dram_bytes_per_s * efficiency))
+        parts = {"tensor cores": tensor, "steps": waiting, "L2": l2, "DRAM": dram}
+        summed = self.sum_bytes / (gpu.l2_bytes_per_s * efficiency)
+        times = np.maximum.reduce(list(parts.values())) + summed
+        best = int(np.argmin(times))
+        launches = constants["launch_us"] * 1e-6 * (2 if self.quantised_bytes else 1)
+        quantising = self.quantised_bytes / (gpu.dram_bytes_per_s * efficiency)
+        total = float(times[best]) + launches + quantising
+        cause = max(parts, key=lambda name: float(parts[name][best]))
+        return total, "launch" if launches + quantising > LARGEST_PART * total else cause
+
+
+def product(gpu: Gpu, kind: str, m: int, n: int, k: int) -> Product:
+    """A product of m x k times k x n; `kind` is `bf16`, or `fp8`, whose inputs are quantised from bf16 first."""
+    tile_m, tile_n, split = (np.array(one, dtype=float) for one in zip(*_choices(k), strict=True))
+    element = WEIGHT_BYTES[kind]
+    of_k = np.ceil(k / split / STEP) * STEP
+    blocks = np.ceil(m / tile_m) * np.ceil(n / tile_n) * split
+    waves = np.ceil(blocks / gpu.multiprocessors)
+    quantised = 0.0 if kind == "bf16" else 3.0 * m * k
+    return Product(
+        gpu=gpu,
+        flops=2.0 * m * n * k,
+        peak=gpu.flops_per_s[kind],
+        data_bytes=float(n * k * element + (m * k + m * n) * BF16_BYTES),
+        quantised_bytes=quantised,
+        tile_flops=waves * 2 * tile_m * tile_n * of_k,
+        steps=waves * of_k / STEP,
+        l2_bytes=blocks * (tile_m + tile_n) * of_k * element / gpu.blocks_that_share_loads,
+        sum_bytes=np.where(split > 1, 2.0 * m * n * SUM_BYTES * split, 0.0),
+    )
+
+
+def _choices(k: int) -> list[tuple[int, int, int]]:
+    splits = [split for split in SPLITS if split == 1 or k >= split * STEP * LEAST_STEPS]
+    return [(m, n, split) for m, n in TILES for split in splits]
+
+
+NAME = "gpu-gemm"
+SALT, SHARE = f"court|{NAME}", 6
+FRAMEWORKS = ("sglang_us", "vllm_us", "trtllm_us")
+"""The typical time is the median of those that were measured."""
+CAMPAIGNS = (*FRAMEWORKS, "sglang_repeat_us")
+"""The shortest time is that of all."""
+_TIME = (float, type(None))
+COLUMNS: dict[str, type | tuple[type, ...]] = {
+    "device": str,
+    "dtype": str,
+    "m": int,
+    "n": int,
+    "k": int,
+    "sglang_us": float,
+    "vllm_us": _TIME,
+    "trtllm_us": _TIME,
+    "sglang_repeat_us": _TIME,
+}
+MEANINGS = (
+    ("launch_us", "us", "a kernel is launched and ends", 1.0, 8.0),
+    ("tensor_efficiency", "", "of the peak, in a block of threads: clock under power, feeding", 0.3, 1.0),
+    ("memory_efficiency", "", "of the bandwidth of DRAM and L2", 0.4, 1.0),
+    ("step_us", "us", "a step of 64 in k takes, however little there is to do", 0.02, 2.0),
+)
+FITTED = {"a100": (3.66, 0.798, 0.63, 0.819), "h100": (2.65, 0.833, 0.78, 0.471)}
+"""Values in the order of MEANINGS."""
+
+
+def constants() -> dict[str, tuple[Constant, ...]]:
+    """Constants of each GPU."""
+    return {
+        device: tuple(
+            Constant(name, unit, meaning, value, low, high)
+            for (name, unit, meaning, low, high), value in zip(MEANINGS, values, strict=True)
+        )
+        for device, values in FITTED.items()
+    }
+
+
+def is_fitted(row: Mapping[str, Any]) -> bool:
+    """Whether the rule chooses a row for the fit."""
+    return in_hundred(_drawn_by(row), SALT) < SHARE
+
+
+def _drawn_by(row: Mapping[str, Any]) -> str:
+    return f"{row['n']} {row['k']}"
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    row: Mapping[str, Any]
+    product: Product
+
+    @property
+    def device(self) -> str:
+        """The GPU."""
+        return str(self.row["device"])
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the rule chooses the row."""
+        return is_fitted(self.row)
+
+    @property
+    def drawn_by(self) -> str:
+        """The shape of the weights, of all devices and types together."""
+        return _drawn_by(self.row)
+
+    def case(self, constants: Mapping[str, Values]) -> Case:
+        """What we say of it, in us."""
+        row, one = self.row, self.product
+        times = [row[name] for name in CAMPAIGNS if row.get(name) is not None]
+        estimate, cause = one.seconds(constants[row["device"]])
+        kept = max(0.0, one.data_bytes - one.gpu.l2_bytes)
+        return Case(
+            identity=f"{row['device']} {row['dtype']} {row['m']} x {row['n']} x {row['k']}",
+            part=f"{row['device']} {row['dtype']}",
+            group=self.drawn_by,
+            measured=statistics.median(row[name] for name in FRAMEWORKS if row.get(name) is not None),
+            fastest=min(times),
+            bound=1e6 * max(one.flops / one.peak, kept / one.gpu.dram_bytes_per_s),
+            estimate=1e6 * estimate,
+            roofline=1e6 * max(one.flops / one.peak, one.data_bytes / one.gpu.dram_bytes_per_s),
+            limited_by=cause,
+            fitted=self.is_fitted,
+        )
+
+
+def prepare(files: Sequence[Path]) -> list[_Prepared]:
+    """The rows. Raises InputError with everything that is wrong."""
+    rows, known = read_rows(files, COLUMNS), gpus()
+    problems = [
+        Problem("no such device", path="device", value=repr(name), allowed=", ".join(known))
+        for name in sorted({row["device"] for row in rows} - set(known))
+    ]
+    problems += [
+        Problem("no such type", path="dtype", value=repr(name), allowed=", ".join(WEIGHT_BYTES))
+        for name in sorted({row["dtype"] for row in rows} - set(WEIGHT_BYTES))
+    ]
+    if problems:
+        raise InputError(problems)
+    return [_Prepared(row, product(known[row["device"]], row["dtype"], row["m"], row["n"], row["k"])) for row in rows]
+
+
+LLMCOMPASS = Published(
+    "LLMCompass",
+    "10.9 % per operator, 4.1 % end to end",
+    "products, softmax, normalisation, GELU and layers of transformers on A100, MI210 and TPU, some 100 points",
+    "ISCA 2024, its repository",
+)
+GENZ = Published("GenZ", "5.82 % (geometric mean)", "inference of language models, end to end", "arXiv 2406.01698")
+GPU = CourtSet(
+    name=NAME,
+    title="Matrix products on A100 and H100, times of three serving frameworks",
+    unit="us",
+    source="NVIDIA, AIConfigurator, arXiv 2601.06288; github.com/ai-dynamo/aiconfigurator 095f58a, Apache-2.0",
+    rule=f"shapes of weights (n, k) that, hashed with the salt {SALT!r}, are below {SHARE} of 100",
+    constants=constants(),
+    peer="",
+    second="",
+    prepare=prepare,
+    published=(LLMCOMPASS, GENZ),
+    patterns=("*.csv", "*.csv.gz"),
+)

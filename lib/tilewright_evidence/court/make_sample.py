@@ -1,0 +1,73 @@
+"""`python -m tilewright_evidence.court.make_sample FOLDER`: writes the samples of the package from the full sets.
+
+A sample has the rows that constants are fitted to, and of the others those whose hash is smallest, some of each part.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.artifacts.files import write_atomically
+
+from tilewright_evidence.court import gemmini, gpu, timeloop, tpu
+from tilewright_evidence.court.case import DATA, set_files
+from tilewright_evidence.court.rows import read_rows
+
+OF_EACH_PART = 4
+
+
+def write_samples(folder: Path) -> None:
+    """Write all samples from the sets below `folder`."""
+    rows = _rows(folder, gemmini.NAME, gemmini.GEMMINI.patterns, gemmini.COLUMNS)
+    chosen = _chosen(rows, gemmini.is_fitted, lambda row: (row["source"], row["kind"], row["array"]))
+    _write_lines(gemmini.NAME, chosen)
+    rows = _rows(folder, timeloop.NAME, timeloop.TIMELOOP.patterns, timeloop.COLUMNS)
+    chosen = _chosen(rows, lambda row: False, lambda row: row["mapping_text"].split("[WI]")[1].count("X"), each=12)
+    _write_lines(timeloop.NAME, chosen)
+    _write_architectures(folder, {row["arch"] for row in chosen})
+    rows = _rows(folder, gpu.NAME, gpu.GPU.patterns, gpu.COLUMNS)
+    _write_csv(gpu.NAME, "sample.csv", _chosen(rows, gpu.is_fitted, lambda row: (row["device"], row["dtype"]), each=8))
+
+    place = folder / tpu.NAME
+    rows = read_rows(set_files(place, ("matmul_*",)), tpu.MATMUL_COLUMNS)
+    _write_csv(tpu.NAME, "matmul_sample.csv", _chosen(rows, tpu.is_fitted, lambda row: row["contents"], each=8))
+    rows = read_rows(set_files(place, ("attention_*",)), tpu.ATTENTION_COLUMNS)
+    _write_csv(tpu.NAME, "attention_sample.csv", _chosen(rows, lambda row: False, lambda row: row["phase"], each=8))
+
+
+def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[dict[str, Any]]:
+    return read_rows(set_files(folder / name, patterns), columns)
+
+
+def _chosen(rows: list[dict[str, Any]], is_fitted: Any, part_of: Any, each: int = OF_EACH_PART) -> list[dict[str, Any]]:
+    """The fitted rows and `each` others of each part, in the order of the set."""
+    others = defaultdict(list)
+    for place, row in enumerate(rows):
+        if not is_fitted(row):
+            digest = sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()
+            others[part_of(row)].append((digest, place))
+    kept = {place for found in others.values() for _, place in sorted(found)[:each]}
+    return [row for place, row in enumerate(rows) if place in kept or is_fitted(row)]
+
+
+def _write_architectures(folder: Path, names: set[str]) -> None:
+    head, *lines = (folder / timeloop.NAME / timeloop.ARCHITECTURES).read_text().splitlines()
+    kept = [head, *(line for line in lines if line.partition(",")[0] in names)]
+    write_atomically(DATA / timeloop.NAME / timeloop.ARCHITECTURES, "\n".join(kept) + "\n")
+
+
+def _write_csv(name: str, file: str, rows: list[dict[str, Any]]) -> None:
+    lines = [",".join(rows[0]), *(",".join("" if one is None else str(one) for one in row.values()) for row in rows)]
+    write_atomically(DATA / name / file, "\n".join(lines) + "\n")
+
+
+def _write_lines(name: str, rows: list[dict[str, Any]]) -> None:
+    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    write_atomically(DATA / name / "sample.jsonl", text)
+
+
+if __name__ == "__main__":
+    write_samples(Path(sys.argv[1]))

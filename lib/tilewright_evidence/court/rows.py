@@ -1,0 +1,122 @@
+"""Reads the rows of a set of measurements, with every problem of the file."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import InputError, Problem, Problems
+
+MOST_PROBLEMS = 20
+
+
+MAPPING = "mapping"
+"""Key of a list of memories, innermost first, each with its loops, inner to outer."""
+
+
+def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
+    """The rows of all files. `needed` are the keys that a row must have, dotted ones within objects, with their types.
+
+    Cells of CSV files that should be numbers become numbers; empty ones None. Raises InputError with everything that is
+    wrong, the first twenty places.
+    """
+    problems: list[Problem] = []
+    rows = []
+    for file in files:
+        for line, row in _raw_rows(file, needed, problems):
+            wrong = [
+                _problem(file, line, key, _value(row, key), kinds)
+                for key, kinds in needed.items()
+                if "." not in key or isinstance(row.get(key.partition(".")[0]), dict)
+            ]
+            found = [problem for problem in wrong if problem is not None]
+            problems += found
+            if not found:
+                rows.append(row)
+    if problems:
+        left = len(problems) - MOST_PROBLEMS
+        more = [Problem(f"and {left} more problems of rows")] if left > 0 else []
+        raise InputError(problems[:MOST_PROBLEMS] + more)
+    return rows
+
+
+def _raw_rows(
+    file: Path, needed: Mapping[str, type | tuple[type, ...]], problems: list[Problem]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line, row) of a file that can be read at all."""
+    told = Problems()
+    text = told.attempt(_text, file)
+    if text is None:
+        problems += told.found
+        return
+    if file.name.removesuffix(".gz").endswith(".csv"):
+        reader = csv.DictReader(io.StringIO(text))
+        for row in reader:
+            yield reader.line_num, {key: _cell(value, needed.get(key)) for key, value in row.items() if key is not None}
+        return
+    for line, content in enumerate(text.splitlines(), start=1):
+        try:
+            row = json.loads(content)
+        except ValueError as error:
+            problems.append(Problem(f"no JSON: {error}", str(file), line))
+            continue
+        if isinstance(row, dict):
+            yield line, row
+        else:
+            problems.append(Problem("no JSON object", str(file), line))
+
+
+def _text(file: Path) -> str:
+    try:
+        data = file.read_bytes()
+        return (gzip.decompress(data) if file.suffix == ".gz" else data).decode()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError([Problem(f"cannot be read: {error}", str(file))]) from error
+
+
+def _cell(value: str | None, kinds: type | tuple[type, ...] | None) -> Any:
+    if value is None or value == "":
+        return None
+    if kinds is None or kinds is str:
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return int(number) if kinds is int and number.is_integer() else number
+
+
+def _value(row: Any, key: str) -> Any:
+    """Value of a row at a dotted key; None where there is nothing. `mapping` is None if it is none."""
+    for name in key.split("."):
+        row = row.get(name) if isinstance(row, dict) else None
+    return row if key != MAPPING or _is_mapping(row) else None
+
+
+def _is_mapping(value: Any) -> bool:
+    """Whether it is a list of memories with loops."""
+    return isinstance(value, list) and all(
+        isinstance(memory, dict) and all(_are_loops(memory.get(kind)) for kind in ("temporal", "spatial"))
+        for memory in value
+    )
+
+
+def _are_loops(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(loop, list) and len(loop) == 2 and isinstance(loop[0], str) and isinstance(loop[1], int)
+        for loop in value
+    )
+
+
+def _problem(file: Path, line: int, key: str, value: Any, kinds: type | tuple[type, ...]) -> Problem | None:
+    every = kinds if isinstance(kinds, tuple) else (kinds,)
+    good = isinstance(value, every) and not isinstance(value, bool)
+    if float in every and isinstance(value, int) and not isinstance(value, bool):
+        good = True
+    if good:
+        return None
+    allowed = " or ".join("null" if kind is type(None) else kind.__name__ for kind in every)
+    return Problem("wrong or missing", str(file), line, path=key, value=repr(value), allowed=allowed)

@@ -1,0 +1,363 @@
+"""The set `timeloop-points`: mappings on Gemmini-like architectures, costed as Timeloop and Accelergy count.
+
+Four memories (register of a weight in each multiplier, an accumulator for each column, scratchpad, DRAM), K over the
+columns and C over the rows. The rules are Timeloop's (Parashar et al., ISPASS 2019; its nest analysis and buffers):
+
+* a tile is moved once in each iteration of the loops above it, from the first loop on that changes it. Of inputs only
+  what is new is moved if the window slides: see `_InputFills`;
+* the first partial sum is not read back; DRAM moves whole blocks of 64 words, the scratchpad whole rows, each of each
+  operand and direction;
+* a memory whose words a cycle exceed its bandwidth slows everything down: cycles = ceil(loops / slowdown), computed in
+  the order of Timeloop's floating-point sums, since the last bit decides over a cycle.
+
+Energy of a byte in a memory of this collection is (97 + 5 KiB) / 199 pJ whatever the memory, registers of one byte too:
+a closed form behind the six digits of the published tables, found here. With it energies are those of the source.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.base.errors import InputError, Problem
+
+from tilewright_evidence.court.case import Case, CourtSet, Values
+from tilewright_evidence.court.rows import read_rows
+
+DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")
+WEIGHTS, OUTPUTS = frozenset(("K", "C", "FX", "FY")), frozenset(("B", "K", "OY", "OX"))
+REGISTERS, ACCUMULATOR, SCRATCHPAD, DRAM = range(4)
+"""Places of the memories in a mapping."""
+Loops = Sequence[tuple[str, int]]
+Point = tuple[int, int, int, int]
+"""Place in the input: batch, channel, row, column."""
+
+
+@dataclass(frozen=True)
+class TimeloopArchitecture:
+    """Sizes, bandwidths and energies of one architecture."""
+
+    side: int
+    """Columns, and words of a row of the scratchpad."""
+    accumulator_bytes: int
+    """Bytes of one column."""
+    scratchpad_bytes: int
+    accumulator_words_per_cycle: float
+    scratchpad_words_per_cycle: float
+    dram_words_per_cycle: float
+    dram_block_words: int
+    mac_pj: float
+    dram_pj_per_word: float
+
+
+@dataclass(frozen=True)
+class TimeloopCounts:
+    """Words that a mapping moves."""
+
+    macs: int
+    loops: int
+    """Product of all temporal loops."""
+    columns: int
+    rows: int
+    """Rows of the array that are in use."""
+    outputs: int
+    register_fills: int
+    weight_fills: int
+    """Weight fills of the scratchpad."""
+    input_fills: int
+    output_moves: int
+    """Written from the accumulators to DRAM."""
+
+    @property
+    def updates(self) -> int:
+        """Partial sums that reach the accumulators."""
+        return self.macs // self.rows
+
+    @property
+    def input_reads(self) -> int:
+        """Input reads of the scratchpad: an input goes to all columns at once."""
+        return self.macs // self.columns
+
+
+def counts_of(layer: Mapping[str, int], mapping: Sequence[Mapping[str, Any]]) -> TimeloopCounts:
+    """What a mapping moves; memories innermost first, loops inner to outer."""
+    spatial = [(name, size) for memory in mapping for name, size in memory["spatial"]]
+    columns, rows = (math.prod(size for name, size in spatial if name == side) for side in ("K", "C"))
+    temporal: list[list[tuple[str, int]]] = [[(name, size) for name, size in one["temporal"]] for one in mapping]
+    sizes = dict.fromkeys(DIMENSIONS, 1)
+    for name, size in (*spatial, *(loop for place in range(DRAM) for loop in temporal[place])):
+        sizes[name] *= size
+    register_tile = _product(temporal[REGISTERS], WEIGHTS)
+    output_tile = _product((*temporal[REGISTERS], *temporal[ACCUMULATOR]), OUTPUTS)
+    weight_tile = sizes["K"] * sizes["C"] * sizes["FX"] * sizes["FY"]
+    return TimeloopCounts(
+        macs=math.prod(layer[name] for name in DIMENSIONS),
+        loops=math.prod(size for loops in temporal for _, size in loops),
+        columns=columns,
+        rows=rows,
+        outputs=math.prod(layer[name] for name in OUTPUTS),
+        register_fills=columns * rows * register_tile * _moves(temporal, REGISTERS, WEIGHTS),
+        weight_fills=weight_tile * _moves(temporal, SCRATCHPAD, WEIGHTS),
+        input_fills=_InputFills(layer, sizes, temporal[DRAM]).words(),
+        output_moves=columns * output_tile * _moves(temporal, ACCUMULATOR, OUTPUTS),
+    )
+
+
+def _product(loops: Loops, relevant: frozenset[str]) -> int:
+    return math.prod(size for name, size in loops if name in relevant)
+
+
+def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> int:
+    """How often the tile in a memory is exchanged: iterations above it, from the first loop on that changes it."""
+    above = [(name, size) for loops in temporal[memory + 1 :] for name, size in loops if size > 1]
+    first = next((place for place, (name, _) in enumerate(above) if name in relevant), len(above))
+    return math.prod(size for _, size in above[first:])
+
+
+class _InputFills:
+    """Words of inputs that DRAM sends.
+
+    Timeloop runs the first two iterations of each loop and takes the second one for all others. Of a tile it moves what
+    the tile before did not have, as long as it goes on in the same direction by the same step; at a change of
+    direction, which standing still is too, everything is moved and the direction is forgotten.
+    """
+
+    def __init__(self, layer: Mapping[str, int], sizes: Mapping[str, int], loops: Loops) -> None:
+        x, y = layer["stride_x"], layer["stride_y"]
+        rows, columns = (sizes["OY"] - 1) * y + sizes["FY"], (sizes["OX"] - 1) * x + sizes["FX"]
+        self.shape = (sizes["B"], sizes["C"], rows, columns)
+        self.steps = list(_steps(dict(sizes), loops, x, y))
+        self.last: Point | None = None
+        self.direction: Point | None = None
+
+    def words(self) -> int:
+        """All of them."""
+        return self._visit(len(self.steps), (0, 0, 0, 0))
+
+    def _visit(self, depth: int, at: Point) -> int:
+        if depth == 0:
+            return self._moved(at)
+        step, size = self.steps[depth - 1]
+        first = self._visit(depth - 1, at)
+        if size == 1:
+            return first
+        b, c, y, x = (one + more for one, more in zip(at, step, strict=True))
+        return first + (size - 1) * self._visit(depth - 1, (b, c, y, x))
+
+    def _moved(self, at: Point) -> int:
+        whole, last = math.prod(self.shape), self.last
+        self.last = at
+        if last is None:
+            return whole
+        way = (at[0] - last[0], at[1] - last[1], at[2] - last[2], at[3] - last[3])
+        axes = [axis for axis in range(4) if way[axis]]
+        slides = not axes or (len(axes) == 1 and abs(way[axes[0]]) <= self.shape[axes[0]])
+        new = sum(whole // self.shape[axis] * abs(way[axis]) for axis in axes) if slides else whole
+        direction = way if slides else None
+        if self.direction in (None, direction):
+            self.direction = direction
+            return new
+        self.direction = None
+        return whole
+
+
+def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tuple[Point, int]]:
+    """How far each loop moves the tile of inputs, with its size, inner to outer."""
+    for name, size in loops:
+        far = sizes[name]
+        sizes[name] *= size
+        rows = {"OY": far * y, "FY": far}.get(name, 0)
+        columns = {"OX": far * x, "FX": far}.get(name, 0)
+        yield (far if name == "B" else 0, far if name == "C" else 0, rows, columns), size
+
+
+def cycles(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> int:
+    """Cycles as Timeloop has them."""
+    slowest = min((limit / used for _, used, limit in rates(counts, architecture) if used > limit), default=1.0)
+    return math.ceil(counts.loops / slowest)
+
+
+def rates(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> Iterator[tuple[str, float, float]]:
+    """(memory, words a cycle that it would move at full speed, words a cycle that it can), summed in Timeloop's order.
+
+    Of accumulators: those of one column.
+    """
+    one, columns, loops = counts, counts.columns, counts.loops
+    sums_read, sums_written = (one.updates - one.outputs) / columns, (one.updates + one.output_moves) / columns
+    yield "accumulator", sums_read / loops + sums_written / loops, architecture.accumulator_words_per_cycle
+    read, written = (one.register_fills, one.input_reads), (one.weight_fills, one.input_fills)
+    yield "scratchpad", _rate(read, loops) + _rate(written, loops), architecture.scratchpad_words_per_cycle
+    read_dram = (one.weight_fills, one.input_fills, one.output_moves - one.outputs)
+    yield "DRAM", _rate(read_dram, loops) + one.output_moves / loops, architecture.dram_words_per_cycle
+
+
+def _rate(words: Sequence[int], loops: int) -> float:
+    return sum(one / loops for one in words)
+
+
+def energies_pj(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> dict[str, float]:
+    """Energy by place."""
+    one, side, block = counts, architecture.side, architecture.dram_block_words
+    scratchpad = sum(
+        _up(words, side) for words in (one.register_fills, one.input_reads, one.weight_fills, one.input_fills)
+    )
+    moved = (one.weight_fills, one.input_fills, one.output_moves, one.output_moves - one.outputs)
+    accumulator = 2 * one.updates - one.outputs + one.output_moves
+    return {
+        "array": one.macs * architecture.mac_pj,
+        "registers": (one.macs + one.register_fills) * byte_pj(1),
+        "accumulator": accumulator * 4 * byte_pj(architecture.accumulator_bytes),
+        "scratchpad": scratchpad * byte_pj(architecture.scratchpad_bytes),
+        "DRAM": sum(_up(words, block) for words in moved) * architecture.dram_pj_per_word,
+    }
+
+
+def byte_pj(size_bytes: int) -> float:
+    """Energy of a byte that is read from or written to a memory of a size."""
+    return (97 + 5 * size_bytes / 1024) / 199
+
+
+def _up(words: int, block: int) -> int:
+    return -(-words // block) * block
+
+
+NAME = "timeloop-points"
+ARCHITECTURES = "architectures.csv"
+COLUMNS: dict[str, type | tuple[type, ...]] = {
+    "id": str,
+    "arch": str,
+    "layer": dict,
+    "mapping": list,
+    "cycles": int,
+    "energy_pj": float,
+    **{f"layer.{name}": int for name in (*DIMENSIONS, "stride_x", "stride_y")},
+}
+ARCHITECTURE_COLUMNS: dict[str, type | tuple[type, ...]] = {
+    "arch": str,
+    "array_columns": int,
+    "accumulator_words_per_instance": int,
+    "accumulator_word_bits": int,
+    "scratchpad_words": int,
+    "scratchpad_word_bits": int,
+    "accumulator_bandwidth_words_per_cycle_per_instance": float,
+    "scratchpad_bandwidth_words_per_cycle": float,
+    "dram_bandwidth_words_per_cycle": float,
+    "dram_block_words": int,
+    "mac_pj": float,
+    "dram_pj_per_word": float,
+}
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """One figure of a row: its cycles or its energy."""
+
+    row: Mapping[str, Any]
+    counts: TimeloopCounts
+    architecture: TimeloopArchitecture
+    is_energy: bool
+    is_fitted: bool = False
+    drawn_by: None = None
+    device: str = ""
+
+    def case(self, constants: Mapping[str, Values]) -> Case:
+        """What we say of it."""
+        return self._energy() if self.is_energy else self._cycles()
+
+    def _cycles(self) -> Case:
+        one, chip = self.counts, self.architecture
+        used = {"array": 1.0} | {name: rate / limit for name, rate, limit in rates(one, chip)}
+        data = self._least_words() / chip.dram_words_per_cycle
+        found = cycles(one, chip)
+        return Case(
+            identity=self.row["id"],
+            part="cycles",
+            group=self.row["arch"],
+            measured=float(self.row["cycles"]),
+            bound=max(one.macs / (one.columns * one.rows), data),
+            estimate=float(found),
+            roofline=max(one.macs / chip.side**2, data),
+            limited_by=max(used, key=lambda name: used[name]),
+            fitted=False,
+            equal=found == self.row["cycles"],
+        )
+
+    def _energy(self) -> Case:
+        parts, told = energies_pj(self.counts, self.architecture), self.row["energy_pj"]
+        found = sum(parts.values())
+        chip = self.architecture
+        least = self.counts.macs * chip.mac_pj + self._least_words() * chip.dram_pj_per_word
+        return Case(
+            identity=self.row["id"],
+            part="energy",
+            group=self.row["arch"],
+            measured=told,
+            bound=least,
+            estimate=found,
+            roofline=least,
+            limited_by=max(parts, key=lambda name: parts[name]),
+            fitted=False,
+            equal=abs(found - told) <= last_digit(told) / 2,
+        )
+
+    def _least_words(self) -> int:
+        """Words of DRAM that no mapping saves: weights and outputs once, and one input for each."""
+        layer = self.row["layer"]
+        weights = 1
+        for name in WEIGHTS:
+            weights *= layer[name]
+        return weights + self.counts.outputs
+
+
+def last_digit(value: float) -> float:
+    """What the last digit of a figure in pJ stands for that was printed in uJ with six digits: 1 pJ or more."""
+    digits, unit = round(value), 1.0
+    while digits and digits % 10 == 0:
+        digits, unit = digits // 10, unit * 10
+    return unit * (1 + 1e-6)
+
+
+def prepare(files: Sequence[Path]) -> list[_Prepared]:
+    """The rows, two figures of each. Raises InputError with everything that is wrong."""
+    architectures = {}
+    for folder in sorted({file.parent for file in files}):
+        for row in read_rows([folder / ARCHITECTURES], ARCHITECTURE_COLUMNS):
+            architectures[row["arch"]] = _architecture(row)
+    rows = read_rows(files, COLUMNS)
+    unknown = sorted({row["arch"] for row in rows} - set(architectures))
+    if unknown:
+        raise InputError([Problem("no such architecture", ARCHITECTURES, path="arch", value=name) for name in unknown])
+    prepared = []
+    for row in rows:
+        counts, chip = counts_of(row["layer"], row["mapping"]), architectures[row["arch"]]
+        prepared += [_Prepared(row, counts, chip, is_energy) for is_energy in (False, True)]
+    return prepared
+
+
+def _architecture(row: Mapping[str, Any]) -> TimeloopArchitecture:
+    return TimeloopArchitecture(
+        side=row["array_columns"],
+        accumulator_bytes=row["accumulator_words_per_instance"] * row["accumulator_word_bits"] // 8,
+        scratchpad_bytes=row["scratchpad_words"] * row["scratchpad_word_bits"] // 8,
+        accumulator_words_per_cycle=row["accumulator_bandwidth_words_per_cycle_per_instance"],
+        scratchpad_words_per_cycle=row["scratchpad_bandwidth_words_per_cycle"],
+        dram_words_per_cycle=row["dram_bandwidth_words_per_cycle"],
+        dram_block_words=row["dram_block_words"],
+        mac_pj=row["mac_pj"],
+        dram_pj_per_word=row["dram_pj_per_word"],
+    )
+
+
+TIMELOOP = CourtSet(
+    name=NAME,
+    title="Timeloop and Accelergy: mappings on Gemmini-like architectures",
+    unit="cycles, pJ",
+    source="Hong et al., DOSA, MICRO 2023; github.com/ucb-bar/dosa a7a3239, BSD 2-Clause",
+    rule="nothing is fitted",
+    constants={},
+    peer="",
+    second="",
+    prepare=prepare,
+    patterns=("*.jsonl", "*.jsonl.gz"),
+)

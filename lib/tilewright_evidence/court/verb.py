@@ -1,0 +1,228 @@
+"""`tilewright court`: our predictions beside measurements of others, set by set."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.harmless import csv_text, terminal, terminal_lines
+from tilewright.base.steps import COURT, COURT_TABLE
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, keep_font_cache_here
+from tilewright.cli.terminal import echo_text
+
+from tilewright_evidence.court.case import CourtSet
+from tilewright_evidence.court.gemmini import GEMMINI
+from tilewright_evidence.court.gpu import GPU
+from tilewright_evidence.court.timeloop import TIMELOOP
+from tilewright_evidence.court.tpu import TPU
+
+if TYPE_CHECKING:
+    from tilewright_evidence.court.case import Case
+    from tilewright_evidence.court.fit import Draws
+    from tilewright_evidence.court.verdict import VerdictPart
+
+
+DEFAULT_DATA = Path("../shared/third-party")
+"""Where the full sets are looked for if no folder is given."""
+
+
+@click.command()
+@click.argument("sets", nargs=-1, metavar="[SET]...")
+@click.option(
+    "--data",
+    type=FILE,
+    help=f"Folder with a folder of rows for each set; default: {DEFAULT_DATA} if it is there, otherwise the samples of "
+    "the package.",
+)
+@click.option("--sample", is_flag=True, help="The samples of the package, whatever lies elsewhere.")
+@click.option("--refit", is_flag=True, help="Fit the constants again, to the rows that the rule of each set chooses.")
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1),
+    help="Fit the constants to so many other draws of as many rows, too, and tell how much the errors hang on that.",
+)
+@click.option("-o", "--output", type=FILE, help=f"Folder for {COURT_TABLE}, {COURT} and the figures.")
+@common_options
+def command(
+    sets: tuple[str, ...],
+    data: Path | None,
+    sample: bool,
+    refit: bool,
+    draws: int | None,
+    output: Path | None,
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    """Compare predictions with what others measured: all sets, or those that are named.
+
+    Prints a table for each set; exit code 1 if a measurement is below our bound and nothing explains it. What we get
+    wrong, and why, is in docs/court.md.
+
+    Example: tilewright court gemmini-rtl -o results/court
+    """
+    from tilewright_evidence.court.verdict import LEGEND, set_text
+
+    notices: list[str] = []
+    found = _heard(sets, None if sample else _folder(data), refit, notices, draws or 0)
+    echo_notices(notices)
+    paths = [] if output is None else _write(found, output)
+    if as_json:
+        echo_json(_object(found))
+    else:
+        for one in found:
+            echo_text(set_text(one.court_set, one.parts), nl=True)
+            echo_text("\n".join((_constants_text(one), *map(terminal, _draw_lines(one)))) + "\n", nl=True)
+        echo_text(LEGEND, nl=True)
+        if paths:
+            echo_paths(paths, as_json)
+    return 1 if any(part.unexplained for one in found for part in one.parts) else 0
+
+
+def court(
+    sets: Sequence[str] = (),
+    *,
+    data: FilePath | None = None,
+    sample: bool = False,
+    refit: bool = False,
+    draws: int = 0,
+    output: FilePath | None = None,
+) -> "list[Heard]":
+    """What we predict beside what others measured, for each set: its cases and the verdict on its parts.
+
+    Arguments are those of the command. Raises InputError with everything that is wrong.
+    """
+    folder = None if sample else _folder(None if data is None else Path(data))
+    found = _heard(tuple(sets), folder, refit, [], draws)
+    if output is not None:
+        _write(found, Path(output))
+    return found
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A set with what came of it."""
+
+    court_set: "CourtSet"
+    cases: "list[Case]"
+    parts: "list[VerdictPart]"
+    constants: dict[str, dict[str, float]]
+    """Constants as they were used."""
+    is_sample: bool
+    draws: "list[Draws]"
+    """What other draws of the fitted rows give, if that was asked."""
+
+
+def _folder(data: Path | None) -> Path | None:
+    """The folder of the full sets; None where there is none. Raises InputError if one is named that is not there."""
+    if data is None:
+        return DEFAULT_DATA if DEFAULT_DATA.is_dir() else None
+    if not data.is_dir():
+        raise InputError([Problem("no such folder", str(data), path="--data")])
+    return data
+
+
+def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list[str], draws: int) -> list[Heard]:
+    """The sets with their verdicts. Raises InputError for everything that is wrong with any of them."""
+    from tilewright_evidence.court.case import DATA, set_files
+
+    problems = [
+        Problem(
+            "no such set", path="SET", value=repr(name), allowed=", ".join(SETS), nearest=nearest_name(name, list(SETS))
+        )
+        for name in names
+        if name not in SETS
+    ]
+    found = []
+    for name, court_set in SETS.items():
+        if names and name not in names:
+            continue
+        place = (folder or DATA) / name
+        if folder is not None and not names and not place.is_dir():
+            notices.append(f"{name}: nothing in {folder}, so that the sample of the package is used")
+            place = DATA / name
+        try:
+            found.append(_of_set(court_set, set_files(place, court_set.patterns), refit, DATA in place.parents, draws))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _of_set(court_set: "CourtSet", files: list[Path], refit: bool, is_sample: bool, draws: int) -> Heard:
+    from tilewright_evidence.court.fit import fitted_constants, redrawn
+    from tilewright_evidence.court.verdict import parts_of
+
+    rows = court_set.prepare(files)
+    constants = fitted_constants(court_set, rows) if refit else court_set.values()
+    cases = [row.case(constants) for row in rows]
+    others = redrawn(court_set, rows, draws) if draws else []
+    return Heard(court_set, cases, parts_of(cases), constants, is_sample, others)
+
+
+def _constants_text(one: Heard) -> str:
+    lines = [f"  {'sample of the set' if one.is_sample else 'rows of the folder'}; source: {one.court_set.source}"]
+    for device, constants in one.court_set.constants.items():
+        for constant in constants:
+            value = one.constants[device][constant.name]
+            lines.append(f"  fitted, {device}: {constant.name} {value:g} {constant.unit} ({constant.meaning})")
+    return terminal_lines(lines)
+
+
+def _draw_lines(one: Heard) -> list[str]:
+    return [
+        f"  other draws of the fitted rows, {draws.part}: median error {draws.low:.1%} to {draws.high:.1%} in eight of"
+        f" ten, {draws.middle:.1%} in the middle; {draws.worse:.0%} of them do worse than the rule"
+        for draws in one.draws
+    ]
+
+
+def _object(found: Sequence[Heard]) -> list[dict[str, Any]]:
+    """The verdicts as JSON values."""
+    return [
+        {
+            "set": one.court_set.name,
+            "title": one.court_set.title,
+            "unit": one.court_set.unit,
+            "source": one.court_set.source,
+            "is_sample": one.is_sample,
+            "fitted_rows": one.court_set.rule,
+            "peer": one.court_set.peer,
+            "second": one.court_set.second,
+            "constants": one.constants,
+            "published": [asdict(published) for published in one.court_set.published],
+            "parts": [asdict(part) for part in one.parts],
+            **({"draws": [asdict(draws) for draws in one.draws]} if one.draws else {}),
+        }
+        for one in found
+    ]
+
+
+def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
+    """Write table, figures of the verdict and figures; returns the paths."""
+    keep_font_cache_here()
+    import pandas
+    from tilewright.base.artifacts.digests import document_text
+    from tilewright.base.artifacts.files import make_folder, write_atomically
+
+    from tilewright_evidence.court.figures import write_figure
+    from tilewright_evidence.court.verdict import table
+
+    make_folder(folder)
+    frames = [table(one.cases) for one in found]
+    for one, frame in zip(found, frames, strict=True):
+        frame.insert(0, "set", one.court_set.name)
+        frame.insert(4, "unit", one.court_set.unit)
+    paths = [folder / COURT_TABLE, folder / COURT]
+    write_atomically(paths[0], csv_text(pandas.concat(frames)))
+    write_atomically(paths[1], document_text(_object(found)))
+    for one in found:
+        paths += write_figure(one.court_set, one.cases, folder)
+    return paths
+
+
+SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU)}
+"""Sets by name."""

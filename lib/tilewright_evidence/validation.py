@@ -1,0 +1,88 @@
+"""`tilewright validation`: comparison with chips."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from tilewright.base.artifacts.files import FilePath
+from tilewright.base.errors import InputError, Problem
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.terminal import echo_text
+
+if TYPE_CHECKING:
+    from tilewright_evidence.chips.comparison import CaseComparison
+
+
+@click.command()
+@click.argument("folder", type=FILE)
+@click.option("--case", "cases", multiple=True, metavar="NAME", help="This case only; may be given several times.")
+@click.option("--steps", is_flag=True, help="Also the steps from stream-2023 to the default model, one switch each.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
+@common_options
+def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, verbose: bool, as_json: bool) -> int:
+    """Compare published cases in FOLDER: chip, reference tool, our model of the reference, our own model.
+
+    A case is a folder with accelerator.yaml, workload.yaml, mapping.yaml, run.yaml and expected.yaml; see
+    docs/validation.md. What is wrong with a case is told after the others.
+
+    Example: tilewright validation ../shared/validation --steps
+    """
+    from tilewright_evidence.chips.comparison import as_plain, comparison_text
+
+    found = []
+    problems: list[Problem] = []
+    for compared in _compared(folder, cases, steps, threads, problems):
+        found.append(compared)
+        if verbose:
+            echo_notices([f"{compared.case}: {notice}" for notice in compared.notices])
+    if as_json:
+        echo_json([as_plain(case) for case in found])
+    elif found:
+        echo_text(comparison_text(found, verbose))
+    if problems:
+        raise InputError(problems)
+    return 0
+
+
+def validation(
+    folder: FilePath, cases: Sequence[str] = (), steps: bool = False, threads: int = 1
+) -> "list[CaseComparison]":
+    """The comparison of each published case in a folder: chip, reference tool, our model of it, our own model.
+
+    `cases` are the names of those to compare, () for all; `steps` adds the models between, one switch each. Raises
+    InputError with everything that is wrong with any case.
+    """
+    problems: list[Problem] = []
+    found = list(_compared(Path(folder), tuple(cases), steps, threads, problems))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _compared(
+    folder: Path, cases: tuple[str, ...], steps: bool, threads: int, problems: list[Problem]
+) -> "Iterator[CaseComparison]":
+    """Each case that is sound, once it is compared; what is wrong with any is added to the problems."""
+    from tilewright_evidence.chips.case import find_cases, read_case
+    from tilewright_evidence.chips.comparison import compare_case
+
+    for name, files in find_cases(folder, cases).items():
+        try:
+            compared = compare_case(read_case(name, files), threads, steps)
+        except InputError as error:
+            problems += [_of_case(problem, name, files.folder) for problem in error.problems]
+            continue
+        problems += [Problem(text) for text in compared.problems]
+        yield compared
+
+
+def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
+    """A problem that says which case it is of."""
+    if problem.file.startswith(str(folder)):
+        return problem
+    return replace(problem, file=f"{name}, {problem.file}" if problem.file else name)
+
+
+__all__ = ["command", "validation"]

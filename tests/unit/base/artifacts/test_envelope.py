@@ -1,0 +1,126 @@
+"""Writing, reading and verifying artifacts."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tilewright.base.artifacts.envelope import SCHEMA_VERSIONS, read_artifact, write_document, write_rows
+from tilewright.base.errors import ArtifactError
+
+ROWS = [{"a": 1}, {"a": 2.5}, {"a": "ü"}]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table artifact."""
+    path = tmp_path / "layers.jsonl"
+    write_rows(path, "tilewright/layers", ROWS, {"tilewright": "0"})
+    return path
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """A single-object artifact."""
+    path = tmp_path / "summary.json"
+    write_document(path, "tilewright/single-summary", {"a": 1, "b": [1.5]}, {"tilewright": "0"})
+    return path
+
+
+def test_what_was_written_is_read(table: Path, document: Path) -> None:
+    """Payload, schema and provenance come back."""
+    assert list(read_artifact(table, "tilewright/layers").payload) == ROWS
+    assert read_artifact(document).payload == {"a": 1, "b": [1.5]}
+    assert read_artifact(document).provenance == {"tilewright": "0"}
+
+
+def test_every_changed_byte_is_noticed(table: Path, document: Path) -> None:
+    """Whichever byte of the content changes, reading fails with a message that says what to do."""
+    for path in (table, document):
+        good = path.read_bytes()
+        begin = good.index(b'"a"')
+        for index in range(begin, len(good), 3):
+            if good[index : index + 1].isspace():
+                continue
+            path.write_bytes(good[:index] + b"7" + good[index + 1 :])
+            if path.read_bytes() != good:
+                with pytest.raises(ArtifactError, match=r"damaged.*delete it and run again"):
+                    read_artifact(path)
+
+
+def test_every_truncation_is_noticed(table: Path, document: Path) -> None:
+    """A file that was cut off anywhere is refused."""
+    for path in (table, document):
+        good = path.read_bytes()
+        for length in range(0, len(good) - 1, 5):
+            path.write_bytes(good[:length])
+            with pytest.raises(ArtifactError):
+                read_artifact(path)
+
+
+def test_missing_row_is_noticed(table: Path) -> None:
+    """A line that was taken out is noticed by the footer."""
+    lines = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(lines[:2] + lines[3:]))
+    with pytest.raises(ArtifactError, match="damaged"):
+        read_artifact(table)
+
+
+def test_other_schema_or_version_is_refused(document: Path) -> None:
+    """An artifact of another kind or version is not taken for the one expected."""
+    with pytest.raises(ArtifactError, match="wrong kind"):
+        read_artifact(document, "tilewright/layers")
+    document.write_text(re.sub(r'"version": \d+', '"version": 99', document.read_text()))
+    with pytest.raises(ArtifactError, match="version 99"):
+        read_artifact(document)
+
+
+def test_missing_file_is_told(tmp_path: Path) -> None:
+    """A missing artifact is an ArtifactError with its path."""
+    with pytest.raises(ArtifactError, match=r"none\.json no such artifact"):
+        read_artifact(tmp_path / "none.json")
+
+
+def test_line_separators_in_text_are_no_rows(tmp_path: Path) -> None:
+    """Text may hold every character that Unicode calls a line end."""
+    rows = [{"name": "a\u2028b\x85c\x0bd\u2029"}]
+    path = tmp_path / "layers.jsonl"
+    write_rows(path, "tilewright/layers", rows, {"tilewright": "0"})
+    assert list(read_artifact(path).payload) == rows
+
+
+@pytest.mark.parametrize("schema", ["3", "[]", "{}", "null"])
+def test_schema_that_is_no_text(schema: str, document: Path) -> None:
+    """A schema of another type is damage."""
+    text = document.read_text()
+    document.write_text(text.replace('"tilewright/single-summary"', schema))
+    assert document.read_text() != text
+    with pytest.raises(ArtifactError, match="damaged"):
+        read_artifact(document)
+
+
+@pytest.mark.parametrize(
+    ("schema", "version", "before", "now"),
+    [
+        ("tilewright/single-summary", 3, {"core": "a", "model": "m"}, {"hardware": "a", "model": "m"}),
+        (
+            "tilewright/multi-summary",
+            2,
+            {"hardware": "a", "model": "causal", "cost_model": "m"},
+            {"hardware": "a", "schedule_model": "causal", "model": "m"},
+        ),
+    ],
+)
+def test_renamed_keys_of_the_version_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: str, version: int, before: object, now: object
+) -> None:
+    """A summary of the version before is read under the names of now; one of an older version is refused."""
+    path = tmp_path / "summary.json"
+    for written, is_read in ((version, True), (version - 1, False)):
+        monkeypatch.setitem(SCHEMA_VERSIONS, schema, written)
+        write_document(path, schema, before, {})
+        monkeypatch.undo()
+        if is_read:
+            assert read_artifact(path, schema).payload == now
+        else:
+            with pytest.raises(ArtifactError, match=f"version {written} was written by another tilewright"):
+                read_artifact(path, schema)

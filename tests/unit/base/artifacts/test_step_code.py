@@ -1,0 +1,166 @@
+"""The code behind each step: found from imports, never too little, and not what decides nothing."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tilewright.base.artifacts.step_code import (
+    CODE_OF,
+    DISPATCH,
+    PACKAGE,
+    SourceTree,
+    StepCode,
+    code_digests,
+    code_files,
+    digest_of,
+    matcher,
+    module_name,
+)
+from tilewright.pipeline.stages.run import default_pipeline
+from tilewright.pipeline.stages.user_stages import search_modules
+
+PROJECT = Path(__file__).resolve().parents[4]
+TREE = SourceTree(PACKAGE)
+SEARCH = StepCode(tuple(search_modules(default_pipeline().search().stages)))
+SOURCES = sorted(file for file in TREE.files if file.endswith(".py"))
+FINDS_BY_NAME = {
+    *("__init__.py", "pipeline/stages/__init__.py", "pipeline/stages/catalogue.py", "cli/main.py"),
+    *("workload/onnx/operators/__init__.py", "base/registry.py"),
+    "main_stage/__init__.py",
+}
+"""Modules that import others by names, which stand there as texts, or in the entries of registries."""
+FINDS_ELSEWHERE = {
+    *("base/bytecode.py", "pipeline/stages/user_stages.py", "main_stage/theirs.py", "base/artifacts/step_code.py"),
+    "workload/onnx/resolution/inference_child.py",
+}
+"""Modules that import by name what is no part of the package, or that say how modules are found."""
+
+
+def names_imported(file: str) -> Iterator[str]:
+    """Modules, and names in them, that Python's parser sees imported, and texts that are names of modules."""
+    tree = ast.parse(TREE.source(file))
+    for_types = [node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    skipped = {inner for node in for_types for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Constant) and re.fullmatch(r"tilewright(\.\w+)+", str(node.value)):
+            yield str(node.value)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative imports are not followed"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_import_is_overlooked() -> None:
+    """What the scan of a source finds is at least what Python's parser sees."""
+    modules = {module_name(source) for source in SOURCES}
+    for file in SOURCES:
+        found = {module_name(source) for source in TREE.imported(file)}
+        for name in names_imported(file):
+            parts = name.split(".")
+            named = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+            assert named & modules <= found, f"{file} imports {name}"
+
+
+def test_who_imports_by_name() -> None:
+    """Names that are put together where they are imported would not be followed."""
+    by_name = {file for file in SOURCES if re.search(rb"importlib|__import__", TREE.source(file))}
+    assert by_name == FINDS_BY_NAME | FINDS_ELSEWHERE
+
+
+def test_what_a_registry_holds_counts() -> None:
+    """A model of schedules that is entered by name is code of the steps that may ask for it."""
+    for step in ("allocate", "schedule", "check_multi", "multi_pipeline"):
+        assert any(file.startswith("peers/stream/") for file in code_files(step, TREE))
+    assert not any(file.startswith("peers/stream/") for file in code_files("map", TREE))
+    assert "peers/zigzag/onnx_reading.py" in code_files("parse_workload", TREE)
+
+
+def test_data_beside_a_module_count() -> None:
+    """Scripts and the page that a report is made of, and a program that is run as a file."""
+    assert {"results/multi/schedule_page.html", "results/multi/schedule_viewer.js"} <= set(
+        code_files("report_multi", TREE)
+    )
+    assert "workload/onnx/resolution/inference_child.py" in code_files("parse_workload", TREE)
+
+
+@pytest.mark.parametrize("step", CODE_OF)
+def test_declared_modules_exist(step: str) -> None:
+    """A module that was renamed or deleted is not still declared, and each that is left out shortens the list."""
+    code = CODE_OF[step]
+    assert set(code.roots) <= {module_name(file) for file in TREE.closure(code.roots)}
+    files = code_files(step, TREE)
+    for pattern in code.without:
+        others = [one for one in code.without if one != pattern]
+        assert len(TREE.closure(code.roots, (*DISPATCH, *others))) > len(files), pattern
+
+
+TINY = PROJECT / "tests" / "workflow" / "tiny"
+MULTI = PROJECT / "tests" / "workflow" / "tiny_multi"
+COMMANDS = {
+    "parse_workload": [f"{PROJECT}/config/workload/resnet18.onnx"],
+    "map": [
+        *("--hardware", f"{TINY}/hardware/wide.yaml", "--workload", f"{TINY}/workload/two_layers.yaml"),
+        *("--mapping", f"{TINY}/mapping/free.yaml", "--lpf-limit", "4", "--no-store"),
+    ],
+    "cns": [
+        *("--hardware", f"{MULTI}/hardware/duo.yaml", "--workload", f"{TINY}/workload/two_layers.yaml"),
+        *("--mapping", f"{MULTI}/mapping/duo.yaml"),
+    ],
+}
+
+
+@pytest.mark.parametrize("step", COMMANDS)
+def test_what_a_command_loads_is_its_code(step: str, tmp_path: Path) -> None:
+    """In a process of its own: a loaded module is code of the step, left out, or imported by what is left out alone."""
+    verb = "workload" if step == "parse_workload" else "command"
+    script = (
+        f"import sys; from tilewright.cli.{step} import {verb}; {verb}(standalone_mode=False);"
+        "print('|'.join(name for name in sys.modules if name.startswith('tilewright')))"
+    )
+    command = [sys.executable, "-c", script, *COMMANDS[step], "-o", str(tmp_path / "out.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split("|"))
+    declared = {module_name(file) for file in code_files(step, TREE)}
+    is_left_out = matcher((*DISPATCH, *CODE_OF[step].without))
+    by_what_is_left_out = {module_name(file) for file in TREE.closure(CODE_OF[step].roots, DISPATCH)}
+    assert {name for name in loaded - declared - by_what_is_left_out if not is_left_out(name)} == set()
+
+
+def steps_that_see(package: Path, file: str) -> set[str]:
+    """Steps, and the search of a layer, whose digest changes with a comment at the end of a file of the package."""
+
+    def digests() -> dict[str, str]:
+        search = digest_of(SourceTree(package), SEARCH)
+        return {**code_digests(package), "search": search}
+
+    before = digests()
+    with (package / file).open("a") as stream:
+        stream.write("# words\n")
+    return {step for step, digest in digests().items() if digest != before[step]}
+
+
+def test_a_step_sees_edits_of_the_code_that_it_runs(tmp_path: Path) -> None:
+    """Operators are read once, and no stored mapping depends on them; it does on the cost model and on the search."""
+    package = tmp_path / "tilewright"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    of_operator = steps_that_see(package, "workload/onnx/operators/pooling.py")
+    assert {"parse_workload", "map", "cns", "multi_pipeline"} <= of_operator
+    assert {"search", "parse_hardware", "report", "summarize"} & of_operator == set()
+    for file in (
+        "cost/latency_kernel.py",
+        "search/loma_kernel.py",
+        "mapping/spatial_generation.py",
+        "base/compiled.py",
+    ):
+        assert {"search", "map", "cost"} <= steps_that_see(package, file)
+        assert {"parse_workload", "report"} & steps_that_see(package, file) == set()
+    assert steps_that_see(package, "results/multi/schedule_viewer.js") == {"figures_multi", "page", "report_multi"}
+    assert steps_that_see(package, "cli/warm_up.py") == set()

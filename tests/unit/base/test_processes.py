@@ -1,0 +1,34 @@
+"""Work in several processes: results in order, and none that is waited for after its time."""
+
+import time
+from collections.abc import Callable
+
+from tilewright.base.processes import in_processes
+
+BUDGET_S = 3.0
+
+
+def sleeper() -> Callable[[float], float]:
+    """Sleeps as long as the task says."""
+    return slept
+
+
+def slept(seconds: float) -> float:
+    """The seconds, after them."""
+    time.sleep(seconds)
+    return seconds
+
+
+def test_results_come_in_the_order_of_the_work() -> None:
+    """Also where an earlier task takes longer."""
+    with in_processes(sleeper, 4, 2) as work:
+        assert list(work([0.2, 0.0, 0.1])) == [0.2, 0.0, 0.1]
+
+
+def test_what_is_late_is_given_up() -> None:
+    """A task of a minute ends neither the wait nor the process."""
+    start = time.monotonic()
+    end = start + BUDGET_S
+    with in_processes(sleeper, 4, 2, lambda: max(0.0, end - time.monotonic())) as work:
+        assert list(work([0.0, 60.0, 60.0]))[1:] == []
+    assert time.monotonic() - start < BUDGET_S + 20

@@ -1,0 +1,124 @@
+"""Words of proofs: every sentence of a verb, page or figure that tells a bound, a gap or an optimum says over what."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import tilewright
+from hypothesis import given
+from hypothesis import strategies as st
+from tilewright.base.proof import (
+    ALLOWED_ALLOCATIONS,
+    ORDERS,
+    BoundedValue,
+    Schedules,
+    SpatialMappings,
+    TilePlans,
+    contradictions,
+    covered_by,
+    covered_text,
+    optimum_line,
+)
+
+PACKAGE = Path(tilewright.__file__).parent
+TELLS = re.compile(
+    r"lower bounds? |\bgap (of|to)\b|optimum proven|proven to be|no \w+ is better|could be better|above (its|the) bound"
+    r"|bound of (any|all)"
+)
+SAYS = re.compile(r"\bover\b|of its tiles|covers|scope|ALLOWED_ALLOCATIONS|covered_by")
+ROOMS = (
+    "cli",
+    "results",
+    "tiles",
+    "plans",
+    "multicore/allocation",
+    "tokens",
+    "search",
+)
+NOT_A_CLAIM = (
+    "no lower bound: ",  # a schedule model without bounds
+    "the lower bound, ",  # of a certificate that contradicts itself
+    "lower bound {",
+    "the bound of the latency is the largest of: ",  # the terms of the line above it
+)
+
+
+def sentences() -> Iterator[tuple[str, str]]:
+    """(place, source of the text) of each text in the rooms that print, docstrings apart."""
+    for path in sorted(
+        [PACKAGE / "base/proof.py", *(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))]
+    ):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+        docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        inside = {id(part) for node in joined for part in ast.walk(node) if part is not node}
+        for node in nodes:
+            is_plain = isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if (is_plain or isinstance(node, ast.JoinedStr)) and id(node) not in docstrings | inside:
+                yield f"{path.relative_to(PACKAGE)}:{node.lineno}", ast.unparse(node)  # type: ignore[attr-defined]
+
+
+def test_every_sentence_says_over_what_it_holds() -> None:
+    """Texts that tell a bound, a gap or an optimum name what was searched in the same text; the walk finds several."""
+    told = [(place, text) for place, text in sentences() if TELLS.search(text)]
+    claims = [(place, text) for place, text in told if not any(words in text for words in NOT_A_CLAIM)]
+    assert len(claims) >= 10, told
+    assert [(place, text) for place, text in claims if not SAYS.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "words"),
+    [
+        (Schedules(), "all allocations to cores"),
+        (Schedules(21, 0), "all allocations to cores"),
+        (Schedules(21, 12), "all allowed allocations to cores (12 of 21 parts have only one core)"),
+        (Schedules(21, 21), "the one allocation to cores that is allowed"),
+    ],
+)
+def test_schedules_say_which_allocations_are_allowed(scope: Schedules, words: str) -> None:
+    """A bound of cores that a mapping file fixes is never said to be one of all allocations, nor of other tiles."""
+    assert scope.text == f"{words} and all schedules of these tiles, not of others"
+
+
+def test_scopes_of_mappings_and_tiles() -> None:
+    """Each says what was searched, and what was not."""
+    assert SpatialMappings().text == "the spatial mapping of the mapping file"
+    assert "by divisors of its size or of the largest factor" in SpatialMappings("open").text
+    assert "spatial_mapping_hint" in SpatialMappings("open", hinted=True).text
+    assert SpatialMappings("open", 2).text.startswith("the first 2 ")
+    assert "memories that exist once" in TilePlans("attention", 6).text
+    assert "loma with lpf_limit 6 only" in TilePlans("attention", 6).text
+    assert "no lpf_limit" in TilePlans("depth-first").text
+    assert covered_text("A", "free") == f"A, and for each {ORDERS['free']}"
+    assert covered_by({}) == f"{ALLOWED_ALLOCATIONS}, not of others"
+    assert optimum_line("energy", True, 0.0, "plans", "X", "3 plans") == "energy: no plan is better over X (3 plans)"
+    late = optimum_line("energy", False, 0.25, "plans", "X", "3 plans")
+    assert late == "energy: the best could be better by 25.00% at most over X (3 plans)"
+
+
+def test_a_gap_is_worked_out_in_one_place() -> None:
+    """No module but `proof` divides a lower bound by a value to see how much smaller the value could be."""
+    written = re.compile(r"1(\.0)? - [\w.\[\]\"()]*bound[\w.\[\]\"()]* / ")
+    files = [path for path in PACKAGE.rglob("*.py") if path.name != "proof.py"]
+    assert not [f"{path}: {line}" for path in files for line in path.read_text().splitlines() if written.search(line)]
+
+
+@given(st.floats(1e-3, 1e12), st.floats(0, 1.1))
+def test_what_is_stated_contradicts_nothing(value: float, share: float) -> None:
+    """Whatever value and bound, what a writer states is what a checker works out."""
+    bound = min(value, value * share)
+
+    @dataclass(frozen=True)
+    class Found(BoundedValue):
+        value: float
+        lower_bound: float
+
+    stated = Found(value, bound).stated()
+    claim = SimpleNamespace(**stated)
+    assert list(contradictions(claim)) == []
+    claim.gap = stated["gap"] + 0.01
+    assert len(list(contradictions(claim))) == 1

@@ -1,0 +1,94 @@
+"""The table of steps is what rules, pages and stages say."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tilewright.base.artifacts.step_code import CODE_OF
+from tilewright.base.steps import MULTI, SINGLE, STEPS, artifacts
+from tilewright.cli.main import VERBS
+from tilewright.pipeline.stages.catalogue import CATALOGUES
+
+PROJECT = Path(__file__).resolve().parents[3]
+RULES = {
+    name: body
+    for file in sorted((PROJECT / "workflow" / "rules").glob("*.smk"))
+    for name, body in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", file.read_text(), re.MULTILINE | re.DOTALL)
+}
+"""Rule -> its text."""
+OTHER_NAMES = {"parse_core": "parse_hardware", "summary": "summarize"}
+"""Rule -> step, where that is not the same word."""
+
+
+def step_of(rule: str) -> str:
+    """The step that a rule runs."""
+    names = (rule, rule.removesuffix("_single"), rule.removesuffix("_multi"), rule.partition("_")[0])
+    return next((name for name in names if name in STEPS), OTHER_NAMES.get(rule, ""))
+
+
+def files(rule: str, section: str) -> set[str]:
+    """Files of results that the input or the output of a rule names, below the folder of its step."""
+    text = re.search(rf"^    {section}:\n(.*?)(?=^    \w)", RULES[rule], re.MULTILINE | re.DOTALL)
+    found = re.findall(r'"<results>/([^"]+)"', text[1] if text else "")
+    folder = STEPS[step_of(rule)].folder + "/"
+    return {
+        path.replace("{{", "{").replace("}}", "}").removeprefix(folder) for path in found if folder in f"./{path}"
+    } | {"cost/{core}.jsonl" for _ in re.findall(r"=made\(cost_tables,", text[1] if text else "")}
+
+
+def test_every_step_has_a_rule_a_verb_and_code() -> None:
+    """A step is in no other table alone; what `tokens` writes is of no step of the pipeline."""
+    assert {step_of(rule) for rule in RULES if step_of(rule)} == set(STEPS)
+    assert {step.verb for step in STEPS.values()} <= set(VERBS)
+    assert set(STEPS) - {"parse_split"} == set(CODE_OF) - {"export", "explore_systems", "multi_pipeline", "tokens"}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_rules_read_and_write_what_the_table_says(step: str) -> None:
+    """The files of a run that rules name are those of their step."""
+    rules = [rule for rule in RULES if step_of(rule) == step]
+    written = set().union(*(files(rule, "output") for rule in rules))
+    read = set().union(*(files(rule, "input") for rule in rules))
+    named = {path for path in written if not re.search(r"\{(figure|stage)\}", path)}
+    assert named <= set(STEPS[step].writes)
+    assert named == set(STEPS[step].writes) or step in ("report_multi", "figures_multi")
+    assert read == set(STEPS[step].reads) or not STEPS[step].folder.startswith((SINGLE, MULTI))
+
+
+def test_the_page_of_artifacts_names_every_file() -> None:
+    """docs/artifacts.md, in the table of files or, of a report, in what it says there."""
+    page = (PROJECT / "docs" / "artifacts.md").read_text()
+    for step in STEPS.values():
+        for path in step.writes:
+            place = (
+                path.replace("{core}", "<core>")
+                .replace("{workload}", "<workload>")
+                .replace("{shard}", "<shard>")
+                .replace("{part}", "<part>")
+            )
+            assert place in page or path.startswith("report/"), path
+
+
+def test_stages_of_steps_are_in_the_catalogue() -> None:
+    """By the names that pipelines give them."""
+    for step in STEPS.values():
+        assert set(step.stages) <= set(CATALOGUES[MULTI].names)
+
+
+def test_artifacts_of_runs() -> None:
+    """Targets of the workflow: what every run has."""
+    assert {"layers.jsonl", "summary.json", "checks.json"} <= set(artifacts(SINGLE))
+    assert not any("/" in name for name in artifacts(SINGLE))
+    assert "allocation.json" in artifacts(MULTI)
+    assert "split.onnx" not in artifacts(MULTI)
+
+
+def test_the_table_imports_nothing_heavy() -> None:
+    """The Snakefile reads it at every parse."""
+    code = (
+        "import sys, tilewright.base.steps; print([m for m in sys.modules if m.startswith(('numpy', 'yaml', 'click'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

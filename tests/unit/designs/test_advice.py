@@ -1,0 +1,179 @@
+"""Advice: changes of one number, their exact gains, and what they are called."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.base.yamlfile import load_yaml, parse_yaml
+from tilewright.designs.advice import Advice, Advices, together
+from tilewright.designs.advice_text import _assumed, advice_text
+from tilewright.designs.changes import FileChange, possible_changes, scaled
+from tilewright.designs.held_mappings import Outcome
+from tilewright.hardware.dotted_paths import key_path
+
+from tests.unit.designs.advice_cases import CONFIG, try_advices, try_mapping_changes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_advices_are_confirmed_by_the_changed_file(seed: int) -> None:
+    """To the last bit, at the same mappings and after a new search; `benchmarks/advices.py` tries more."""
+    tally = try_advices(seed, count=4, networks=("bert_tiny",))
+    assert tally.counts["advices"] == 4
+    assert tally.wrong == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_changes_of_spatial_mappings_are_confirmed_by_the_changed_file(seed: int) -> None:
+    """To the last bit: text and mapping of a change are the same."""
+    tally = try_mapping_changes(seed, count=3, networks=("bert_tiny",))
+    assert tally.counts["advices"] == 3
+    assert tally.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("value", "factor", "is_whole", "expected"),
+    [
+        (64, Fraction(2), True, 128),
+        (3, Fraction(1, 2), True, 1),
+        (1, Fraction(1, 2), True, None),
+        (0.095, Fraction(1, 2), False, 0.0475),
+        (700, Fraction(1, 3), False, 700 / 3),
+        ("64 KiB", Fraction(3, 2), True, "96 KiB"),
+        ("1 KiB", Fraction(1, 2), True, "0.5 KiB"),
+        ("8 B/cycle", Fraction(2), True, "16 B/cycle"),
+        ("40 fJ", Fraction(1, 2), False, "20 fJ"),
+        (0, Fraction(2), False, None),
+        ("from a table", Fraction(2), False, None),
+        (True, Fraction(2), True, None),
+        ({"value": 3}, Fraction(2), True, None),
+    ],
+)
+def test_numbers_are_scaled_as_they_are_written(value: Any, factor: Fraction, is_whole: bool, expected: Any) -> None:
+    """With their unit; what is no number is left alone."""
+    assert scaled(value, factor, is_whole=is_whole) == expected
+
+
+def test_changes_name_their_place() -> None:
+    """Key, file and line of every number, more before less; a word is no narrower than its smallest part."""
+    file = CONFIG / "hardware" / "tpu_like.yaml"
+    changes = possible_changes(load_yaml(file), Fraction(2))
+    lines = file.read_text().splitlines()
+    for one in changes:
+        assert str(one.before) in lines[one.line - 1]
+        written = next(str(key) for key in reversed(one.path) if not isinstance(key, int))
+        assert written in lines[one.line - 1]
+        assert one.file == str(file)
+    by_key = {(one.key, one.more): one for one in changes}
+    dram = "memories.dram.ports.rw_port_1.bandwidth_max"
+    assert by_key[dram, True].after == 128
+    assert by_key[dram, True].also == ()
+    path = ("memories", "dram", "ports", 0)
+    assert by_key[dram, False].settings == (((*path, "bandwidth_max"), 32), ((*path, "bandwidth_min"), 32))
+    assert by_key["memories.dram.r_cost", True].after == 350
+    assert ("memories.dram.r_cost", False) not in by_key
+    assert {one.kind for one in changes} == {"bandwidth", "size", "array side", "energy"}
+
+
+@pytest.mark.parametrize("name", ["tpu_like", "edge_tpu_like", "cube_3d", "aimc", "dimc"])
+def test_a_key_can_be_pasted_into_a_design_space(name: str) -> None:
+    """It is the path of the number there; so is the spelling of messages."""
+    document = load_yaml(CONFIG / "hardware" / f"{name}.yaml")
+    changes = possible_changes(document, Fraction(2))
+    assert any(change.key.endswith("sizes.0") for change in changes)
+    for change in changes:
+        assert key_path(document.data, change.key) == change.path
+        assert key_path(document.data, document.dotted(change.path)) == change.path
+
+
+def test_costs_with_a_source_follow_a_change() -> None:
+    """Of memories that leave them to the library, and of no other number; the text says which way it is."""
+    text = (
+        "memories: {s: {size: 64 KiB, cost: {from: sram}}, m: {size: 8, r_cost: 1}}\noperational_array: {sizes: [4]}\n"
+    )
+    changes = possible_changes(parse_yaml(text, "sourced.yaml"), Fraction(2))
+    assert {one.key for one in changes if one.is_sourced} == {"memories.s.size"}
+    rows = [(number, Advice(one, Outcome(1, 1), None)) for number, one in enumerate(changes)]
+    told = [
+        _assumed([row for row in rows if row[1].change.key == key]) for key in ("memories.s.size", "memories.m.size")
+    ]
+    assert [["follow its size" in note for note in notes] for notes in told] == [[True], [False]]
+
+
+def test_older_files_have_one_width_for_all_ports(tmp_path: Path) -> None:
+    """`r_bw` and `w_bw` of a memory, with units too."""
+    text = "memories: {m: {size: 8, r_bw: 64, w_bw: 8 B/cycle, min_w_granularity: 64, r_cost: 1 pJ}}\n"
+    found: dict[tuple[str, bool], FileChange] = {
+        (one.key, one.more): one for one in possible_changes(parse_yaml(text, "old.yaml"), Fraction(2))
+    }
+    assert found["memories.m.r_bw", True].after == 128
+    narrower = found["memories.m.w_bw", False]
+    assert narrower.settings == (
+        (("memories", "m", "w_bw"), "4 B/cycle"),
+        (("memories", "m", "min_w_granularity"), "4 B/cycle"),
+    )
+
+
+def change(more: bool) -> FileChange:
+    """A change of the size of a memory."""
+    return FileChange("size", ("memories", "rf", "size"), "memories.rf.size", "h.yaml", 3, 16, 32 if more else 8, more)
+
+
+def test_a_luckier_search_takes_nothing_away() -> None:
+    """Half a register file is not for nothing where the hardware as it is could have had the mappings that were found;
+    what they save is told as a gain of the search, and no change is credited with it."""
+    now, known = Outcome(100.0, 1000.0), Outcome(90.0, 800.0)
+    smaller = Advice(
+        change(more=False), Outcome(reason="does not fit"), Outcome(95.0, 850.0), held=Outcome(95.0, 850.0)
+    )
+    larger = Advice(change(more=True), now, Outcome(90.0, 790.0), held=known)
+    made = Advices.of("latency", now, [smaller, larger], searched=True, known=known)
+    assert made.spare == ()
+    assert made.search_gain == pytest.approx(0.2)
+    ((_, one),) = made.helpful
+    assert made.hardware_gain(one) == pytest.approx(0.01)
+    told = advice_text(made)
+    assert "for nothing" not in told
+    assert "change latency by -20.0% on the hardware as it is: that is of the search" in told
+    free = Advice(change(more=False), now, Outcome(90.0, 800.0))
+    ((_, one),) = Advices.of("latency", now, [free], searched=True, known=known).spare
+    assert one is free, "with the mappings of the run"
+
+
+def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
+    """Two changes that do not help, but do so together."""
+    now = Outcome(100.0, 1000.0)
+    changes = [replace(change(more=True), key=f"key{place}") for place in range(4)]
+
+    def on_changed(chosen: Sequence[FileChange]) -> Outcome:
+        keys = {one.key for one in chosen}
+        return Outcome(100.0, 530.0 if {"key1", "key3"} <= keys else 1000.0)
+
+    made = Advices.of("latency", now, [Advice(one, on_changed([one]), None) for one in changes], searched=False)
+    made = replace(made, together=together(made, changes, on_changed))
+    assert made.together is not None
+    assert [one.key for one in made.together.changes] == ["key1", "key3"]
+    assert "No single change saves 0.1% of latency." in advice_text(made)
+    assert "Together they do, same mappings: key1 (16 -> 32) and key3 (16 -> 32): -47.0% of latency." in advice_text(
+        made
+    )
+
+
+def test_a_port_of_an_older_file_has_one_width(tmp_path: Path) -> None:
+    """`r_bw` and `w_bw` of a port that reads and writes change together, and the core can be read."""
+    text = "memories: {m: {size: 8, r_bw: 64, w_bw: 64, rw_port: 1, min_r_granularity: 64, r_cost: 1}}\n"
+    found = {
+        (one.key, one.more): one.settings
+        for one in possible_changes(parse_yaml(text, "old.yaml"), Fraction(2))
+        if one.kind == "bandwidth"
+    }
+    assert found == {
+        ("memories.m.r_bw", True): ((("memories", "m", "r_bw"), 128), (("memories", "m", "w_bw"), 128)),
+        ("memories.m.r_bw", False): (
+            (("memories", "m", "r_bw"), 32),
+            (("memories", "m", "w_bw"), 32),
+            (("memories", "m", "min_r_granularity"), 32),
+        ),
+    }

@@ -1,0 +1,165 @@
+"""Counts, causes, best designs, effects, tables and text of made-up spaces."""
+
+import hashlib
+from pathlib import Path
+
+import pandas
+import pytest
+from tilewright.designs.answer import Cause, answer_of
+from tilewright.designs.effects import best_designs, effects
+from tilewright.designs.table_files import front_table, space_table, write_tables
+from tilewright.designs.tables import answer_text
+
+from tests.unit.designs.conftest import costs, exploration, grid
+
+
+def test_every_design_is_counted_once() -> None:
+    """Compared, not meeting a constraint, infeasible and invalid designs are all that were evaluated."""
+    answer = answer_of(grid())
+    assert answer.design_count == 72
+    assert answer.excluded == 12
+    for counts in answer.counts:
+        assert counts.ok + counts.unmet + counts.infeasible + counts.invalid == counts.designs == 60
+    mobilenet, bert = answer.counts
+    assert (mobilenet.infeasible, bert.infeasible, mobilenet.invalid, mobilenet.unmet) == (3, 0, 4, 3)
+
+
+def test_causes_are_counted() -> None:
+    """A cause counts each design once, whatever the number of networks, and names those."""
+    causes = answer_of(grid()).causes
+    assert causes[0] == Cause("excluded", "rows <= 128", 12, ())
+    assert causes[1] == Cause("invalid", "memory `dram`: a bandwidth of 0 <bits>", 4, ("mobilenet", "bert"))
+    assert causes[2] == Cause("infeasible", "conv48: 4,048 bits do not fit sram", 1, ("mobilenet",))
+
+
+def test_many_causes_are_counted_without_their_numbers() -> None:
+    """Causes that differ only in their numbers are one where there are many; names that end in digits stay."""
+    rows = [{"status": "infeasible", "reason": f"{n},096 b of conv2 do not fit 12.5 KiB"} for n in range(1, 40)]
+    assert answer_of(exploration(rows)).causes == (Cause("infeasible", "N b of conv2 do not fit N KiB", 39, ("net",)),)
+
+
+def test_the_best_designs_are_the_smallest() -> None:
+    """Of the designs that are compared, the first of equal ones."""
+    front = answer_of(grid()).overall
+    for key, row in best_designs(front):
+        assert row[key] == front.compared[key].min()
+        assert row["index"] == front.compared[front.compared[key] == row[key]]["index"].min()
+    assert best_designs(answer_of(exploration([])).overall) == ()
+
+
+def test_clocks_that_differ_are_told_with_the_fastest_design() -> None:
+    """The front goes by cycles; the first design has fewer of them, and they are longer."""
+    rows = [costs(1.0, 10.0 + n, 1.0) | {"latency_s": seconds} for n, seconds in enumerate((3e-6, 2e-6))]
+    answer = answer_of(exploration(rows))
+    told = (
+        "Clocks of designs differ: latencies are compared in cycles, not in seconds; the fastest is design-1, 2e-06 s."
+    )
+    assert answer.assumptions[-1] == told
+    assert f"assumed: {told}" in answer_text(answer)
+    alike = [costs(1.0, 10.0 * n, 1.0) | {"latency_s": 1e-6 * n} for n in (1, 2, 3)]
+    assert answer_of(exploration(alike)).assumptions == exploration(alike).assumptions
+    some = answer_of(exploration([*rows[:1], costs(1.0, 9.0, 1.0) | {"latency_s": float("nan")}]))
+    assert some.assumptions[-1] == "Some designs have no clock: latencies are compared in cycles, not in seconds."
+
+
+def test_leakage_that_is_known_of_some_designs_alone_is_told() -> None:
+    """Those of which it is not known look better for it."""
+    rows = [costs(10.0 - n, 10.0, 1.0) | {"energy_leakage_pj": n or float("nan")} for n in (0.0, 2.0, 5.0)]
+    told = (
+        "Static power is not known, and left out, of 1 of 3 designs; of the others it is 25.0% to 100.0% of the energy:"
+        " the two are not comparable by energy."
+    )
+    assert answer_of(exploration(rows)).assumptions[-1] == told
+    for alike in (rows[1:], [costs(1.0, 1.0, 1.0), costs(2.0, 0.5, 1.0)]):
+        assert answer_of(exploration(alike)).assumptions == exploration(alike).assumptions
+
+
+def test_the_effect_of_an_axis_is_of_the_compared_designs() -> None:
+    """Numbers are in order, texts as in the space; axes of one value have no effect."""
+    answer = answer_of(grid())
+    found = {effect.axis: effect.table for effect in effects(answer.overall, answer.exploration.axis_names)}
+    assert found["rows"]["value"].tolist() == [8, 16, 32, 64, 128]
+    assert found["dram"]["value"].tolist() == ["LPDDR4", "HBM", "a<b>"]
+    compared = answer.overall.compared
+    own = compared[compared["dram"] == "HBM"]["energy_pj"]
+    row = found["dram"].set_index("value").loc["HBM"]
+    assert (row["designs"], row["best_energy_pj"], row["median_energy_pj"]) == (len(own), own.min(), own.median())
+    one_value = exploration([{"energy_pj": 1.0, "latency_cycles": 1.0, "area_mm2": 1.0}])
+    assert effects(answer_of(one_value).overall, ("rows", "sram")) == ()
+
+
+def test_tables_are_the_same_bytes(tmp_path: Path) -> None:
+    """Two writings are equal, and read back to the same tables."""
+    first = write_tables(answer_of(grid()), tmp_path / "one")
+    second = write_tables(answer_of(grid()), tmp_path / "two")
+    assert [path.name for path in first] == ["space.csv", "space.parquet", "front.csv", "front.parquet"]
+    for one, two in zip(first, second, strict=True):
+        assert hashlib.sha256(one.read_bytes()).digest() == hashlib.sha256(two.read_bytes()).digest()
+    table = pandas.read_parquet(first[1])
+    assert len(table) == 120
+    assert table["pareto"].dtype == bool
+    assert table["energy_pj"].equals(pandas.read_csv(first[0])["energy_pj"])
+
+
+def test_the_table_of_the_space_says_who_is_on_a_front() -> None:
+    """Of its network, and of all together on each row of a design."""
+    answer = answer_of(grid())
+    table = space_table(answer)
+    for front in answer.fronts[:-1]:
+        own = table[table["network"] == front.network]
+        assert own[own["pareto"]]["design"].tolist() == sorted(
+            front.members["design"], key=lambda name: int(name.removeprefix("design-"))
+        )
+    members = set(answer.overall.members["design"])
+    assert set(table[table["pareto_all_networks"]]["design"]) == members
+    assert set(front_table(answer)["network"]) == {"mobilenet", "bert", "all networks"}
+    assert "pareto_all_networks" not in space_table(answer_of(grid(("net",))))
+
+
+@pytest.mark.parametrize("rows", [[], [{"status": "infeasible", "reason": "too small"}] * 3])
+def test_tables_without_a_front(rows: list[dict], tmp_path: Path) -> None:
+    """The table of the space stays, that of the front has no rows but its columns."""
+    paths = write_tables(answer_of(exploration(rows)), tmp_path)
+    front = pandas.read_parquet(paths[3])
+    assert front.empty
+    assert "energy_pj" in front.columns
+    assert len(pandas.read_csv(paths[0])) == len(rows)
+
+
+def test_values_may_be_of_several_kinds() -> None:
+    """An axis of numbers and texts is one of texts; a value that an invalid design does not have is left out."""
+    rows = [{"sram": 32, "energy_pj": 1.0, "latency_cycles": 1.0}, {"sram": "none"}, {"rows_x_2": None}]
+    table = answer_of(exploration(rows)).exploration.table
+    assert table["sram"].tolist() == ["32", "none", "32 KiB"]
+    assert table["rows_x_2"].isna().tolist() == [False, False, True]
+
+
+def test_the_text_has_the_answer() -> None:
+    """Counts, best designs with their values, the front, causes and what is assumed."""
+    text = answer_text(answer_of(grid()))
+    assert "made up: 72 designs: 12 excluded by constraints, 60 evaluated" in text
+    assert "Pareto front of all networks by energy, latency, area: 17 of 50 designs" in text
+    assert "rows 8, sram 2048, dram HBM" in text
+    assert "invalid: 4 x memory `dram`: a bandwidth of 0 <bits>" in text
+    assert "infeasible: 1 x conv48: 4,048 bits do not fit sram (mobilenet)" in text
+    assert "assumed: model corrected" in text
+
+
+def test_a_long_front_is_spread_over_the_text() -> None:
+    """Twenty rows, both ends among them, and how many there are."""
+    rows = [{"energy_pj": 1e6 * n, "latency_cycles": 1e3 - n, "area_mm2": 1.0} for n in range(1, 101)]
+    text = answer_text(answer_of(exploration(rows)))
+    assert "20 of the 100, evenly over the front" in text
+    assert "design-0 " in text
+    assert "design-99 " in text
+    assert "no design has results" in answer_text(answer_of(exploration([])))
+
+
+def test_what_is_not_evaluated_yet_is_said() -> None:
+    """An answer of a part of the space does not look like one of the whole."""
+    answer = answer_of(grid(missing=40))
+    assert answer.design_count == 112
+    text = answer_text(answer)
+    assert "112 designs: 12 excluded by constraints, 40 not evaluated yet, 60 evaluated" in text
+    assert "assumed: 40 designs are not evaluated yet: this is the answer of the others." in text
+    assert front_table(answer)["assumes"].str.startswith("40 designs are not evaluated yet").all()

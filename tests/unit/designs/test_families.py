@@ -1,0 +1,121 @@
+"""Families: which designs differ in figures alone, and what the numbers in their files mean."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.base.errors import InputError
+from tilewright.designs.families import MOST_MEMBERS, Families, Figure, figure_of
+from tilewright.designs.pricing import FigureReader, members_of
+from tilewright.designs.space import Space
+from tilewright.designs.space_reader import read_space
+
+from tests.unit.designs.front_cases import front_space
+from tests.unit.designs.space_cases import COLUMNS, ROWS, SIZE, space_of
+
+AXES = {
+    "rows": {"path": ROWS, "values": [8, 16]},
+    "mac": {"path": "operational_array.unit_energy", "values": [0.1, 0.2, 0.3]},
+    "columns": {"path": COLUMNS, "values": [8, 16]},
+    "read": {"path": "memories.sram.r_cost", "values": [10, 20]},
+    "kib": {"values": [1, 2]},
+    "memory": {"choices": {"a": {"memories.sram.area": 1}, "b": {"memories.sram.area": 2}}},
+    "other": {"choices": {"a": {"memories.dram.area": 1}, "b": {"memories.sram.w_cost": 2}}},
+}
+
+
+def frame_of(space: Space, index: int) -> str:
+    """The core of a design without figures, and its sizes."""
+    _, accelerator = FigureReader(space.base).whole(space.outline(index).settings)
+    (core,) = accelerator.cores
+    return str((core.frame, [memory.size_bits for memory in core.memories]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sets(st.sampled_from(["rows", "mac", "columns", "read", "memory", "other"]), min_size=1), st.booleans())
+def test_every_design_is_in_one_family_with_equal_frames(names: set[str], is_sized: bool) -> None:
+    """Whatever the order of axes that set figures and of those that set more."""
+    axes = {name: axis for name, axis in AXES.items() if name in names or (name == "kib" and is_sized)}
+    space = space_of(axes=axes, laws={SIZE: "kib * 8192"} if is_sized else {})
+    families = Families(space)
+    members = [index for family in families for index in family.members]
+    assert sorted(members) == list(range(len(space)))
+    for family in random.Random(0).sample(list(families), min(3, len(families))):
+        assert list(family.members) == sorted(family.members)
+        assert len({frame_of(space, index) for index in family.members}) == 1
+    with pytest.raises(IndexError):
+        families[len(families)]
+
+
+def test_large_families_are_several() -> None:
+    """A family has at most MOST_MEMBERS members."""
+    values = [number / 10 for number in range(1, 71)]
+    axes = {"mac": {"path": "operational_array.unit_energy", "values": values}}
+    axes["read"] = {"path": "memories.sram.r_cost", "values": values}
+    families = Families(space_of(axes=axes))
+    assert len(families) == -(-70 * 70 // MOST_MEMBERS)
+    assert sum(len(family.members) for family in families) == 70 * 70
+
+
+def test_what_is_a_figure() -> None:
+    """Unit energies, areas and widths of words are; sizes, smallest parts and whole tables are not."""
+    base = space_of(axes={"rows": AXES["rows"]}).base
+    ports = ("memories", "sram", "ports", 0)
+    assert figure_of(base, ("memories", "sram", "r_cost")) == Figure("read_energy_pj", "sram")
+    assert figure_of(base, ("operational_array", "unit_area")) == Figure("unit_area_mm2")
+    assert figure_of(base, (*ports, "bandwidth_max")) == Figure("bandwidth_max_bits", "sram", "r_port_1")
+    for path in (("memories", "sram", "size"), (*ports, "bandwidth_min"), ("memories", "sram"), ports):
+        assert figure_of(base, path) is None
+
+
+def test_cores_are_those_of_their_hardware_files() -> None:
+    """Also where values are texts with units, or no numbers at all."""
+    values = [0.5, "0.25 pJ", -1, "many", 2]
+    space = read_space(
+        front_space(
+            axes={
+                "mac": {"path": "operational_array.unit_energy", "values": [0.1, 0.2]},
+                "read": {"path": "memories.sram.r_cost", "values": [1, 2]},
+                "area": {"path": "memories.sram.area", "values": ["0.5 mm2", "100 um2", 0.25]},
+            },
+            laws={},
+        )
+    )
+    reader = FigureReader(space.base)
+    first = space.outline(0).settings
+    core = reader.whole(first)[1].cores[0]
+    for index in range(len(space)):
+        own = space.outline(index).settings
+        assert reader.core(own, first, core) == reader.whole(own)[1].cores[0]
+    path = first[0][0]
+    for value in values:
+        own = ((path, value), *first[1:])
+        try:
+            expected = reader.whole(own)[1].cores[0]
+        except InputError:
+            with pytest.raises(InputError):
+                reader.core(own, first, core)
+        else:
+            assert reader.core(own, first, core) == expected
+
+
+def test_a_word_that_is_narrow_for_one_family_is_not_for_another() -> None:
+    """What a value means is not all that a hardware file is checked on."""
+    port = "memories.sram.ports.{}.{}"
+    axes = {
+        "least": {
+            "path": [port.format(name, "bandwidth_min") for name in ("r_port_1", "w_port_1")],
+            "values": [64, 128],
+        },
+        "word": {
+            "path": [port.format(name, "bandwidth_max") for name in ("r_port_1", "w_port_1")],
+            "values": [128, 64],
+        },
+    }
+    space = read_space(front_space(axes=axes, laws={}))
+    reader, families = FigureReader(space.base), Families(space)
+    found = [members_of(space, family, reader) for family in families]
+    assert [members.indexes.tolist() for members in found] == [[0, 1], [2]]
+    assert list(found[1].invalid) == [3]
+    assert "bandwidth_min" in found[1].invalid[3]

@@ -1,0 +1,97 @@
+"""Figures of made-up spaces: which there are, what they say, and that their bytes are the same each time."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from tilewright.designs import figures
+from tilewright.designs.answer import answer_of
+from tilewright.designs.effects import effects
+from tilewright.designs.figures import effect_figure, front_figure, write_figures
+
+from tests.unit.designs.conftest import exploration, grid
+
+
+def texts_of(figure: Figure) -> list[str]:
+    """All texts of a figure."""
+    return [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+
+
+def test_there_is_a_figure_of_each_network_and_of_all_together(tmp_path: Path) -> None:
+    """Fronts and effects, as .svg and .png; a second writing has the same bytes."""
+    first = write_figures(answer_of(grid()), tmp_path / "one")
+    names = [f"{kind}-{name}" for name in ("mobilenet", "bert", "all_networks") for kind in ("front", "effect")]
+    assert [path.name for path in first] == [f"{name}.{suffix}" for name in names for suffix in ("svg", "png")]
+    second = write_figures(answer_of(grid()), tmp_path / "two")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_figures_of_networks_that_are_gone_go(tmp_path: Path) -> None:
+    """What is not of the answer of now does not stay beside it; other files do."""
+    write_figures(answer_of(grid()), tmp_path)
+    (tmp_path / "front-notes.txt").write_text("mine")
+    left = write_figures(answer_of(grid(("bert",))), tmp_path)
+    assert {*tmp_path.iterdir()} == {*left, tmp_path / "front-notes.txt"}
+
+
+def test_the_figure_of_a_front_lists_it() -> None:
+    """Designs on the front with values and measures, and what the comparison assumes."""
+    answer = answer_of(grid())
+    front = answer.overall
+    texts = texts_of(front_figure(answer, front, front.rows))
+    assert set(front.members["design"]) <= set(texts)
+    assert {"rows 8, sram 2048, dram HBM", "21,665,918"} <= set(texts)
+    assert any(
+        "by energy, latency, area: 17 of 50 designs" in text and "cross: constraint not met" in text for text in texts
+    )
+    assert any(text.startswith("assumed: model corrected. data stay") for text in texts)
+
+
+def test_the_figure_of_many_designs_says_what_it_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many are drawn, and how many of the front are numbered."""
+    monkeypatch.setattr(figures, "MOST_LISTED", 5)
+    answer = answer_of(grid())
+    front = answer.overall
+    texts = texts_of(front_figure(answer, front, front.rows.iloc[:40]))
+    assert "drawn: 40 of 53 designs, the front and a random sample of the others" in texts
+    assert "numbered: 5 of the 17 designs on the front, evenly over it" in texts
+
+
+def test_the_figure_of_effects_has_a_panel_for_each_axis_and_objective() -> None:
+    """Best and median; levels of texts by name."""
+    answer = answer_of(grid())
+    figure = effect_figure(answer, answer.overall, effects(answer.overall, answer.exploration.axis_names))
+    assert len(figure.axes) == 9
+    assert [text.get_text() for text in figure.axes[2].get_xticklabels()] == ["LPDDR4", "HBM", "a<b>"]
+    best = min(line.get_ydata().min() for line in figure.axes[0].lines)
+    assert best == pytest.approx(answer.overall.compared["energy_pj"].min() / 1e6)
+
+
+def test_figures_of_little(tmp_path: Path) -> None:
+    """Without designs that can be compared there is none; one design has no effects; areas may not be given."""
+    assert write_figures(answer_of(exploration([])), tmp_path) == ()
+    assert write_figures(answer_of(exploration([{"status": "infeasible"}] * 3)), tmp_path) == ()
+    one = write_figures(answer_of(exploration([{"energy_pj": 1.0, "latency_cycles": 1.0}])), tmp_path)
+    assert [path.name for path in one] == ["front-net.svg", "front-net.png"]
+
+
+@pytest.mark.parametrize("objectives", [("energy_pj",), ("area_mm2",), ("area_mm2", "edp_pj_cycles")])
+@pytest.mark.parametrize("area", [2.0, np.nan])
+def test_figures_of_any_objectives(objectives: tuple[str, ...], area: float, tmp_path: Path) -> None:
+    """One objective is drawn with another measure; an area that is not given is no objective."""
+    rows = [{"rows": n, "energy_pj": 1.0 + n, "latency_cycles": 5.0 - n, "area_mm2": area} for n in range(3)]
+    found = write_figures(answer_of(exploration(rows, objectives=objectives)), tmp_path)
+    assert [path.name for path in found if path.suffix == ".svg"] == ["front-net.svg", "effect-net.svg"]
+
+
+def test_long_names_are_cut_and_not_left_out() -> None:
+    """The end of a dotted path says what is varied."""
+    path = "memories.dram.ports.rw_port_1.bandwidth_max"
+    rows = [{"rows": n, "energy_pj": 1.0 + n, "latency_cycles": 5.0 - n, "area_mm2": 1.0} for n in range(3)]
+    space = exploration(rows)
+    long = exploration([], table=space.table.rename(columns={"rows": path}), axis_names=(path,))
+    answer = answer_of(long)
+    figure = effect_figure(answer, answer.overall, effects(answer.overall, (path,)))
+    assert figure.axes[0].get_xlabel().endswith("port_1.bandwidth_max")

@@ -1,0 +1,183 @@
+"""What the members of families cost together is what each costs alone."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from tilewright.base.errors import InputError
+from tilewright.designs import pricing
+from tilewright.designs.evaluate import NetworkEvaluator
+from tilewright.designs.families import Families
+from tilewright.designs.pricing import FamilyMembers, FamilyPricer, FigureReader, Prices, members_of
+from tilewright.designs.results import INFEASIBLE, OK
+from tilewright.designs.shard import ShardMaker
+from tilewright.designs.space import Space
+from tilewright.designs.space_reader import read_space
+from tilewright.search import priced_orders
+
+from tests.unit.designs.front_cases import front_space
+
+CASES: list[dict[str, Any]] = [
+    {"options": {"objective": objective, "lpf_limit": limit, "model": model, "exploit_data_locality": locality}}
+    for objective, limit, model, locality in (
+        ("EDP", 3, "corrected", True),
+        ("energy", 3, "corrected", False),
+        ("latency", 3, "corrected", True),
+        ("EDP", 3, "zigzag-3.9.1", False),
+        ("latency", 3, "zigzag-3.9.1", True),
+        ("EDP", 3, "zigzag-3.9.1+every_transfer_takes_port_time", True),
+        ("EDP", 3, "zigzag-3.9.1+every_transfer_takes_port_time+whole_tiles", True),
+    )
+]
+
+
+def evaluators_of(space: Space) -> dict[str, NetworkEvaluator]:
+    """Those of one core."""
+    return {name: one for name, one in ShardMaker(space).evaluators.items() if isinstance(one, NetworkEvaluator)}
+
+
+def priced(space: Space) -> list[tuple[FamilyMembers, dict[str, Prices]]]:
+    """All families of a space, costed together."""
+    reader = FigureReader(space.base)
+    families = [members_of(space, family, reader) for family in Families(space)]
+    return list(zip(families, FamilyPricer(space, evaluators_of(space)).prices(families), strict=True))
+
+
+def check(space: Space, found: list[tuple[FamilyMembers, dict[str, Prices]]], sample: int) -> Counter[str]:
+    """Compare some of each family with designs alone, to the last bit; returns how often there was which status."""
+    rng, maker = random.Random(1), ShardMaker(space)
+    compared: Counter[str] = Counter()
+    for members, prices in found:
+        for place in rng.sample(range(len(members.indexes)), min(sample, len(members.indexes))):
+            for row in next(maker.rows([int(members.indexes[place])]))[0]:
+                one = prices[row["network"]]
+                compared[row["status"]] += 1
+                assert (one.status, one.reason) == (row["status"], row["reason"])
+                if row["status"] == OK:
+                    assert row["area_mm2"] == members.area_mm2[place]
+                    alone = row["energy_pj"], row["latency_cycles"]
+                    assert (one.energy_pj[place], one.latency_cycles[place]) == alone
+    return compared
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{i}-{case['options']['objective']}" for i, case in enumerate(CASES)])
+def test_families_cost_what_their_members_cost(case: dict[str, Any]) -> None:
+    """Under several profiles and objectives, with and without data kept on the chip."""
+    space = read_space(front_space(**case))
+    assert check(space, priced(space), 6)[OK] > 20
+
+
+SIZES: dict[str, Any] = {
+    "axes": {
+        "weights": {"path": "memories.weight_register.size", "values": [8, 16, 64]},
+        "sums": {"path": "memories.sum_register.size", "values": [8, 32]},
+        "kib": {"values": [0.0625, 0.25, 1, 8]},
+        "pj": {"path": "memories.dram.r_cost", "values": [100, 700]},
+        "bits": {"path": "memories.dram.ports.rw_port_1.bandwidth_max", "values": [64, 256]},
+    },
+    "laws": {"memories.sram.size": "kib * 8192", "memories.sram.r_cost": "kib ** 0.5"},
+}
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[3], CASES[6]])
+def test_families_of_other_sizes_share_what_is_equal(case: dict[str, Any]) -> None:
+    """From memories that hold next to nothing, or not even that, to such that hold everything."""
+    space = read_space(front_space(**SIZES, **case))
+    compared = check(space, priced(space), 2)
+    assert compared[OK] > 20
+    assert compared[INFEASIBLE] > 2
+
+
+def test_little_room_for_what_is_known_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders that have been forgotten are costed again."""
+    space = read_space(front_space(**SIZES, **CASES[0]))
+    whole = priced(space)
+    original = priced_orders.native_function
+    calls = 0
+
+    def forgetful(entry: Any, records: Any) -> Any:
+        """Nearly no room before every pass."""
+        function = original(entry, records)
+
+        def call(*arguments: Any) -> None:
+            nonlocal calls
+            if entry is priced_orders.price_orders:
+                calls += 1
+                arguments[3].room = 3
+            function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(priced_orders, "native_function", forgetful)
+    again = priced(space)
+    assert calls > 100
+    for (_, one), (_, other) in zip(whole, again, strict=True):
+        for name in one:
+            np.testing.assert_array_equal(one[name].energy_pj, other[name].energy_pj)
+            np.testing.assert_array_equal(one[name].latency_cycles, other[name].latency_cycles)
+
+
+def test_the_widths_of_innermost_memories_decide_spatial_mappings() -> None:
+    """Members that try other spatial mappings are costed apart."""
+    path = [f"memories.weight_register.ports.{port}.bandwidth_max" for port in ("r_port_1", "w_port_1")]
+    small = [f"memories.sum_register.ports.{port}.bandwidth_max" for port in ("r_port_1", "w_port_1")]
+    axes = {
+        "weights": {"path": path, "values": [8, 16]},
+        "sums": {"path": small, "values": [16, 32]},
+        "mac": {"path": "operational_array.unit_energy", "values": [0.1, 0.2]},
+    }
+    space = read_space(front_space(axes=axes, laws={}))
+    assert check(space, priced(space), len(space))[OK] == 2 * len(space)
+
+
+def test_many_widths_are_several_rounds() -> None:
+    """More widths than the kernel has room for at once."""
+    sram = [f"memories.sram.ports.{port}.bandwidth_max" for port in ("r_port_1", "w_port_1")]
+    axes = {
+        "word": {"path": sram, "values": [64 * number for number in range(1, 7)]},
+        "dram": {"path": "memories.dram.ports.rw_port_1.bandwidth_max", "values": [64 * n for n in range(1, 7)]},
+    }
+    space = read_space(front_space(axes=axes, laws={}, networks=[front_space()["networks"]["two"]]))
+    found = priced(space)
+    assert found[0][0].variants is not None
+    assert len(found[0][0].variants.widths) == 36
+    assert check(space, found, 36)[OK] == 36
+
+
+def test_designs_that_leak_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows what further terms of the energy depend on."""
+    monkeypatch.setattr(pricing, "further_energy_terms", lambda core: {"leakage": core})
+    with pytest.raises(InputError, match=r"further terms of the energy \(leakage\)"):
+        priced(read_space(front_space()))
+
+
+def test_in_memory_arrays_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of what is computed from their figures."""
+    monkeypatch.setattr(pricing, "DIGITAL", "another kind")
+    with pytest.raises(InputError, match="no complete fronts of in-memory arrays"):
+        priced(read_space(front_space()))
+
+
+def test_cycles_that_cannot_be_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a design alone refuses them."""
+    monkeypatch.setattr(pricing, "MOST_CYCLES", 10)
+    with pytest.raises(InputError, match="too large for the narrowest words"):
+        priced(read_space(front_space()))
+
+
+def test_members_that_are_no_accelerators_are_told() -> None:
+    """And those that a constraint excludes are counted; areas that are not given are not numbers."""
+    axes = {
+        "mac": {"path": "operational_array.unit_energy", "values": [0.1, -1]},
+        "read": {"path": "memories.sram.r_cost", "values": [1, 2, 3]},
+        "area": {"path": "memories.sram.area", "values": [0, 1]},
+    }
+    space = read_space(front_space(axes=axes, laws={}, constraints=["read != 2"]))
+    members = members_of(space, Families(space)[0], FigureReader(space.base))
+    assert dict(members.excluded) == {"read != 2": 4}
+    assert sorted(members.invalid) == [6, 7, 10, 11]
+    assert all("unit_energy" in reason for reason in members.invalid.values())
+    assert members.indexes.tolist() == [0, 1, 4, 5]
+    assert np.isnan(members.area_mm2).tolist() == [True, False, True, False]

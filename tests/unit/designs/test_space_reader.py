@@ -1,0 +1,304 @@
+"""What is wrong with the file of a space: all of it at once, each with its line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.base.errors import InputError
+from tilewright.cli.main import main
+from tilewright.designs.space_reader import read_space
+
+from tests.unit.designs.space_cases import BASE, COLUMNS, NETWORK, ROWS, SIZE, file_of, problems_of, told
+
+RIGHT = {
+    "axes": f"axes: {{rows: {{path: {ROWS}, values: [4, 8]}}, kib: {{from: 32, to: 64, factor: 2}}}}\n",
+    "laws": f"laws: {{mm2: kib * 0.01, {SIZE}: kib * 8192}}\n",
+    "constraints": "constraints: [rows * kib < 512, area_mm2 <= 2]\n",
+}
+
+
+def text_with(**parts: str) -> str:
+    """The text of a space that is right but for some parts."""
+    return "".join((RIGHT | {key: f"{key}: {part}\n" for key, part in parts.items()}).values())
+
+
+def test_the_text_of_these_tests_is_right(tmp_path: Path) -> None:
+    """So that what is told is of the part that a test exchanges."""
+    assert len(read_space(file_of(tmp_path, text_with()))) == 4
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"name": "a/b"}, "name: not a name, got 'a/b'"),
+        ({"nmae": "a"}, "nmae: unknown key (did you mean 'name'?)"),
+        ({"accelerator": "nothing.yaml"}, "accelerator: no such file"),
+        ({"accelerator": "3"}, "accelerator: must be text"),
+        ({"mapping": "nothing.yaml"}, "mapping: no such file"),
+        ({"networks": "[]"}, "networks: too few items"),
+        ({"networks": "{}"}, "networks: too few items"),
+        ({"networks": "[nothing.onnx]"}, "networks[0]: no such file"),
+        ({"networks": f"[{NETWORK}, {NETWORK}]"}, "networks[1]: two networks have this name"),
+        ({"networks": f"{{a b: {NETWORK}}}"}, "networks.a b"),
+        ({"objectives": "[]"}, "objectives: too few items"),
+        ({"objectives": "[energy]"}, "objectives[0]: not one of the known values, got 'energy'"),
+        ({"objectives": "[energy_pj, energy_pj]"}, "objectives[1]: stands in the list before"),
+        ({"options": "{lpf_limt: 3}"}, "options.lpf_limt: no such setting (did you mean 'lpf_limit'?)"),
+        ({"options": "{lpf_limit: 0}"}, "options.lpf_limit: not a count, got 0"),
+        ({"options": "{model: correct}"}, "(did you mean 'corrected'?)"),
+        ({"options": "{allocation: free}"}, "options.allocation: only with temporal_mapping_search_engine exact"),
+        ({"shard_designs": "0"}, "shard_designs: must be greater than 0"),
+    ],
+)
+def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) -> None:
+    """Names, files, networks, objectives, options."""
+    found = told(tmp_path, text_with(**parts))
+    assert len(found) == 1
+    assert said in found[0]
+    assert found[0].startswith("4 "), "its line"
+
+
+@pytest.mark.parametrize(
+    ("axis", "said"),
+    [
+        ("{path: operational_aray.sizes.0, values: [4]}", "axes.x.path: 'operational_aray.sizes.0': the base has no"),
+        ("{path: operational_array.sizes.2, values: [4]}", "got '2' (allowed: 0, 1)"),
+        ("{path: [name, memories.srm.size], values: [4]}", "axes.x.path[1]: 'memories.srm.size': the base has no such"),
+        ("{path: 3, values: [4]}", "axes.x.path: must be a dotted path"),
+        ("{path: name}", "axes.x: has no values (allowed: `values`, `choices`, or `from`"),
+        ("{path: name, from: null, to: 3, factor: 2}", "axes.x: has no values"),
+        ("{path: name, values: null}", "axes.x: has no values"),
+        ("{path: name, values: []}", "axes.x.values: too few items"),
+        ("{path: name, values: [4, 8, 4]}", "axes.x.values[2]: stands in the list before, got 4"),
+        ("{path: name, values: [4, null]}", "axes.x.values[1]: must be a number, text, true or false"),
+        ("{path: name, values: [4, [5]]}", "axes.x.values[1]: must be a number, text, true or false"),
+        ("{path: name, values: [.nan]}", "axes.x.values[0]: must be a finite number"),
+        ("{path: name, values: [4], from: 3}", "axes.x.from: is of a range, not with `values`"),
+        ("{path: name, from: 3, factor: 2}", "axes.x: a range needs `to`"),
+        ("{path: name, to: 3, factor: 2}", "axes.x: a range needs `from`"),
+        ("{path: name, from: 3, to: 9}", "axes.x: a range needs one of `factor` and `step`"),
+        ("{path: name, from: 3, to: 9, factor: 2, step: 2}", "axes.x: a range needs one of `factor` and `step`"),
+        ("{path: name, from: 9, to: 3, factor: 2}", "axes.x: `to` is below `from`: the range is empty"),
+        ("{path: name, from: 3, to: 9, factor: 1}", "axes.x: factor must be greater than 1"),
+        ("{path: name, from: 3, to: 9, step: 0}", "axes.x: step must be greater than 0"),
+        ("{path: name, from: a, to: 9, step: 1}", "axes.x.from: must be a number, got 'a'"),
+        ("{path: name, form: 3, to: 9, step: 1}", "axes.x.form: unknown key (did you mean 'from'?)"),
+        ("{choices: {}}", "axes.x.choices: too few items"),
+        ("{choices: {a: 3}}", "axes.x.choices.a: must be a table of keys"),
+        ("{choices: {a: {memories.srm.size: 3}}}", "axes.x.choices.a.memories.srm.size: 'memories.srm.size': the base"),
+        ("{choices: {a: {}}, path: name}", "axes.x.path: not with `choices`, which say what they set"),
+        ("{choices: {a: {}}, values: [3]}", "axes.x.values: not with `choices`, which say what they set"),
+        ("{choices: {a: {memories.sram: {}, memories.sram.area: 3}}}", "sets what axes.x.choices.a.memories.sram sets"),
+        ("{values: [3]}", "axes.x: nothing uses this axis"),
+        (f"{{path: {ROWS}, values: [3]}}", "axes.x.path: sets what axes.rows.path sets too"),
+        ("{path: operational_array.sizes, values: [3]}", "axes.x.path: sets what axes.rows.path sets too"),
+        ("{path: [name, name], values: [3]}", "axes.x.path[1]: sets what axes.x.path[0] sets too"),
+    ],
+)
+def test_an_axis(axis: str, said: str, tmp_path: Path) -> None:
+    """Paths, lists, ranges, choices; what sets one thing twice, and what sets nothing."""
+    axes = f"\n  rows: {{path: {ROWS}, values: [4, 8]}}\n  kib: {{values: [4]}}\n  x: {axis}"
+    found = told(tmp_path, text_with(axes=axes))
+    assert any(said in message and message.startswith("4 ") for message in found), found
+
+
+@pytest.mark.parametrize("name", ["min", "if", "_x", "a-b", "area_mm2", "design", "network", "3"])
+def test_names_that_axes_and_laws_cannot_have(name: str, tmp_path: Path) -> None:
+    """Words of expressions, columns of tables, and what is no name."""
+    axes = f"{{rows: {{path: {ROWS}, values: [4]}}, kib: {{values: [4]}}, '{name}': {{path: {COLUMNS}, values: [4]}}}}"
+    assert any(f"axes.{name}: " in message for message in told(tmp_path, text_with(axes=axes)))
+    laws = f"{{mm2: kib, '{name}': 3}}"
+    assert any(f"laws.{name}: " in message for message in told(tmp_path, text_with(laws=laws)))
+
+
+@pytest.mark.parametrize(
+    ("laws", "said"),
+    [
+        ("{x: kib +}", "laws.x: is no expression, got 'kib +'"),
+        ("{x: kib.real}", "laws.x: a dot after a name is not possible"),
+        (
+            "{x: lg2(kib)}",
+            "laws.x: no function 'lg2', got 'lg2(kib)' (allowed: abs, ceil, floor, log2, max, min, sqrt) (did",
+        ),
+        ("{x: kb + 1}", "laws.x: no axis, law or result has this name, got 'kb'"),
+        ("{x: y, y: kib}", "laws.x: 'y' is no name yet: the law for it stands further down"),
+        ("{x: x}", "laws.x: 'x' is no name yet"),
+        ("{x: energy_pj}", "laws.x: 'energy_pj' is known after evaluation only"),
+        ("{x: [3]}", "laws.x: must be a number, text, true or false"),
+        ("{rows: 3}", "laws.rows: is the name of an axis"),
+        (
+            "{memories.srm.size: kib}",
+            "laws.memories.srm.size: 'memories.srm.size': the base has no such key, got 'srm'",
+        ),
+        (f"{{{ROWS}: kib}}", f"laws.{ROWS}: sets what axes.rows.path sets too"),
+        ("{memories.sram: 3, memories.sram.size: 3}", "laws.memories.sram.size: sets what laws.memories.sram sets too"),
+        ("{x: 1 / (kib - kib)}", "laws: no design is left of 4; the first one: x: division by zero"),
+    ],
+)
+def test_a_law(laws: str, said: str, tmp_path: Path) -> None:
+    """Syntax, names, order, paths; a law that no design can have."""
+    found = told(tmp_path, RIGHT["axes"] + f"laws: {laws}\n")
+    assert any(said in message for message in found), found
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        ("rows * kib", "constraints[0]: compares nothing"),
+        ("rws < 3", "constraints[0]: no axis, law or result has this name, got 'rws'"),
+        ("area_mm < 3", "(did you mean 'area_mm2'?)"),
+        ("rows << 3", "constraints[0]: LShift is not possible"),
+        ("rows > 99", "constraints: no design is left of 4; the first one: does not meet rows > 99"),
+    ],
+)
+def test_a_constraint(constraint: str, said: str, tmp_path: Path) -> None:
+    """Syntax, names, and those that no design meets."""
+    found = told(tmp_path, text_with(constraints=f"['{constraint}']"))
+    assert any(said in message for message in found), found
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (
+            {"laws": "{memories.sram.sise: kib}"},
+            "5 laws.memories.sram.sise: memories.sram.sise of design it-0: unknown key (did you mean 'size'?)",
+        ),
+        (
+            {"laws": "{memories.sram.r_cost: -kib}"},
+            "5 laws.memories.sram.r_cost: memories.sram.r_cost of design it-0: must not be negative, got -32",
+        ),
+        (
+            {"laws": "{x: kib}", "axes": f"{{rows: {{path: {ROWS}, values: [0]}}, kib: {{values: [3]}}}}"},
+            "4 axes.rows.path: operational_array.sizes[0] of design it-0: must be greater than 0, got 0",
+        ),
+        (
+            {
+                "laws": "{x: kib}",
+                "axes": "{rows: {choices: {a: {memories.sram.size: 2 KB}, b: {}}}, kib: {values: [3]}}",
+                "constraints": "[]",
+            },
+            "4 axes.rows.choices.a.memories.sram.size: memories.sram.size of design it-0: unknown unit 'KB'",
+        ),
+    ],
+)
+def test_the_first_design(parts: dict[str, str], said: str, tmp_path: Path) -> None:
+    """What is wrong with it is told where the file of the space sets it."""
+    text = "".join(
+        f"{key}: {part}\n" for key, part in ({key: RIGHT[key][len(key) + 2 :].strip() for key in RIGHT} | parts).items()
+    )
+    found = told(tmp_path, "name: it\nshard_designs: 4\n\n" + text)
+    assert len(found) == 1
+    assert found[0].startswith(said)
+
+
+def test_what_is_wrong_with_the_base_is_told_there(tmp_path: Path) -> None:
+    """With the line of the base; one that is no hardware file is told so."""
+    (tmp_path / "base.yaml").write_text(BASE.read_text().replace("unit_energy: 0.23", "unit_energy: -1"))
+    (one,) = problems_of(file_of(tmp_path, text_with(accelerator="base.yaml")))
+    line = next(n for n, text in enumerate(BASE.read_text().splitlines(), 1) if "unit_energy" in text)
+    assert (one.file, one.line, one.path) == (str(tmp_path / "base.yaml"), line, "operational_array.unit_energy")
+    (tmp_path / "base.yaml").write_text("- name: default\n")
+    (one,) = problems_of(file_of(tmp_path, text_with(accelerator="base.yaml")))
+    assert "seems to be a mapping file, a hardware file is needed" in str(one)
+
+
+def test_what_a_design_makes_wrong_in_the_base(tmp_path: Path) -> None:
+    """Is told with the line of the base, and the design."""
+    bits = "memories.sram.ports.r_port_1.bandwidth_max"
+    (one,) = problems_of(file_of(tmp_path, f"axes: {{bits: {{path: {bits}, values: [32]}}}}\n"))
+    assert (one.file, one.path) == (str(BASE), "memories.sram.ports.r_port_1.bandwidth_min")
+    assert one.message == "is greater than bandwidth_max (32 bits per cycle), in design it-0"
+
+
+def test_what_is_wrong_with_a_base_inside(tmp_path: Path) -> None:
+    """Has the path and the line that it has in the file of the space."""
+    text = "accelerator:\n  name: x\n  memories: {}\n" + 'axes: {x: {path: name, values: ["a"]}}\n'
+    found = told(tmp_path, text)
+    assert any(message.startswith("3 accelerator.memories: too few items") for message in found), found
+
+
+def test_the_mapping_is_read_too(tmp_path: Path) -> None:
+    """By itself, and against the core of the first design."""
+    (tmp_path / "map.yaml").write_text("- {name: default, spatial_maping: {}}\n")
+    (one,) = problems_of(file_of(tmp_path, text_with(mapping="map.yaml")))
+    assert "did you mean 'spatial_mapping'" in str(one)
+    (tmp_path / "map.yaml").write_text("- {name: default, spatial_mapping: {D7: ['K, 4']}}\n")
+    (one,) = problems_of(file_of(tmp_path, text_with(mapping="map.yaml")))
+    assert "core systolic has no such array dimension, got 'D7'" in str(one)
+
+
+def test_a_fixed_mapping_of_arrays_that_vary(tmp_path: Path) -> None:
+    """Is noted: larger arrays would stay as empty as small ones."""
+    text = "- {name: default, spatial_mapping: {D1: ['K, 4']}}\n"
+    (tmp_path / "map.yaml").write_text(text)
+    notices: list[str] = []
+    path = file_of(tmp_path, text_with(mapping="map.yaml"))
+    read_space(path, notices)
+    assert notices == [
+        f"{path}:4 mapping: gives spatial mappings, whose factors larger arrays leave unused; "
+        "axes.rows.path may set such arrays"
+    ]
+    (tmp_path / "map.yaml").write_text("- {name: default}\n")
+    notices.clear()
+    read_space(path, notices)
+    assert notices == []
+
+
+def test_everything_at_once(tmp_path: Path) -> None:
+    """One reading of the message is enough to mend the file; in the order of lines."""
+    text = f"""
+        name: a b
+        mapping: nothing.yaml
+        networks: [nothing.onnx]
+        axes:
+          rows: {{path: {ROWS}, values: [4, 4]}}
+          kib: {{from: 4, to: 2, factor: 2}}
+          memory: {{choices: {{a: {{memories.srm.size: 3}}}}}}
+        laws:
+          x: kib +
+          memories.sram.size: kb
+        constraints: [rows]
+        objectives: [speed]
+        options: {{lpf_limit: 0, objectiv: energy}}
+        shard_designs: -1
+    """
+    found = told(tmp_path, text)
+    assert [int(message.partition(" ")[0]) for message in found] == [1, 2, 3, 5, 6, 7, 9, 10, 12, 13, 13, 14]
+
+
+def test_keys_that_stand_twice(tmp_path: Path) -> None:
+    """Two axes of a name, of which one would be lost."""
+    found = told(tmp_path, f"axes:\n  rows: {{path: {ROWS}, values: [4]}}\n  rows: {{path: {ROWS}, values: [8]}}\n")
+    assert found == ["3 axes.rows: the key is given twice: rename or remove one"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({}, "has neither `axes` nor `designs`"),
+        ({"designs": None, "name": None}, "has neither `axes` nor `designs`"),
+        (
+            {"axes": {f"a{n}": {"from": 1, "to": 1000, "step": 1} for n in range(3)}},
+            "1,000,000,000 designs are too many",
+        ),
+    ],
+)
+def test_numbers_of_designs(keys: dict[str, Any], said: str) -> None:
+    """None, and more than can be counted."""
+    laws = {"memories.sram.r_cost": "a0 + a1 + a2"} if "axes" in keys else {}
+    with pytest.raises(InputError) as raised:
+        read_space({"accelerator": str(BASE), "networks": [str(NETWORK)], "laws": laws} | keys)
+    assert said in str(raised.value)
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The number of designs is told; what is wrong ends with exit code 2."""
+    path = file_of(tmp_path, text_with())
+    assert main(["validate", str(path)]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{path}: space, no problems\n"
+    assert said.err == f"note: {path}: 4 designs, of which 3 meet the constraints before evaluation, on 1 network\n"
+    assert main(["validate", str(file_of(tmp_path, text_with(laws="{x: y}")))]) == 2
+    assert "laws.x" in capsys.readouterr().err

@@ -1,0 +1,174 @@
+"""`tilewright court`: samples, constants, tables, files, and what is told of wrong input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+from tilewright import court
+from tilewright.cli.main import main
+from tilewright_evidence.court.case import DATA, Case, set_files
+from tilewright_evidence.court.document import FULL, SAMPLE, blocks, with_blocks
+from tilewright_evidence.court.fit import draw, fitted_constants, redrawn
+from tilewright_evidence.court.verb import SETS
+from tilewright_evidence.court.verdict import parts_of, table
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "court.md"
+FULL_SETS = Path(__file__).resolve().parents[5] / "shared" / "third-party"
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_constants_are_those_that_the_rule_gives(name: str) -> None:
+    """A fit to the rows that the rule chooses, all of which are in the sample, gives the numbers of the code; at most
+    four of each device."""
+    court_set = SETS[name]
+    assert all(len(constants) <= 4 for constants in court_set.constants.values())
+    if court_set.constants:
+        rows = court_set.prepare(set_files(DATA / name, court_set.patterns))
+        assert fitted_constants(court_set, rows) == court_set.values()
+
+
+def test_the_page_has_the_numbers_of_the_samples() -> None:
+    """docs/court.md is what the document module writes."""
+    page = PAGE.read_text()
+    assert with_blocks(page, SAMPLE, blocks(SAMPLE, None)) == page
+
+
+@pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
+def test_the_page_has_the_numbers_of_the_full_sets() -> None:
+    """The same for the full sets, of which every row has a bound."""
+    page = PAGE.read_text()
+    assert with_blocks(page, FULL, blocks(FULL, FULL_SETS)) == page
+
+
+@pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
+def test_the_full_sets_are_judged_as_the_page_says() -> None:
+    """A bound for every row, with none below it; at most a tenth of the rows fitted to, and nothing of them scored."""
+    heard = court(data=FULL_SETS)
+    assert {one.court_set.name: len(one.cases) for one in heard} == {
+        **{"gemmini-rtl": 1082 + 120, "timeloop-points": 2 * 2394, "gpu-gemm": 3480},
+        **{"tpu-v6e": 2110 + 1655},
+    }
+    for one in heard:
+        assert all(case.bound > 0 and not case.breaks_bound for case in one.cases)
+        assert 10 * sum(case.fitted for case in one.cases) <= len(one.cases)
+        frame = table(one.cases)
+        assert not set(frame[frame["unseen"]]["group"]) & set(frame[frame["fitted"]]["group"])
+        for part in one.parts:
+            assert part.errors["estimate"].rows == part.rows - part.fitted - part.related
+
+
+def test_no_bound_is_broken() -> None:
+    """Every measurement of the samples is above its bound, or explained."""
+    heard = court(sample=True)
+    assert [one.court_set.name for one in heard] == list(SETS)
+    assert all(part.unexplained == 0 for one in heard for part in one.parts)
+
+
+def test_files_have_a_row_for_each_case_and_a_figure(tmp_path: Path) -> None:
+    """The table, the figures as JSON, the figure of the set."""
+    (heard,) = court(["timeloop-points"], sample=True, output=tmp_path)
+    table = pandas.read_csv(tmp_path / "court.csv")
+    assert len(table) == len(heard.cases)
+    assert set(table["part"]) == {"cycles", "energy"}
+    (told,) = json.loads((tmp_path / "court.json").read_text())
+    assert [part["equal"] for part in told["parts"]] == [36, 36]
+    assert (tmp_path / "timeloop-points.svg").stat().st_size > 10_000
+
+
+def test_wrong_input_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unknown sets, missing folders and wrong rows, each with its place."""
+    assert main(["court", "gemini-rtl"]) == 2
+    assert "did you mean 'gemmini-rtl'" in capsys.readouterr().err
+    assert main(["court", "--data", str(tmp_path / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+    (tmp_path / "gemmini-rtl").mkdir()
+    assert main(["court", "gemmini-rtl", "--data", str(tmp_path)]) == 2
+    assert "no rows here" in capsys.readouterr().err
+    (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text('{"id": 3}\nnothing\n')
+    assert main(["court", "gemmini-rtl", "--data", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert "rows.jsonl:1 id: wrong or missing, got 3 (allowed: str)" in told
+    assert "rows.jsonl:2 no JSON" in told
+
+
+def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes that are missing, a mapping that is none."""
+    (tmp_path / "gemmini-rtl").mkdir()
+    row = json.loads((DATA / "gemmini-rtl" / "sample.jsonl").read_text().splitlines()[0])
+    del row["layer"]["K"]
+    row["mapping"][0]["temporal"] = [["K"]]
+    (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    assert main(["court", "gemmini-rtl", "--data", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert "rows.jsonl:1 layer.K: wrong or missing" in told
+    assert "rows.jsonl:1 mapping: wrong or missing" in told
+
+
+def test_every_column_of_the_table_is_documented() -> None:
+    """In docs/court.md."""
+    (heard,) = court(["timeloop-points"], sample=True)
+    page = PAGE.read_text()
+    assert [name for name in table(heard.cases).columns if f"`{name}`" not in page] == []
+
+
+def test_a_set_that_is_not_in_the_folder_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its sample stands in."""
+    assert main(["court", "--data", str(tmp_path), "--json"]) == 0
+    told = capsys.readouterr()
+    assert "the sample of the package is used" in told.err
+    assert all(one["is_sample"] for one in json.loads(told.out))
+
+
+def made_up(identity: str, **changes: Any) -> Case:
+    """A measurement that is told to a tenth."""
+    given: dict[str, Any] = {"identity": identity, "part": "all", "group": identity, "measured": 10.0, "bound": 5.0}
+    return Case(**given | {"estimate": 11.0, "roofline": 4.0, "limited_by": "bus", "fitted": False} | changes)
+
+
+def test_a_row_of_a_layer_that_was_fitted_is_not_unseen() -> None:
+    """On another array, say: only the rest is scored, and the table says which that is."""
+    cases = [made_up("a", fitted=True), made_up("a2", group="a", estimate=90.0), made_up("b")]
+    (part,) = parts_of(cases)
+    assert (part.rows, part.fitted, part.related) == (3, 1, 1)
+    assert part.errors["estimate"].high == pytest.approx(0.1)
+    assert table(cases)["unseen"].tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(("bound", "broken"), [(9.0, False), (10.1, True), (float("nan"), True), (0.0, True)])
+def test_a_row_without_a_bound_breaks_it(bound: float, broken: bool) -> None:
+    """So that nothing is above a bound that was never computed."""
+    assert made_up("a", bound=bound).breaks_bound == broken
+
+
+def test_other_draws_fit_other_rows_and_are_the_same_each_time() -> None:
+    """No more rows than the rule chooses, whole layers, other ones each time; told of each part."""
+    court_set = SETS["tpu-v6e"]
+    rows = court_set.prepare(set_files(DATA / court_set.name, court_set.patterns))
+    fitted = sum(row.is_fitted for row in rows)
+    drawn = [draw(court_set, rows, number) for number in range(4)]
+    assert all(0 < len(one) <= fitted for one in drawn)
+    assert len({tuple(map(id, one)) for one in drawn}) > 1
+    for one in drawn:
+        texts = {row.drawn_by for row in one}
+        assert len(one) == sum(row.drawn_by in texts for row in rows)
+    found = redrawn(court_set, rows, 4)
+    assert found == redrawn(court_set, rows, 4)
+    assert {one.part for one in found} >= {"attention, decode"}
+    assert all(one.low <= one.middle <= one.high and 0 <= one.worse <= 1 for one in found)
+    assert redrawn(SETS["timeloop-points"], [], 4) == []
+
+
+def test_published_errors_stand_with_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whose they are, of what, and where they are said; with draws, what those give."""
+    assert main(["court", "tpu-v6e", "--sample", "--draws", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "published, of other rows: LLMCompass, 10.9 % per operator" in told
+    assert "other draws of the fitted rows, attention, decode: median error" in told
+    assert main(["court", "tpu-v6e", "--sample", "--draws", "2", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert one["published"][0]["tool"] == "LLMCompass"
+    assert {"part", "low", "middle", "high", "worse"} == set(one["draws"][0])
+    for name in ("gemmini-rtl", "gpu-gemm", "tpu-v6e"):
+        assert all(published.source and published.of for published in SETS[name].published)

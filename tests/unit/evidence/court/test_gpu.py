@@ -1,0 +1,67 @@
+"""Matrix products on GPUs in the court: choices of tiles and splits, bounds, wrong rows."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.cli.main import main
+from tilewright_evidence.court.case import DATA, set_files
+from tilewright_evidence.court.gpu import GPU, SPLITS, TILES, gpus, prepare, product
+
+IDEAL = {"launch_us": 0.0, "tensor_efficiency": 1.0, "memory_efficiency": 1.0, "step_us": 0.0}
+SIZES = st.integers(1, 4096)
+
+
+@settings(max_examples=60, deadline=None)
+@given(device=st.sampled_from(("a100", "h100")), m=SIZES, n=SIZES, k=SIZES)
+def test_an_ideal_machine_is_not_faster_than_its_roofline(device: str, m: int, n: int, k: int) -> None:
+    """Tiles, waves and parts only ever add to operations over peak and bytes over bandwidth."""
+    one = product(gpus()[device], "bf16", m, n, k)
+    seconds, _ = one.seconds(IDEAL)
+    assert seconds >= one.flops / one.peak * (1 - 1e-12)
+    assert seconds >= one.data_bytes / one.gpu.dram_bytes_per_s * (1 - 1e-12)
+
+
+def test_a_wave_that_is_full_is_the_peak() -> None:
+    """108 blocks of 256 x 128 on 108 multiprocessors."""
+    one = product(gpus()["a100"], "bf16", 256 * 12, 128 * 9, 65536)
+    assert one.seconds(IDEAL)[0] == pytest.approx(one.flops / one.peak, rel=1e-3)
+
+
+def test_a_long_sum_is_cut() -> None:
+    """One tile with a long sum takes a 32nd of the steps if it is cut, and is limited by steps if they take long."""
+    one = product(gpus()["a100"], "bf16", 16, 32, 65536)
+    assert one.steps.min() == 65536 / 64 / max(SPLITS)
+    assert len(one.steps) == len(TILES) * len(SPLITS)
+    assert one.seconds({**IDEAL, "step_us": 1.0})[1] == "steps"
+    short = product(gpus()["a100"], "bf16", 16, 32, 64)
+    assert len(short.steps) == len(TILES)
+
+
+def test_quantising_is_a_launch_and_three_bytes_an_input() -> None:
+    """fp8 beside bf16 on a machine without other costs."""
+    gpu, launch = gpus()["h100"], {**IDEAL, "launch_us": 10.0}
+    half, eight = (product(gpu, kind, 16, 64, 64).seconds(launch)[0] for kind in ("bf16", "fp8"))
+    assert eight - half == pytest.approx(1e-5, rel=0.01)
+
+
+def test_the_bound_is_held_against_the_shortest_time() -> None:
+    """Of all frameworks and campaigns; the measurement is the median of the frameworks."""
+    for one in prepare(set_files(DATA / GPU.name, GPU.patterns)):
+        case = one.case(GPU.values())
+        assert case.fastest is not None
+        assert case.bound <= case.fastest <= case.measured
+        assert case.bound <= case.roofline
+
+
+def test_unknown_devices_and_types_are_told_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what is allowed."""
+    folder = tmp_path / GPU.name
+    folder.mkdir()
+    text = (DATA / GPU.name / "sample.csv").read_text()
+    (folder / "rows.csv").write_text(text.replace("a100", "a10").replace("fp8", "fp4"))
+    assert main(["court", GPU.name, "--data", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert "no such device, got 'a10' (allowed: a100, h100)" in told
+    assert "no such type, got 'fp4'" in told

@@ -1,0 +1,132 @@
+"""Bounds from what one CN waits for and what waits for it: by hand, and against schedules of random problems."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.multicore.scheduling.bounds.classes import cn_classes
+from tilewright.multicore.scheduling.bounds.limits import system_limits
+from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.multicore.scheduling.bounds.paths import SplitBounds, paths_through
+from tilewright.multicore.scheduling.bounds.work import possible_moves
+from tilewright.multicore.scheduling.options import ScheduleOptions
+from tilewright.multicore.scheduling.problem import SchedulingProblem
+from tilewright.multicore.scheduling.simulate import simulate
+
+from tests.unit.multicore.scheduling.bound_attack import attack
+from tests.unit.multicore.scheduling.random_problems import random_problem
+from tests.unit.multicore.scheduling.tiny_systems import (
+    INPUT,
+    WEIGHT,
+    Link,
+    Memory,
+    Node,
+    Piece,
+    bus_system,
+    make_problem,
+    make_system,
+)
+
+
+def split_of(problem: SchedulingProblem, allocation: list[int] | None = None) -> SplitBounds:
+    """The bounds by single CNs, on any cores or on those of an allocation."""
+    own = None
+    if allocation is not None:
+        own = np.zeros((len(allocation), problem.system.core_count), np.bool_)
+        own[np.arange(len(allocation)), allocation] = True
+    classes, limits = cn_classes(problem, own), system_limits(problem.system)
+    paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes, with_streamed=True)
+    return SplitBounds(problem, classes, limits, paths, moves)
+
+
+def test_weights_that_find_no_room_are_fetched_afterwards() -> None:
+    """CN 0 runs 50 cycles, then CNs 1 to 3 one cycle each, with weights of 100 bits each; room for 100, link of 10.
+
+    At the end of CN 0 at most one of the weights is on chip, 200 bits are still to come: 50 + 20 = 70. Alone, the path
+    is 50 + 1, the work of the core 53, the traffic 30. The schedule fetches one weight beforehand, and the others one
+    after the other: CN 1 50-51, weight 51-61, CN 2 61-62, weight 62-72, CN 3 72-73.
+    """
+    nodes = [Node(50), *[Node(1, [(weight, WEIGHT)], after=[0]) for weight in range(3)]]
+    problem = make_problem(bus_system(1, [100]), [Piece(100)] * 3, nodes)
+    bounds = lower_bounds(problem)
+    assert (bounds.critical_path_cycles, bounds.core_work_cycles, bounds.off_chip_traffic_cycles) == (51, 53, 30)
+    assert bounds.before_and_after_cycles == 70 == bounds.phases_cycles == bounds.latency_cycles
+    schedule = simulate(problem, np.zeros(4, np.int64), ScheduleOptions(operands_to_prefetch=(WEIGHT,)))
+    assert schedule.latency_cycles == 73
+
+
+def test_work_before_and_work_after_add_up() -> None:
+    """Two cores. CNs 0 to 3 take 10 cycles anywhere, CN 4 waits for all of them (5), then CNs 5 to 8 take 10 again.
+
+    20 + 5 + 20 cycles, which a schedule takes; the path is 25, and the work 85 / 2 = 42.5.
+    """
+    first, middle = [Node(10) for _ in range(4)], Node(5, after=[0, 1, 2, 3])
+    problem = make_problem(bus_system(2), [], [*first, middle, *[Node(10, after=[4]) for _ in range(4)]])
+    bounds = lower_bounds(problem)
+    assert (bounds.critical_path_cycles, bounds.core_work_cycles) == (25, 43)
+    assert bounds.before_and_after_cycles == 45 == bounds.phases_cycles
+    assert simulate(problem, np.array([0, 0, 1, 1, 0, 0, 0, 1, 1])).latency_cycles == 45
+
+
+def test_what_passes_a_link_before_and_after_adds_up() -> None:
+    """CNs 0, 1 on core 0 make 60 bits each for CN 2 on core 1, which makes 40 and 50 for CNs 3, 4 on core 0.
+
+    The link takes 10 bits a cycle.
+    By CN 2: 120 bits before, 90 after: 12 + 1 + 9. The path: 1 + 6 + 1 + 5 + 1.
+    """
+    pieces = [Piece(60, 0), Piece(60, 1), Piece(40, 2), Piece(50, 2)]
+    readers = [Node({0: 1}, [(2, INPUT)]), Node({0: 1}, [(3, INPUT)])]
+    nodes = [Node({0: 1}), Node({0: 1}), Node({1: 1}, [(0, INPUT), (1, INPUT)]), *readers]
+    split = split_of(make_problem(bus_system(2), pieces, nodes))
+    before, after = split.paths.around(2)
+    assert (before.tolist(), after.tolist()) == ([True, True, False, False, False], [False] * 3 + [True, True])
+    assert split.latency_cycles(2, 40) == 22
+    assert split.paths.latency_cycles == 14
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**9),
+    st.sampled_from(("latency", "memory")),
+    st.sampled_from(((), (WEIGHT,), (INPUT, WEIGHT))),
+    st.booleans(),
+)
+def test_no_cn_starts_earlier_and_nothing_ends_sooner(
+    seed: int, selection: str, prefetched: tuple[int, ...], of_allocation: bool
+) -> None:
+    """Every CN of random problems, over all allocations or for the one that is scheduled."""
+    problem, allocation = random_problem(seed, 25)
+    options = ScheduleOptions(scheduler_candidate_selection=selection, operands_to_prefetch=prefetched)
+    schedule = simulate(problem, allocation, options)
+    split = split_of(problem, allocation.tolist() if of_allocation else None)
+    for cn in range(len(allocation)):
+        before, after = split.paths.around(cn)
+        assert split.paths.head[cn] <= schedule.start_cycles[cn]
+        assert split.cycles_before(cn, before, 20) <= schedule.start_cycles[cn]
+        assert schedule.end_cycles[cn] + split.paths.tail[cn] <= schedule.latency_cycles
+        assert schedule.end_cycles[cn] + split.cycles_after(cn, after, 20) <= schedule.latency_cycles
+        assert (schedule.end_cycles[np.flatnonzero(before)] <= schedule.start_cycles[cn]).all()
+        assert (schedule.start_cycles[np.flatnonzero(after)] >= schedule.end_cycles[cn]).all()
+
+
+def test_a_link_that_stands_twice_in_a_path_is_passed_once() -> None:
+    """100 bits over link 0 of 10, link 1, and link 0 again: one transfer of 10 cycles between CNs of one cycle."""
+    ends = {(0, 2): [0], (2, 0): [0], (1, 2): [0], (2, 1): [0]}
+    links = [Link(10), Link(1000)]
+    system = make_system([0, 1, 2], [Memory(), Memory(), Memory()], links, {(0, 1): [0, 1, 0], **ends})
+    problem = make_problem(system, [Piece(100, 0)], [Node({0: 1}), Node({1: 1}, [(0, INPUT)])])
+    assert lower_bounds(problem).latency_cycles == 12 == simulate(problem, np.array([0, 1])).latency_cycles
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_climb_over_allocations_gets_below_a_bound(seed: int) -> None:
+    """Some trials of `benchmarks/attack_bounds.py`."""
+    tally = attack(seed, evaluations=25)
+    assert tally.wrong == []
+    assert tally.counts["schedules"] >= 10
+
+
+def test_a_problem_without_cns_has_no_bound() -> None:
+    """One constant that nobody needs."""
+    bounds = lower_bounds(make_problem(bus_system(1), [Piece(40)], []))
+    assert (bounds.before_and_after_cycles, bounds.latency_cycles) == (0, 0)

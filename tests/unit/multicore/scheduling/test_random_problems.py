@@ -1,0 +1,114 @@
+"""Schedules of random problems: equal to the slow scheduler, with all invariants, never below the lower bounds."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.base.errors import InputError
+from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.multicore.scheduling.check.rules import check_schedule
+from tilewright.multicore.scheduling.options import ScheduleOptions
+from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.multicore.scheduling.simulate import Scheduler, simulate
+
+from tests.unit.multicore.scheduling.random_problems import random_problem
+from tests.unit.multicore.scheduling.slow_scheduler import SlowScheduler
+
+SEEDS = st.integers(0, 10**9)
+OPTIONS = st.builds(
+    ScheduleOptions,
+    scheduler_candidate_selection=st.sampled_from(("latency", "memory")),
+    operands_to_prefetch=st.sampled_from(((), (1,), (1, 2))),
+    share_divisor=st.sampled_from((1, 2, 4, 100)),
+    stack_order=st.sampled_from(("priority", "barrier")),
+    prefetch_results=st.booleans(),
+    layers_by_off_chip=st.sampled_from(((), (0,), (1, 2), tuple(range(20)))),
+)
+
+
+def contents(schedule: Schedule) -> bytes:
+    """Everything in a schedule that is an array."""
+    return b"".join(value.tobytes() for value in vars(schedule).values() if isinstance(value, np.ndarray))
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS, OPTIONS, st.sampled_from((4, 12, 30)))
+def test_the_compiled_scheduler_equals_the_slow_one(seed: int, options: ScheduleOptions, nodes: int) -> None:
+    """Same times, same transfers in the same order, same counts of bits and words."""
+    problem, allocation = random_problem(seed, nodes)
+    fast, slow = simulate(problem, allocation, options), SlowScheduler(problem, allocation, options).run()
+    assert fast.start_cycles.tolist() == slow.start
+    assert fast.end_cycles.tolist() == slow.end
+    assert fast.transfers.tolist() == slow.transfers
+    assert fast.latency_cycles == slow.now
+    assert fast.peak_bits.tolist() == list(slow.peak.values())
+    for name in ("link_bits", "words_read", "words_written"):
+        assert np.array_equal(getattr(fast, name), getattr(slow, name)), name
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS, OPTIONS)
+def test_every_schedule_keeps_the_invariants(seed: int, options: ScheduleOptions) -> None:
+    """What check_schedule verifies without the kernel."""
+    problem, allocation = random_problem(seed, 25)
+    assert check_schedule(problem, simulate(problem, allocation, options), options.has_barriers) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, OPTIONS)
+def test_no_schedule_is_below_the_bounds(seed: int, options: ScheduleOptions) -> None:
+    """Neither below the bounds over all allocations nor below those of its own one."""
+    problem, allocation = random_problem(seed, 20)
+    schedule = simulate(problem, allocation, options)
+    any_allocation = lower_bounds(problem)
+    own = np.zeros((len(allocation), problem.system.core_count), np.bool_)
+    own[np.arange(len(allocation)), allocation] = True
+    this_allocation = lower_bounds(problem, own)
+    assert max(any_allocation.latency_cycles, this_allocation.latency_cycles) <= schedule.latency_cycles
+    assert any_allocation.critical_path_cycles <= this_allocation.critical_path_cycles
+    assert any_allocation.energy_pj * (1 - 1e-9) <= this_allocation.energy_pj <= schedule.energy_pj * (1 + 1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, OPTIONS)
+def test_schedules_are_deterministic(seed: int, options: ScheduleOptions) -> None:
+    """Byte for byte the same, from a scheduler that was used in between, and without logs the same numbers."""
+    problem, allocation = random_problem(seed, 20)
+    scheduler = Scheduler(problem, options)
+    first = scheduler(allocation)
+    assert contents(first) == contents(scheduler(allocation)) == contents(simulate(problem, allocation, options))
+    plain = replace(options, record=False)
+    silent = simulate(problem, allocation, plain)
+    assert (silent.latency_cycles, silent.energy_pj) == (first.latency_cycles, first.energy_pj)
+    assert len(silent.transfers) == 0
+
+
+def test_one_scheduler_serves_several_threads() -> None:
+    """Allocations that are scheduled at once come out as one after the other."""
+    problem, _ = random_problem(6, 25)
+    count, cores = problem.graph.node_count, problem.system.core_count - 1
+    allocations = [np.random.default_rng(seed).integers(0, cores, count) for seed in range(40)]
+    scheduler = Scheduler(problem)
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(scheduler, allocations))
+    for allocation, schedule in zip(allocations, together, strict=True):
+        assert contents(schedule) == contents(simulate(problem, allocation))
+
+
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        ({"scheduler_candidate_selection": "latncy"}, "scheduler_candidate_selection"),
+        ({"schedule_model": "stream-2024"}, "schedule_model"),
+        ({"share_divisor": 0}, "share_divisor"),
+        ({"operands_to_prefetch": (-1,)}, "operands_to_prefetch"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, object], path: str) -> None:
+    """Each is one problem with the option's name."""
+    with pytest.raises(InputError) as raised:
+        ScheduleOptions(**options)  # type: ignore[arg-type]
+    assert [problem.path for problem in raised.value.problems] == [path]

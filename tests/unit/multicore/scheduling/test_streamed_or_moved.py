@@ -1,0 +1,58 @@
+"""What streams on some cores and moves on the others counts in the bounds of traffic and energy, whichever it does."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
+from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
+
+from tests.unit.multicore.scheduling.bound_attack import target
+from tests.unit.multicore.scheduling.tiny_systems import Node, Piece, bus_system, make_problem
+
+
+def with_streams(problem: SchedulingProblem, bits: Integers) -> SchedulingProblem:
+    """The problem with other `bits[row, core, operand]` that stream."""
+    rate = np.where(bits > 0, np.maximum(problem.costs.stream_bits_per_cycle, 1), 0)
+    return replace(problem, costs=replace(problem.costs, stream_bits=bits, stream_bits_per_cycle=rate))
+
+
+def test_one_core_has_room_and_the_other_streams() -> None:
+    """400 bits in and 200 out over a link of 10 a cycle: 60 cycles, wherever they stream; an access of the off-chip
+    memory is 10 pJ to read and 20 to write, a bit over the link 0.5, and on chip 2 and 1."""
+    pieces, streams = [Piece(400), Piece(200, 0, True)], {0: (200, 10), 1: (400, 10)}
+    both = make_problem(bus_system(2), pieces, [Node(70, needs=[(0, 1)], streams=streams)])
+    found: list[LowerBounds] = []
+    for cores in ((), (1,), (0, 1)):
+        bits = both.costs.stream_bits.copy()
+        bits[:, list(cores)] = 0
+        found.append(lower_bounds(with_streams(both, bits)))
+    assert [bounds.off_chip_traffic_cycles for bounds in found] == [60, 60, 60]
+    assert [bounds.energy_pj for bounds in found] == pytest.approx([330, 330, 333])
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_traffic_is_no_more_where_what_streamed_fits(seed: int) -> None:
+    """Random problems with streams of one operand, which have at least the bits of what is read or written by it;
+    streams of a row on a core are left out, one after the other."""
+    draw, aim = random.Random(seed), target(seed)
+    problem, graph = aim.problem, aim.problem.graph
+    piece, operand = problem.fetch_order
+    least = np.zeros(problem.costs.stream_bits.shape, np.int64)
+    for cn in range(graph.node_count):
+        mine, row = problem.need_cn == cn, int(graph.cost_row[cn])
+        whole = np.bincount(operand[mine], graph.piece_bits[piece[mine]], least.shape[2]).astype(np.int64)
+        whole[0] = graph.piece_bits[graph.piece_producer == cn].sum()
+        least[row] = np.maximum(least[row], whole)
+    some = np.array([draw.random() < 0.7 for _ in range(least.size)]).reshape(least.shape)
+    streaming = np.arange(least.shape[2]) == draw.randrange(least.shape[2])
+    bits = np.where(some & streaming, least, 0)
+    before = lower_bounds(with_streams(problem, bits), aim.allowed).off_chip_traffic_cycles
+    places = np.argwhere(bits > 0).tolist()
+    for place in draw.sample(places, min(4, len(places))):
+        bits = bits.copy()
+        bits[tuple(place)] = 0
+        now = lower_bounds(with_streams(problem, bits), aim.allowed).off_chip_traffic_cycles
+        assert now <= before
+        before = now

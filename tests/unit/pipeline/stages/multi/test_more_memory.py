@@ -1,0 +1,108 @@
+"""More memory on a core never makes a computation node slower."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from tilewright.hardware.core import Core, OperationalArray
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.pipeline.stages.multi.core_mapping import map_core
+from tilewright.pipeline.stages.multi.kept_operands import Needs, stream_buffers
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload
+
+from tests.unit.multicore.nodes.networks import conv, read
+from tests.unit.pipeline.stages.multi.core_cases import ANY, core, cut, memory, system
+
+OUTER = ("all", "weights", "activations")
+"""Outermost memories of the random cores."""
+
+
+def random_network(draw: random.Random) -> Workload:
+    """A convolution, in groups or not."""
+    groups, channels, outputs = draw.choice((1, 1, 1, 2, 4)), draw.choice((4, 8, 16)), draw.choice((4, 8, 16, 24))
+    kernel, lines, columns = draw.choice((1, 3, 5)), draw.choice((4, 7, 8, 12, 16)), draw.choice((4, 8, 15, 16))
+    node = conv("x", "w", "a", group=groups, kernel_shape=[kernel, kernel], pads=[kernel // 2] * 4)
+    return read([node], {"x": (1, channels, lines, columns)}, {"w": (outputs, channels // groups, kernel, kernel)})
+
+
+def random_core(draw: random.Random) -> Core:
+    """Two array dimensions; registers of some kinds; one outermost memory, or one for weights and one for the rest."""
+    sides, width = ("D1", "D2"), draw.choice((8, 16, 32, 64, 128))
+    array = OperationalArray((("D1", draw.choice((4, 8))), ("D2", draw.choice((2, 4, 8)))), 0.25)
+    registers = draw.choice(
+        (
+            [memory("one", 8, ("I2",), 8, ()), memory("sum", 16, ("O",), 16, ("D2",))],
+            [memory("sums", draw.choice((16, 32, 64)), ("O",), 16, ())],
+            [],
+        )
+    )
+    size = draw.choice((2048, 3000, 4096, 8192, 16384))
+    outer = [memory("all", size, ("I1", "I2", "O"), width, sides)]
+    if draw.random() < 0.5:
+        rest = memory("activations", draw.choice((size, 2 * size)), ("I1", "O"), width, sides)
+        outer = [memory("weights", size, ("I2",), width, sides), rest]
+    flow = (("D1", (("K", 8),)), ("D2", (("C", 8),)))
+    dataflows = draw.choice(((flow,), ()))
+    return replace(core(*registers, *outer), operational_array=array, dataflows=dataflows)
+
+
+def scaled(one: Core, factors: dict[str, int]) -> Core:
+    """The core with so many times the size of its memories."""
+    memories = (replace(own, size_bits=own.size_bits * factors.get(own.name, 1)) for own in one.memories)
+    return replace(one, memories=tuple(memories))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_cn_is_no_slower_with_more_memory(seed: int) -> None:
+    """Random cores and layers; all outermost memories twice, four and eight times as large, or one of them alone."""
+    draw = random.Random(seed)
+    workload, one, width = random_network(draw), random_core(draw), draw.choice((8, 16, 64))
+    graph, options = cut(workload, ("OY", draw.choice((1, 2, 3)))), SearchOptions(model="corrected", lpf_limit=4)
+    alone = draw.choice([own.name for own in one.memories if own.name in OUTER])
+    for names in (OUTER, (alone,)):
+        before: tuple[CoreCostRow, ...] = ()
+        for factor in (1, 2, 8):
+            larger = scaled(one, dict.fromkeys(names, factor))
+            rows = map_core(graph, workload, ANY, system({"one": larger}, width), "one", options)
+            for less, more in zip(before, rows, strict=bool(before)):
+                if less.can_run:
+                    assert more.can_run, more.reason
+                    assert more.total1_cycles <= less.total1_cycles
+            before = rows
+
+
+def test_all_fits_but_partial_sums_do_not() -> None:
+    """Where only slow loop orders are possible without streams, operands stream: 32,768 bits of memory are enough for
+    the 12,800 of weights, 4,096 of inputs and 8,192 of outputs, not for 16,384 of partial sums."""
+    node = conv("x", "w", "a", kernel_shape=[5, 5], pads=[2, 2, 2, 2])
+    workload = read([node], {"x": (1, 4, 12, 16)}, {"w": (16, 4, 5, 5)})
+    sides = ("D1", "D2")
+    registers = memory("one", 8, ("I2",), 8, ()), memory("sum", 16, ("O",), 16, ("D2",))
+    cycles = []
+    for bits in (8192, 32768, 65536):
+        everything = memory("all", bits, ("I1", "I2", "O"), 64, sides)
+        one = replace(core(*registers, everything), operational_array=OperationalArray((("D1", 8), ("D2", 8)), 0.25))
+        one = replace(one, dataflows=((("D1", (("K", 8),)), ("D2", (("C", 8),))),))
+        rows = map_core(
+            cut(workload, ("OY", 3)), workload, ANY, system({"one": one}, 64), "one", SearchOptions(model="corrected")
+        )
+        cycles.append(max(row.total1_cycles for row in rows))
+    assert cycles == sorted(cycles, reverse=True)
+    assert cycles[1] < 10_000, "without streams 16,001"
+
+
+def test_buffers_of_a_memory_are_among_those_of_twice_its_size() -> None:
+    """In every combination of two memories, of those that something streams through."""
+    pair = memory("weights", 3000, ("I2",)), memory("rest", 4096, ("I1", "O"))
+    needs = Needs({"I2": 9000, "I1": 2000, "O": 8000}, {"I2": 9000, "I1": 2000, "O": 16000})
+
+    def sizes(streams: tuple[str, ...], factor: int) -> set[tuple[int, ...]]:
+        """Those of the memories through which operands stream."""
+        through = [place for place, own in enumerate(pair) if set(own.operands) & set(streams)]
+        larger = scaled(core(*pair), {pair[place].name: factor for place in through})
+        found = stream_buffers(larger, needs, streams)
+        return {tuple(one.memories[place].size_bits for place in through) for one in found}
+
+    for streams in (("I2",), ("O",), ("I2", "O"), ("I1", "I2", "O")):
+        assert sizes(streams, 1) < sizes(streams, 2) < sizes(streams, 4)

@@ -1,0 +1,30 @@
+"""Networks whose outputs are addressed by windows: searched by every engine, and without a proof that is not there."""
+
+import pytest
+from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.pipeline.stages.run import map_workload
+from tilewright.results.checks import check_run, failure_message
+from tilewright.results.proof_text import proof_lines
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload, WorkloadNode
+
+from tests.unit.cost.test_replay import scatter, scatter_core
+
+
+@pytest.mark.parametrize("given", [{"spatial_mapping": (("D1", (("FX", 1),)),)}, {}])
+@pytest.mark.parametrize("allocation", ["greedy", "free"])
+def test_the_exact_engine_says_why_there_is_no_proof(given: dict, allocation: str) -> None:
+    """The layer is mapped as loma maps it; the summary and the terminal name it and the reason."""
+    layer, core = scatter(), scatter_core()
+    network = Workload("net", (WorkloadNode(0, layer.name, layer.operator_type, layer),))
+    mapping = Mapping((MappingConstraints("default", **given),))
+    exact = SearchOptions(model="corrected", temporal_mapping_search_engine="exact", allocation=allocation)
+    found = map_workload(network, core, mapping, exact)
+    loma = map_workload(network, core, mapping, SearchOptions(model="corrected"))
+    assert found.records[0].latency_cycles == loma.records[0].latency_cycles
+    assert "certificate" not in found.summary
+    ((reason, layers),) = found.summary["without_proof"].items()
+    assert layers == ["scatter"]
+    assert "sliding window" in reason
+    assert [line for line in proof_lines(found.summary) if "no proof for 1 layer (scatter)" in line]
+    assert failure_message(check_run(found.records, found.summary, core)) == ""

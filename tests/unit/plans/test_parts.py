@@ -1,0 +1,152 @@
+"""In how many parts layers are cut, and which cores the parts of another plan begin on."""
+
+import random
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tilewright.mapping.constraints import TilingEntry
+from tilewright.multicore.allocation.space import AllocationSpace
+from tilewright.plans.cores import LayerCores, handed_on, recut_parts
+from tilewright.plans.evaluate import PlanOutcome
+from tilewright.plans.moves import PlanMoves
+from tilewright.plans.plan import LayerTiles, Plan
+from tilewright.plans.segments import blocks
+from tilewright.plans.space import Fixed, LayerSpace, PartRule, PlanSpace, plan_space
+
+from tests.unit.plans.cases import BLANK, system_problem
+
+CONFIG = Path(__file__).resolve().parents[3] / "config"
+# Two cores unroll 16 output and 16 input channels, one 16 columns and 16 output channels, one columns and kernels.
+
+
+@cache
+def mobilenet(array_dimension: str = "", unrolling: str = "") -> PlanSpace:
+    """Of mobilenetv2 on unlike cores, of which each convolution has the choice of four."""
+    entry = {"name": "stage5.1.project", "spatial_mapping": {array_dimension: [unrolling]}}
+    entries = [entry] if array_dimension else []
+    network, system = CONFIG / "workload" / "mobilenetv2.onnx", CONFIG / "hardware" / "multi" / "heterogeneous.yaml"
+    return plan_space(system_problem(network, system, [*entries, *BLANK]), Fixed())
+
+
+def layer(name: str, *spatial_mapping: str) -> LayerSpace:
+    """One of its layers."""
+    return next(one for one in mobilenet(*spatial_mapping).layers if one.node.name == name)
+
+
+@pytest.mark.parametrize(
+    ("name", "units"),
+    [
+        ("stage5.1.project", (16, 16, 16, 1)),
+        ("stage5.1.depthwise", (16, 16, 1, 1)),  # by groups, where the first two have nothing else to unroll
+        ("classifier", (16, 16, 16, 1)),  # no columns and kernels: one unit of the last core
+    ],
+)
+def test_what_arrays_take_at_a_time(name: str, units: tuple[int, ...]) -> None:
+    """By the dataflows of the cores."""
+    assert layer(name).units == units
+
+
+def test_the_mapping_file_says_it_before_the_cores() -> None:
+    """Where it unrolls fewer of the channels; not on cores without the array dimension that it names. A core whose
+    dataflows are exclusive and have no channels there does not run the layer."""
+    assert layer("stage5.1.project", "D1", "K, 8").units == (8, 8, 1, 1)
+    assert layer("stage5.1.project", "D3", "K, 3").units == (16, 16, 16, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("stage5.1.project", {1, 2, 3, 6}),  # 96 channels in parts of 96, 48, 32, 16
+        ("stage6.1.project", {1, 2, 5, 10}),  # 160 in parts of 160, 80, 32, 16
+        ("classifier", {9, 21, 63}),  # 1000 in parts of 112, 48, 16
+    ],
+)
+def test_parts_that_fill_an_array_are_among_those_tried(name: str, counts: set[int]) -> None:
+    """Besides powers of two; no two numbers cut alike."""
+    one = layer(name)
+    size = one.size(one.channels[0])
+    assert counts <= set(one.part_counts)
+    assert len({-(-size // count) for count in one.part_counts}) == len(one.part_counts)
+    assert all(-(-size // -(-size // count)) == count for count in one.part_counts)
+
+
+def test_work_is_spread_so_that_arrays_are_full() -> None:
+    """By hand: of 160 channels, 16 at a time on three cores of four, 10 parts take 160 and, with at most 3 on a core,
+    up to 192; 8 parts of 20 take 256."""
+    spread, few = PartRule(0.5, True), PartRule(0.5, False)
+    chosen = {
+        name: layer(name).parts_for(spread) for name in ("stage6.1.project", "stage5.1.project", "stage2.0.project")
+    }
+    assert chosen == {"stage6.1.project": 10, "stage5.1.project": 3, "stage2.0.project": 2}
+    assert layer("stage6.1.project").parts_for(few) == 2
+    assert layer("stage6.1.add").parts_for(spread) == 1, "only the vector unit adds"
+
+
+def test_weights_fit_whatever_else_parts_are_chosen_by() -> None:
+    """No part has more weights than its share of the memory, if there can be as many parts."""
+    for one in mobilenet().layers:
+        for share in (1.0, 0.5, 0.25):
+            for spreads in (True, False):
+                parts = one.parts_for(PartRule(share, spreads))
+                assert parts in one.part_counts
+                fits = one.weight_bits <= parts * share * one.weight_room_bits
+                assert fits or parts == one.part_counts[-1] or not one.weight_room_bits
+
+
+def test_layers_without_channels_are_whole() -> None:
+    """Such as a sum over all that is."""
+    one = layer("stage6.1.add")
+    assert LayerSpace(one.node, "", "", (), 2, 0, 0).parts_for(PartRule(0.5, True)) == 1
+    assert LayerSpace(one.node, "", "", ("K",), 0, 0, 0).parts_for(PartRule(0.5, True)) == 1, "no core runs it"
+
+
+def space_of(counts: list[int], choices: tuple[int, ...] = (0, 1, 2)) -> AllocationSpace:
+    """Layers of so many parts."""
+    parts = tuple((place, group) for place, count in enumerate(counts) for group in range(count))
+    nothing = np.ones((len(parts), 3))
+    return AllocationSpace(parts, np.arange(len(parts)), (choices,) * len(parts), nothing.astype(np.int64), nothing)
+
+
+def test_cores_keep_their_shares_of_a_layer() -> None:
+    """Of three parts on cores 0, 1, 2 six are made, or two; of four on 0, 0, 2, 2 three, which have no like."""
+    known: LayerCores = ((0, 1, 2), (0, 0, 2, 2))
+    assert handed_on(space_of([6, 3]), known, None) == (0, 0, 1, 1, 2, 2, 0, 0, 2)
+    assert handed_on(space_of([6, 3]), known, (1,) * 9) == (0, 0, 1, 1, 2, 2, 1, 1, 1)
+    assert handed_on(space_of([2, 4]), known, None) == (0, 1, 0, 0, 2, 2)
+    assert handed_on(space_of([3, 4], (1, 2)), known, None) == (1, 1, 2, 1, 1, 2, 2)
+
+
+def test_which_layers_are_cut_anew() -> None:
+    """Those with another number of parts."""
+    known: LayerCores = ((0, 1, 2), (0, 0, 2, 2))
+    assert recut_parts(space_of([3, 2]), known) == (3, 4)
+    assert recut_parts(space_of([3, 4]), known) == ()
+    assert recut_parts(space_of([3, 2]), None) == ()
+
+
+def test_parts_of_one_core_are_made_one() -> None:
+    """Or fewer, down to as many as there are cores; nothing else changes."""
+    space = mobilenet()
+    tiles = {place: one.tiles(4, 1) for place, one in enumerate(space.layers)}
+    plan = space.plan(list(tiles.values()), ())
+    cut = {place: _parts(tiles[place]) for place in tiles}
+    # The parts of each other layer on one core, those of the others on two.
+    cores = tuple((0,) * cut[place] if place % 2 else (0, 1, 0, 1)[: cut[place]] for place in tiles)
+    moves = PlanMoves(space, blocks(space), random.Random(0))
+    seen = set()
+    for _ in range(40):
+        changed = moves.kinds["merged"](moves, PlanOutcome(plan, None, cores))
+        assert isinstance(changed, Plan)
+        assert changed.stacks == plan.stacks
+        for place, now in enumerate(changed.tiles):
+            if now != plan.tiles[place]:
+                assert len(set(cores[place])) <= _parts(now) < cut[place]
+                assert now.within == plan.tiles[place].within
+                seen.add((place % 2, _parts(now)))
+    assert {(1, 1), (0, 2)} <= seen
+
+
+def _parts(tiles: LayerTiles) -> int:
+    return next((int(loop.tiles) for loop in tiles.between if isinstance(loop, TilingEntry)), 1)

@@ -1,0 +1,88 @@
+"""How full the array is, and what leaves units of it idle: the mapping file, or the sizes of the layer."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tilewright.hardware.core import Core, OperationalArray
+from tilewright.mapping.constraints import DEFAULT, Mapping, MappingConstraints, Unrolling
+from tilewright.results.array_use import ArrayUses, array_text, array_uses
+from tilewright.results.page.columns import array_text as page_text
+from tilewright.results.records import layers_in_order
+from tilewright.search.evaluate import evaluate
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer
+
+from tests.unit.results.test_bottlenecks import BITS, LINKS, OPERANDS, core_of, network
+
+
+def uses_of(array: int, loops: dict[str, int], spatial: Unrolling, **options: Any) -> ArrayUses:
+    """A matrix product with these loops on one side of the array; the entry of the mapping file fixes `spatial`."""
+    given: Core = core_of(inputs=64, weights=64)
+    core = replace(given, operational_array=OperationalArray((("D1", array),), 0.5))
+    layer = Layer("gemm", "Gemm", OPERANDS, tuple(loops.items()), (), BITS)
+    used = {name: lanes for _, factors in spatial for name, lanes in factors}
+    left = tuple((name, math.ceil(size / used.get(name, 1))) for name, size in loops.items())
+    record = evaluate(layer, core, LINKS, spatial, left)
+    placed = layers_in_order([replace(record, layer_names=("gemm", "again"))])
+    mapping = Mapping((MappingConstraints(DEFAULT, spatial_mapping=spatial),))
+    return array_uses(placed, core, network(layer), mapping, SearchOptions(**options))
+
+
+def test_the_mapping_file_fixes_too_few_lanes() -> None:
+    """A loop of 8 could fill the array of 8; the file asks for 2 of another one."""
+    uses = uses_of(8, {"D": 4, "K": 8, "C": 2}, (("D1", (("C", 2),)),))
+    assert uses.shares == {"D1": 0.25}
+    for one in uses.layers:
+        assert (one.entry, one.computing_cycles, one.stall_cycles) == (DEFAULT, 32, 24)
+        assert (one.by_mapping_file_cycles, one.by_sizes_cycles) == (24, 0)
+    assert [one.layer for one in uses.layers] == ["gemm", "again"]
+    text = array_text(replace(uses, places={(DEFAULT, "D1"): "a.yaml:7"}), 64)
+    assert "C 2: 25.0%   a.yaml:7 (D1)" in text
+    assert "generated spatial mappings would not have 48 of these cycles (75.0%)" in text
+    assert array_text(uses, 1e6) == "", "next to nothing"
+    on_page = page_text(uses.as_object())
+    assert on_page.startswith("While the array computes, its sides are full to: D1 25.0%. 48 cycles")
+    assert page_text(None) == ""
+
+
+def test_no_loop_fills_the_array() -> None:
+    """Of 3, 3 and 5 none fills 8: the best that is generated leaves 3 of 8 idle, too, whatever the file says."""
+    loops = {"D": 3, "K": 3, "C": 5}
+    uses = uses_of(8, loops, (("D1", (("C", 5),)),))
+    (one, _) = uses.layers
+    assert (one.computing_cycles, one.by_mapping_file_cycles, one.by_sizes_cycles) == (9, 0, one.stall_cycles)
+    worse = uses_of(8, loops, (("D1", (("K", 3),)),)).layers[0]
+    assert worse.computing_cycles == 15
+    assert worse.by_mapping_file_cycles == 15 - 9
+    assert worse.by_sizes_cycles == worse.stall_cycles - 6
+    assert "the sizes of the layers" in array_text(uses, 18)
+
+
+def test_without_a_mapping_the_cause_is_not_known() -> None:
+    """But how full the array is."""
+    uses = uses_of(8, {"D": 4, "K": 8, "C": 2}, (("D1", (("C", 2),)),))
+    unknown = replace(uses, layers=tuple(one._replace(by_mapping_file_cycles=None, entry="") for one in uses.layers))
+    assert unknown.layers[0].by_sizes_cycles is None
+    assert "not known without --mapping" in array_text(unknown, 64)
+    assert unknown.as_object()["layers"][0]["sides"]["D1"]["share"] == 0.25
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 4, 5, 7, 8])
+def test_lanes_that_do_not_divide_are_counted_as_the_model_spreads_them(lanes: int) -> None:
+    """How full the array is, times its units and the cycles, are the operations."""
+    (one, _) = uses_of(8, {"D": 4, "K": 8, "C": 3}, (("D1", (("K", lanes),)),)).layers
+    assert one.sides[0].share * 8 * one.computing_cycles == pytest.approx(4 * 8 * 3)
+
+
+def test_a_loop_along_several_sides_is_counted_once() -> None:
+    """56 columns on 4 x 4 units take 4 passes, of which 14 of 16 units work on average."""
+    core = replace(core_of(inputs=64, weights=64), operational_array=OperationalArray((("D1", 4), ("D2", 4)), 0.5))
+    layer = Layer("gemm", "Gemm", OPERANDS, (("D", 2), ("K", 56), ("C", 3)), (), BITS)
+    spatial: Unrolling = (("D1", (("K", 4),)), ("D2", (("K", 4),)))
+    record = evaluate(layer, core, LINKS, spatial, (("D", 2), ("K", 4), ("C", 3)), SearchOptions(model="corrected"))
+    placed = layers_in_order([record])
+    (one,) = array_uses(placed, core, network(layer), None, SearchOptions()).layers
+    assert [side.lanes for side in one.sides] == [3.5, 4]
+    assert math.prod(side.lanes for side in one.sides) * one.computing_cycles == 2 * 56 * 3

@@ -1,0 +1,210 @@
+"""Bottlenecks of a run: shares that add up, and the port that limits, by brute force and in words."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tilewright.cost.record import LayerRecord
+from tilewright.base.errors import InputError
+from tilewright.hardware.core import Core, Memory, OperationalArray, Port
+from tilewright.base.profile import CORRECTED, REFERENCE
+from tilewright.results.bottlenecks import (
+    Bottlenecks,
+    bottlenecks_object,
+    bottlenecks_of,
+    limit_words,
+    port_table,
+    share_table,
+)
+from tilewright.results.bottlenecks_figure import bottlenecks_figure, shown_roofs
+from tilewright.results.bottlenecks_text import bottlenecks_text
+from tilewright.results.port_limits import LEAST_SHARE, PortLimit, PortName, Widened
+from tilewright.results.recorded_mappings import recorded_mappings
+from tilewright.results.records import layers_in_order
+from tilewright.results.run_ledger import ENERGY, LATENCY, ledger_of_layers
+from tilewright.search.evaluate import evaluate
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import Layer
+
+from tests.plain.port_limits import try_port_limit
+
+BITS = (("W", 8), ("I", 8), ("O", 8), ("O_final", 8))
+OPERANDS = (("O", ("D", "K")), ("I", ("D", "C")), ("W", ("C", "K")))
+GEMM = Layer("gemm", "Gemm", OPERANDS, (("D", 4), ("K", 4), ("C", 4)), (), BITS)
+LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
+ORDER = (("C", 4), ("K", 4), ("D", 4))
+
+
+def memory(operand: str, width: int) -> Memory:
+    """A memory of one operand, which all links use by one port."""
+    directions = ("tl", "fl", "th", "fh") if operand == "O" else ("tl", "fh")
+    port = Port("rw", "read_write", min(width, 8), width, tuple((operand, one) for one in directions))
+    return Memory(f"m{operand}", 10**6, 1.0, 2.0, (operand,), (port,), ("D1",))
+
+
+def core_of(*, inputs: int, weights: int, outputs: int = 64) -> Core:
+    """One multiplier whose operands have a memory each, with ports of these widths."""
+    memories = (memory("I1", inputs), memory("I2", weights), memory("O", outputs))
+    return Core("one", OperationalArray((("D1", 1),), 0.5), memories)
+
+
+def network(*layers: Layer) -> Workload:
+    """A network of layers."""
+    return Workload("net", tuple(WorkloadNode(i, one.name, "Gemm", one) for i, one in enumerate(layers)))
+
+
+def explained(core: Core, other: Core | None = None, model: str = REFERENCE.name) -> Bottlenecks:
+    """The bottlenecks of the matrix product on a core; looked for on `other`, which should be the same."""
+    record = evaluate(GEMM, core, LINKS, (), ORDER, SearchOptions(model=model))
+    record = replace(record, layer_names=("gemm", "again"))
+    placed = layers_in_order([record])
+    return bottlenecks_of(ledger_of_layers("run", [record], None, {}), placed, other or core, network(GEMM))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_other_port_helps_more(seed: int) -> None:
+    """Of random layers, mappings and cores, by the plain model; `benchmarks/port_limits.py` tries more."""
+    tally = try_port_limit(seed)
+    assert tally.counts["pairs"] == 1
+    assert tally.wrong == []
+
+
+def test_the_port_that_the_array_waits_for_limits() -> None:
+    """Weights come over a port of half the width that they need."""
+    found = explained(core_of(inputs=8, weights=4))
+    limit = found.limits["gemm"]
+    assert limit.limiting is not None
+    assert limit.limiting.ports == (("mI2", "rw"),)
+    assert found.added(LATENCY, lambda one: (one.term, one.memory))["temporal_stall", "mI2"] == 2 * 63
+    assert found.network_limit is not None
+    assert found.network_limit.gain_cycles(found.network_limit.ports[0]) == 2 * limit.gain_cycles(limit.limiting)
+    assert limit_words(limit) == "mI2 rw"
+
+
+def test_ports_that_limit_together() -> None:
+    """The array waits for both alike: one alone helps not at all, while the other keeps it waiting."""
+    found = explained(core_of(inputs=2, weights=2))
+    limit = found.limits["gemm"]
+    told = bottlenecks_text(found)
+    assert limit.limiting is None
+    assert limit.runner_up is None
+    assert limit.ties == ()
+    assert limit.together is not None
+    assert limit.together.ports == (("mI1", "rw"), ("mI2", "rw"))
+    assert limit_words(limit) == "together: mI1 rw and mI2 rw"
+    assert limit.is_limited
+    assert "no single port limits 2 of 2 layers" in told
+    assert "2 of these would be faster with several ports wider" in told
+
+
+def test_where_no_port_limits() -> None:
+    """Every transfer takes a cycle, the least that there is."""
+    limit = explained(core_of(inputs=64, weights=64)).limits["gemm"]
+    assert (limit.limiting, limit.together, limit_words(limit)) == (None, None, "no port")
+
+
+@pytest.mark.parametrize(("saved", "limits"), [(99, False), (100, True), (101, True), (0, False)])
+def test_a_port_limits_where_it_saves_enough(saved: int, limits: bool) -> None:
+    """One per cent of the latency, and not less; the port that is named is the best one all the same."""
+    assert LEAST_SHARE == 0.01
+    port = Widened((PortName("m", "p"),), 10_000 - saved)
+    limit = PortLimit(10_000, (port,))
+    assert limit.is_limited == limits
+    assert (limit.limiting is not None) == (saved > 0)
+
+
+def test_what_takes_most_cycles_limits() -> None:
+    """A port alone where data that move take most; it stands beside the cause where it is worth to be made wider."""
+    found = explained(core_of(inputs=8, weights=2))
+    moving = found.total(LATENCY) - 128
+    assert found.kinds().winner == ("moving data", moving)
+    limit = found.network_limit
+    assert limit is not None
+    assert limit.verdict.winner is not None
+    saved = limit.verdict.winner.value
+    shares = [f"{part / found.total(LATENCY):.1%}" for part in (moving, saved)]
+    assert found.limited_by() == found.limited_by("gemm") == f"moving data {shares[0]}: mI2 rw -{shares[1]}"
+    told = bottlenecks_text(found)
+    assert "gemm x 2" in told, "equal layers stand in one row"
+    assert "mI2 rw -" in told
+    at_work = explained(core_of(inputs=64, weights=64))
+    assert at_work.limited_by() == "array 50.8%"
+    assert bottlenecks_object(at_work)["limits"]["gemm"]["limited_by"] == "array 50.8%"
+    assert bottlenecks_object(found)["network_limit"]["is_limited"]
+
+
+def test_shares_add_up() -> None:
+    """Cycles exactly; energies but for the order in which they are added up. A layer alone has its part."""
+    found = explained(core_of(inputs=8, weights=4))
+    table = share_table(found)
+    assert table[table["quantity"] == LATENCY]["value"].sum() == found.run.latency_cycles
+    energies = table[table["quantity"] == ENERGY]["value"]
+    assert math.isclose(math.fsum(energies), found.run.energy_pj, rel_tol=1e-14)
+    alone = found.of_layer("again")
+    assert [alone.run.energy_pj * 2, alone.run.latency_cycles * 2] == [found.run.energy_pj, found.run.latency_cycles]
+    assert set(port_table(alone)["layer"]) == {"again"}
+    assert "twice as wide saves" in bottlenecks_text(alone)
+    with pytest.raises(InputError, match="did you mean 'again'"):
+        found.of_layer("agan")
+
+
+def test_a_term_that_is_new_shows() -> None:
+    """Whatever its name, of the energy and of the latency."""
+    record = evaluate(GEMM, core_of(inputs=8, weights=8), LINKS, (), ORDER)
+    changed: dict[str, Any] = {"energy_pj": record.energy_pj + 7, "latency_cycles": record.latency_cycles + 3}
+    terms = {"energy_terms_pj": record.energy_terms_pj | {"leakage": 7.0}}
+    parts = {"latency_breakdown_cycles": record.latency_breakdown_cycles | {"wake_up": 3}}
+    record = replace(record, **changed, **terms, **parts)
+    found = bottlenecks_of(ledger_of_layers("run", [record], None, {}), layers_in_order([record]))
+    assert found.added(ENERGY, lambda one: one.term)["leakage"] == 7
+    assert found.added(LATENCY, lambda one: one.term)["wake_up"] == 3
+    told = bottlenecks_text(found)
+    assert "leakage" in told
+    assert "wake up" in told
+
+
+def test_other_hardware_is_refused() -> None:
+    """A mapping that costs something else there than its record says."""
+    with pytest.raises(InputError, match="another cost of this mapping than the run"):
+        explained(core_of(inputs=8, weights=4), core_of(inputs=8, weights=8))
+    record = evaluate(GEMM, core_of(inputs=8, weights=8), LINKS, (), ORDER)
+    with pytest.raises(InputError, match="the workload has no such layer"):
+        recorded_mappings([record], core_of(inputs=8, weights=8), network(replace(GEMM, name="other")))
+
+
+def test_the_roof_is_above_every_layer() -> None:
+    """The array does one operation a cycle; the port of the weights one byte in two cycles, each used once.
+
+    Not under the reference, which leaves out the first transfer (B42).
+    """
+    found = explained(core_of(inputs=8, weights=4), model=CORRECTED.name)
+    roofs = {roof.port.memory: roof for roof in shown_roofs(found)}
+    assert next(iter(roofs)) == "mI2"
+    roof = roofs["mI2"]
+    assert roof.bytes_a_cycle == 0.5
+    assert [point.operations_a_byte for point in roof.points] == [1.0, 1.0]
+    for one in roofs.values():
+        for point in one.points:
+            assert point.operations_a_cycle <= min(1.0, point.operations_a_byte * one.bytes_a_cycle)
+
+
+def test_the_figure_has_a_panel_for_each_roof(make_network: Any) -> None:
+    """And without roofs cycles and energy alone; also of many layers."""
+    assert len(bottlenecks_figure(explained(core_of(inputs=8, weights=4))).axes) == 5
+    records, summary = make_network(60)
+    found = bottlenecks_of(
+        ledger_of_layers("run", records, summary, {}), layers_in_order(records, summary), unknown="?"
+    )
+    assert len(bottlenecks_figure(found).axes) == 2
+    assert bottlenecks_object(found)["limits"] == {}
+    assert "Which ports limit is not known: ?" in bottlenecks_text(found)
+
+
+def test_records_are_not_changed() -> None:
+    """What is looked at stays as it was."""
+    core = core_of(inputs=8, weights=4)
+    record: LayerRecord = evaluate(GEMM, core, LINKS, (), ORDER)
+    explained(core)
+    assert evaluate(GEMM, core, LINKS, (), ORDER) == record

@@ -1,0 +1,178 @@
+"""The breakdown figures."""
+
+import itertools
+
+import matplotlib
+import pytest
+from tilewright.cost.record import record_of_row
+from tilewright.results.figure_layout import split_rows, three_digits, unit_for
+from tilewright.results.figures import (
+    CYCLE_UNITS,
+    breakdown_figure,
+    energy_figure,
+    latency_figure,
+    write_breakdown,
+    write_figures,
+)
+from tilewright.results.records import layers_in_order, memory_energies_pj
+from tilewright.results.text_tables import share_text
+from tilewright.results.words import short_layer_name
+
+
+def test_files_have_the_same_bytes_every_time(make_network, tmp_path):
+    """Neither dates, random ids nor the user's own matplotlib settings reach the files."""
+    records, summary = make_network(3)
+    first = write_figures(records, summary, tmp_path / "new" / "first")
+    with matplotlib.rc_context({"font.size": 20.0, "svg.hashsalt": None, "axes.facecolor": "black"}):
+        second = write_figures(records, summary, tmp_path / "second")
+    assert [path.name for path in first] == ["energy.svg", "energy.png", "latency.svg", "latency.png"]
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert b"dc:date" not in first[0].read_bytes()
+
+
+@pytest.mark.parametrize("count", [1, 21])
+def test_small_bars_have_their_share_in_words(count, make_network):
+    """Beside a DRAM that takes nearly all: of terms and memories, all layers together, with or without names below."""
+    records, summary = make_network(count)
+    layers = layers_in_order(records, summary)
+    total = sum(layer.record.energy_pj for layer in layers)
+    (legend,) = [
+        one
+        for one in energy_figure(records, summary).legends
+        if one.get_title().get_text() in ("share of the energy", "bars of a layer, share of all")
+    ]
+    told = {text.get_text().split("  ")[-1].rsplit(", ", 1)[0]: text.get_text() for text in legend.get_texts()}
+    for name, index in ((name, index) for index, name in enumerate(layers[0].record.memory_levels["O"])):
+        assert name in told, index
+    sums = dict.fromkeys(told, 0.0)
+    for layer in layers:
+        for name, parts in memory_energies_pj(layer.record).items():
+            sums[name] += sum(parts.values())
+    for name, energy in sums.items():
+        if energy:
+            assert told[name].endswith(f", {share_text(energy, total)}")
+
+
+@pytest.mark.parametrize("count", [1, 21, 60])
+def test_bars_add_up_to_the_totals(count, make_network):
+    """The areas drawn are the numbers: heights over all panels add up to the totals of the network."""
+    records, summary = make_network(count)
+    for figure, unit, total in (
+        (energy_figure(records, summary), 1e6, summary["energy_pj"]),
+        (latency_figure(records, summary), 1e3, summary["latency_cycles"]),
+    ):
+        heights = sum(bar.get_height() for panel in figure.axes for bar in panel.patches)
+        assert heights * unit == pytest.approx(total)
+
+
+@pytest.mark.parametrize("count", [1, 8, 21, 60])
+def test_no_text_overlaps_or_leaves_the_figure(count, make_network):
+    """Layer names, totals and legends stay inside the figure, and totals do not run into each other."""
+    records, summary = make_network(count)
+    for figure in (energy_figure(records, summary), latency_figure(records, summary)):
+        renderer = figure.canvas.get_renderer()
+        for panel in figure.axes:
+            labels = [label.get_window_extent(renderer) for label in panel.get_xticklabels()]
+            totals = [text.get_window_extent(renderer) for text in panel.texts if text.get_rotation() == 0]
+            for box in (*labels, *totals, *(legend.get_window_extent(renderer) for legend in figure.legends)):
+                assert box.x0 >= 0
+                assert box.x1 <= figure.bbox.x1
+                assert box.y0 >= 0
+                assert box.y1 <= figure.bbox.y1
+            assert all(left.x1 <= right.x0 for left, right in itertools.pairwise(totals))
+
+
+def test_panels_of_a_long_network_do_not_overlap(make_network):
+    """Rows keep clear of the names under the row above."""
+    records, summary = make_network(60)
+    figure = energy_figure(records, summary)
+    renderer = figure.canvas.get_renderer()
+    assert len(figure.axes) > 1
+    for upper, lower in zip(figure.axes, figure.axes[1:], strict=False):
+        lowest = min(label.get_window_extent(renderer).y0 for label in upper.get_xticklabels())
+        assert lowest > lower.get_window_extent(renderer).y1
+        assert upper.get_ylim() == lower.get_ylim()
+
+
+def test_operands_of_any_name_and_number(record):
+    """A layer with one input of another name is drawn, all of it."""
+    for table in ("memory_levels", "energy_breakdown_pj"):
+        record[table] = {"O": record[table]["O"], "A": record[table]["I"]}
+    accesses = [pj for levels in record["energy_breakdown_pj"].values() for level in levels for pj in level.values()]
+    (panel,) = energy_figure([record_of_row(record)]).axes
+    assert sum(bar.get_height() for bar in panel.patches) * 1e6 == pytest.approx(
+        record["mac_energy_pj"] + sum(accesses)
+    )
+
+
+def test_layers_of_zero_cost_are_drawn(record):
+    """A layer that costs nothing gives an empty bar, not an error."""
+    record["energy_breakdown_pj"] = {
+        operand: [dict.fromkeys(level, 0.0) for level in levels]
+        for operand, levels in record["energy_breakdown_pj"].items()
+    }
+    record |= {"energy_pj": 0.0, "mac_energy_pj": 0.0, "latency_cycles": 0}
+    record["latency_breakdown_cycles"] = dict.fromkeys(record["latency_breakdown_cycles"], 0)
+    for figure in (energy_figure([record_of_row(record)]), latency_figure([record_of_row(record)])):
+        bars = [bar for panel in figure.axes for bar in panel.patches]
+        assert sum(bar.get_height() for bar in bars) == 0, "nothing costs anything"
+
+
+@pytest.mark.parametrize("count", [1, 21, 60])
+def test_breakdown_has_both_figures_in_one(count, make_network):
+    """Energy above, latency below for each row of layers: all bars, nothing outside, no panel in another."""
+    records, summary = make_network(count)
+    figure = breakdown_figure(records, summary)
+    renderer = figure.canvas.get_renderer()
+    energy = sum(bar.get_height() for panel in figure.axes[::2] for bar in panel.patches)
+    latency = sum(bar.get_height() for panel in figure.axes[1::2] for bar in panel.patches)
+    assert energy * 1e6 == pytest.approx(summary["energy_pj"])
+    assert latency * 1e3 == pytest.approx(summary["latency_cycles"])
+    for legend in figure.legends:
+        assert legend.get_window_extent(renderer).y0 >= 0
+    for upper, lower in itertools.combinations(figure.legends, 2):
+        assert not upper.get_window_extent(renderer).overlaps(lower.get_window_extent(renderer))
+    for upper, lower in itertools.pairwise(figure.axes):
+        lowest = [upper, *upper.get_xticklabels(), *upper.texts]
+        assert min(item.get_window_extent(renderer).y0 for item in lowest) > lower.get_window_extent(renderer).y1
+
+
+def test_breakdown_files_have_the_same_bytes_every_time(record, tmp_path):
+    """An SVG and a PNG; a layer without a summary will do."""
+    first, second = (write_breakdown([record_of_row(record)], None, tmp_path / name) for name in ("a", "b"))
+    assert [path.name for path in first] == ["a.svg", "a.png"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_rows_hold_every_layer_once_in_order(make_network):
+    """Splitting into rows neither loses nor reorders layers."""
+    layers = layers_in_order(*make_network(53))
+    rows = split_rows(layers, 0.5)
+    assert [layer for row in rows for layer in row] == list(layers)
+    assert max(map(len, rows)) * 0.5 <= 13.0
+
+
+def test_short_names():
+    """Names lose slashes, repeated parents and the operator type; long ones lose their middle."""
+    assert short_layer_name("/layer1/layer1.0/conv1/Conv", "Conv") == "layer1.0/conv1"
+    assert short_layer_name("Conv_7", "Conv") == "Conv_7"
+    assert short_layer_name("", "Conv") == ""
+    long = short_layer_name("a_very_long_name_of_a_layer_number_17", "Conv")
+    assert len(long) == 24
+    assert long.endswith("layer_number_17")
+
+
+def test_numbers_and_units():
+    """Three significant digits; the largest unit in which the value is at least one."""
+    assert [three_digits(value) for value in (1234.4, 67.0, 0.01234)] == ["1,234", "67", "0.0123"]
+    assert unit_for(5000, CYCLE_UNITS)[0] == 1e3
+    assert unit_for(0, CYCLE_UNITS)[0] == 1.0
+
+
+def test_layers_that_the_corrected_model_refuses_and_networks_without_layers(record):
+    """Unknown corrected figures are marked, no layers give an empty figure; neither is an error."""
+    record["corrected"] = {"energy_pj": None, "latency_cycles": None}
+    assert len(latency_figure([record_of_row(record)]).axes[0].lines) == 1
+    for figure in (latency_figure([]), energy_figure([])):
+        assert len(figure.axes) == 1

@@ -1,0 +1,69 @@
+"""Columns of runs: one declaration for tables of both flows and the page; one of someone else among them."""
+
+from collections.abc import Iterator
+
+import pytest
+from tilewright.cost.rates import RATES
+from tilewright.base.registry import enter, withdraw
+from tilewright.results.page.columns import ALWAYS, FIRST, cell, page_columns, shown_columns
+from tilewright.results.run_columns import ABSENT, ENTERED, Column, Columns, flow_of, run_columns, run_row
+from tilewright.results.run_tables import runs_table
+
+from tests.unit.results.test_run_tables import multi_summary, single_summary
+
+CYCLES_A_LAYER = Column(
+    "cycles_a_layer",
+    "Latency over layers.",
+    lambda summary: summary["latency_cycles"] / summary["layers"],
+    "cycles a layer",
+    "10³",
+    1e3,
+    is_cost=True,
+)
+BUSES = Column("buses", "Buses of a system.", lambda summary: summary.get("buses", ABSENT), "buses", flow="multi")
+ENTRIES = {ENTERED.owner: {"cycles": f"{__name__}:CYCLES_A_LAYER", "buses": f"{__name__}:BUSES"}}
+
+
+@pytest.fixture
+def entered() -> Iterator[None]:
+    """Both columns while a test runs."""
+    enter(ENTRIES)
+    yield
+    withdraw(ENTRIES)
+
+
+def test_every_name_stands_once() -> None:
+    """Also those of which a run has several; each has a sentence that ends."""
+    keys = [key for one in run_columns() for key in (one.key if isinstance(one, Column) else one.keys).split(", ")]
+    assert len(keys) == len(set(keys))
+    assert all(one.sentence.endswith(".") for one in run_columns())
+    assert {"clock_frequency_mhz", *RATES} <= set(keys)
+    assert {*FIRST, *ALWAYS} <= {one.key for one in page_columns()}
+
+
+@pytest.mark.parametrize("summary", [single_summary(), multi_summary()], ids=flow_of)
+def test_a_row_has_the_columns_of_its_flow_in_their_order(summary: dict[str, object]) -> None:
+    """And none of the other flow."""
+    row = run_row("a", summary)
+    order = [key for one in run_columns() for key in ([one.key] if isinstance(one, Column) else one.keys.split(", "))]
+    known = [key for key in row if key in order]
+    assert known == sorted(known, key=order.index)
+    others = {one.key for one in run_columns() if isinstance(one, Column) and one.flow not in ("", flow_of(summary))}
+    assert others
+    assert not others & row.keys()
+    for one in run_columns():
+        if isinstance(one, Columns) and one.flow in ("", flow_of(summary)):
+            assert one.values(summary).items() <= row.items()
+
+
+def test_a_column_of_someone_else(entered: None) -> None:
+    """It stands last in the tables of both flows and on the page, in its unit; where it does not apply it is absent."""
+    single, multi = single_summary(), multi_summary()
+    table = runs_table({"s": single}, {"m": multi})
+    assert list(table["cycles_a_layer"]) == [one["latency_cycles"] / one["layers"] for one in (single, multi)]
+    assert "buses" not in table
+    rows = [run_row("s", single), run_row("m", multi | {"buses": 2})]
+    assert [row.get("buses") for row in rows] == [None, 2]
+    shown = {one.key: one for one in shown_columns(rows)}
+    assert list(shown)[-2:] == ["cycles_a_layer", "buses"]
+    assert cell(rows[0], shown["cycles_a_layer"]) == rows[0]["cycles_a_layer"] / 1e3

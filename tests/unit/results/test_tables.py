@@ -1,0 +1,160 @@
+"""Tables of runs.
+
+What tables and texts say of the proofs of the exact search.
+"""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+import tilewright
+from tilewright.cost.record import Figures, record_of_row
+from tilewright.base.proof import covered_text
+from tilewright.results.proof_text import layer_proof, proof_lines, run_proof
+from tilewright.results.run_columns import run_row
+from tilewright.results.run_tables import runs_table
+from tilewright.results.tables import (
+    layer_table,
+    layers_text,
+    summary_text,
+)
+from tilewright.results.text_tables import write_csv, write_parquet
+
+
+def test_layer_table_has_a_row_for_each_layer_in_execution_order(make_network):
+    """Equal layers have a row each; sums over the table are the totals of the network."""
+    records, summary = make_network(21)
+    table = layer_table(records, summary)
+    assert list(table["layer"]) == [name for name, _ in summary["layer_index"]]
+    assert table["energy_pj"].sum() == pytest.approx(summary["energy_pj"])
+    parts = [f"{part}_cycles" for part in summary["latency_breakdown_cycles"]]
+    assert table[parts].sum(axis=1).tolist() == pytest.approx(table["latency_cycles"].tolist())
+
+
+def test_columns_of_quantities_carry_their_unit(record):
+    """A number is a count, a fraction, or has its unit in the name."""
+    table = layer_table([record_of_row(record)])
+    units = ("_pj", "_cycles", "_count", "_mm2")
+    plain = {"record", "evaluations"}
+    for column in table.select_dtypes("number"):
+        assert column.endswith(units) or column.startswith("mac_utilization_") or column in plain, column
+
+
+def test_csv_reads_back_to_the_same_numbers(make_network, tmp_path):
+    """Full precision: every double survives, and the bytes are the same each time."""
+    records, summary = make_network(5)
+    table = layer_table(records, summary)
+    write_csv(table, tmp_path / "new" / "layers.csv")
+    text = (tmp_path / "new" / "layers.csv").read_bytes()
+    assert b"\r" not in text
+    back = pandas.read_csv(io.BytesIO(text))
+    pandas.testing.assert_frame_equal(back, table, check_exact=True, check_dtype=False)
+
+
+def test_summary_table_across_runs(make_network, tmp_path):
+    """One row a run, in the order given, to CSV and Parquet alike."""
+    summaries = {name: make_network(count)[1] for name, count in (("b", 2), ("a", 7))}
+    table = pandas.DataFrame([run_row(run, summary) for run, summary in summaries.items()])
+    assert list(table["run"]) == ["b", "a"]
+    assert table["mac_utilization"].between(0, 1).all()
+    write_parquet(table, tmp_path / "summary.parquet")
+    pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "summary.parquet"), table, check_dtype=False)
+
+
+def test_terminal_text_is_plain_and_fits(make_network, monkeypatch):
+    """No colour codes, no line wider than asked, whatever the terminal says it is."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    records, summary = make_network(3)
+    for text in (layers_text(records, summary, width=120), summary_text({"run": summary}, width=120)):
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= 120
+    assert "+20.0%" in summary_text({"run": summary}, width=140)
+
+
+def test_terminal_text_shows_names_with_brackets(make_network):
+    """A layer name that looks like markup is text."""
+    records, summary = make_network(1)
+    summary["layer_index"][0][0] = "block[bold]x[/bold]"
+    assert "block[bold]x[/bold]" in layers_text(records, summary, width=200)
+
+
+def test_unknown_corrected_figures(make_network):
+    """Where a mapping does not fit the corrected model, tables say so instead of failing."""
+    records, summary = make_network(2)
+    records[0] = replace(records[0], corrected=Figures())
+    summary["corrected"] = {"energy_pj": None, "latency_cycles": None}
+    assert "does not fit" in summary_text({"run": summary})
+    assert pandas.isna(layer_table(records, summary)["corrected_energy_pj"][0])
+
+
+GIVEN = "the spatial mapping of the mapping file"
+PROJECT = Path(__file__).resolve().parents[3]
+TINY = PROJECT / "tests" / "workflow" / "tiny"
+
+
+def mapped(**options: Any) -> Any:
+    """Two small layers on a core whose side the mapping file leaves open."""
+    return tilewright.map(
+        hardware=TINY / "hardware" / "narrow.yaml",
+        workload=TINY / "workload" / "two_layers.yaml",
+        mapping=TINY / "mapping" / "free.yaml",
+        **options,
+    )
+
+
+@pytest.mark.parametrize(("allocation", "searched"), [("free", "every choice"), ("greedy", "as in the reference")])
+def test_tables_say_what_a_proof_covers(allocation: str, searched: str) -> None:
+    """One sentence has the spatial mappings and what was searched for each: in both tables and for the terminal."""
+    found = mapped(temporal_mapping_search_engine="exact", allocation=allocation)
+    layers, runs = layer_table(found.records, found.summary), runs_table({"r": found.summary}, {})
+    text = runs["proof_covers"][0]
+    assert text.startswith(f"{found.records[0].search['covers']}, and for each every loop order that it allows")
+    assert searched in text
+    assert layers["proof_covers"].tolist() == [text, text]
+    assert (layers["proven"].tolist(), runs["proven_problems"].tolist()) == ([True, True], [2])
+    assert (layers["gap"].tolist(), runs["largest_gap"].tolist()) == ([0.0, 0.0], [0.0])
+    (line,) = proof_lines(found.summary)
+    assert line == f"optimum proven for 2 of 2 distinct layers, largest gap 0.00%, over {text}"
+
+
+def test_other_searches_claim_nothing() -> None:
+    """Without proofs there are no such columns; beside a run with proofs the others have empty cells."""
+    other, exact = mapped(lpf_limit=3), mapped(temporal_mapping_search_engine="exact")
+    assert not {"proven", "gap", "proof_covers"} & set(layer_table(other.records, other.summary))
+    assert "proof_covers" not in runs_table({"r": other.summary}, {})
+    assert list(proof_lines(other.summary)) == []
+    both = runs_table({"other": other.summary, "exact": exact.summary}, {})
+    assert [pandas.isna(value) for value in both["proof_covers"]] == [True, False]
+    assert both["proven_problems"].dtype == "Int64"
+
+
+def test_every_kind_of_proof_of_a_run_is_told() -> None:
+    """Layers whose proofs cover something else have a text of their own; summaries of before have no allocations."""
+    proof = {
+        "proven": 1,
+        "of": 2,
+        "largest_gap": 0.25,
+        "covers": [GIVEN, "all spatial mappings"],
+        "allocations": ["free"],
+    }
+    texts = [covered_text(covers, "free") for covers in proof["covers"]]
+    assert run_proof({"certificate": proof})["proof_covers"] == "; ".join(texts)
+    first, *others = proof_lines({"certificate": proof})
+    assert first == "optimum proven for 1 of 2 distinct layers, largest gap 25.00%, each over what it covers"
+    assert others == [f"a proof covers {text}" for text in texts]
+    del proof["allocations"]
+    assert run_proof({"certificate": proof})["proof_covers"] == f"{GIVEN}; all spatial mappings"
+
+
+def test_the_columns_are_documented() -> None:
+    """docs/artifacts.md names them all."""
+    page = (PROJECT / "docs" / "artifacts.md").read_text()
+    told = page.split("Tables then have further columns:")[1].split("\n\n")[0]
+    search: dict[str, Any] = {"proven": True, "gap": 0.0, "covers": GIVEN, "allocation": "free"}
+    proof = {"proven": 1, "of": 1, "largest_gap": 0.0, "covers": [GIVEN], "allocations": ["free"]}
+    for column in (*layer_proof(search), *run_proof({"certificate": proof})):
+        assert f"`{column}`" in told

@@ -1,0 +1,193 @@
+"""Two runs told apart: differences add up, what cannot be compared is refused, what differs besides is named."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilewright.cost.ledger import agree
+from tilewright.cost.record import LayerRecord
+from tilewright.base.errors import InputError
+from tilewright.results.pareto import RunPoint
+from tilewright.results.run_ledger import (
+    ENERGY,
+    LATENCY,
+    NO_TERM,
+    QUANTITIES,
+    Entries,
+    LedgerPlace,
+    RunLedger,
+    ledger_of,
+    ledger_of_layers,
+)
+from tilewright.results.two_runs import (
+    COLUMNS,
+    RunComparison,
+    compare_two,
+    comparison_object,
+    comparison_table,
+    comparison_text,
+    shown,
+    with_own_names,
+)
+from tilewright.results.two_runs_figure import comparison_figure, write_comparison_figure
+
+MakeNetwork = Callable[[int], tuple[list[LayerRecord], dict[str, Any]]]
+
+
+def run_of(entries: Entries, name: str = "a", **changes: Any) -> RunLedger:
+    """A run with these numbers, whose totals are their sums."""
+    totals = {key: sum(value for place, value in entries.items() if place.quantity == key) for key in QUANTITIES}
+    known: dict[str, Any] = {"workload": "net", "workload_digest": "1", "core": name, "objective": "EDP"}
+    known |= {"model": "corrected", "options": (("seed", "0"),), "area_mm2": None, **totals}
+    return ledger_of(RunPoint(run=name, **(known | changes)), entries.items())
+
+
+WHOLE = st.integers(0, 2**40)
+PLACES = st.builds(
+    LedgerPlace,
+    st.sampled_from(QUANTITIES),
+    st.sampled_from(["conv", "[b]pool[/b]", "fc"]),
+    st.sampled_from(["memory", "mac", "ideal"]),
+    st.sampled_from(["", "sram", "dram"]),
+    st.sampled_from(["", "W"]),
+)
+ENTRIES = st.dictionaries(PLACES, WHOLE, max_size=20)
+
+
+@given(ENTRIES, ENTRIES)
+def test_differences_add_up_to_that_of_the_totals(a: Entries, b: Entries) -> None:
+    """To the last unit, in every view: numbers, terms, layers, what is shown with the others as one row; the shares
+    are of the whole. In the other direction everything has the other sign."""
+    compared, back = compare_two(run_of(a), run_of(b, "b")), compare_two(run_of(b, "b"), run_of(a))
+    table = comparison_table(compared)
+    for quantity in QUANTITIES:
+        total = compared.totals(quantity)
+        rows = table[table["quantity"] == quantity]
+        assert sum(rows["difference"]) == total.difference
+        assert [-abs(value) for value in rows["difference"]] == sorted(-abs(value) for value in rows["difference"])
+        for view in (compared.by_term(quantity), compared.by_layer(quantity)):
+            assert not view or (sum(row.a for row in view), sum(row.b for row in view)) == (total.a, total.b)
+            for most in (1, 3, 100):
+                assert not view or sum(row.difference for row in shown(view, most)) == total.difference
+        if total.difference:
+            assert sum(rows["share_of_difference"]) == pytest.approx(1)
+        assert {row.name: -row.difference for row in back.by_layer(quantity)} == {
+            row.name: row.difference for row in compared.by_layer(quantity)
+        }
+
+
+def test_a_total_without_its_terms_is_told_apart_too() -> None:
+    """What a total has beyond its terms is a term of its own, so that differences still add up."""
+    entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0}
+    ledger = run_of(entries, energy_pj=7.0)
+    assert ledger.entries == entries | {LedgerPlace(ENERGY, "", NO_TERM): 2.0}
+
+
+def test_the_ledger_of_records_is_whole(make_network: MakeNetwork) -> None:
+    """Energies and cycles of every layer, equal ones each time; with and without the summary."""
+    records, summary = make_network(20)
+    made_by = {"inputs": {"workload": "1"}, "options": {"lpf_limit": 6}}
+    for known in (summary, None):
+        ledger = ledger_of_layers("a", records, known, made_by)
+        for quantity in QUANTITIES:
+            parts = [value for place, value in ledger.entries.items() if place.quantity == quantity]
+            assert agree(sum(parts), summary[quantity])
+            assert agree(ledger.total(quantity), summary[quantity])
+        assert len({place.layer for place in ledger.entries}) == 20
+        assert not any(place.term == NO_TERM for place in ledger.entries)
+
+
+def compared(changed: dict[str, Any], **options: str) -> RunComparison:
+    """A run and another one that is changed."""
+    entries = {LedgerPlace(ENERGY, "conv", "mac"): 5.0, LedgerPlace(LATENCY, "conv", "ideal"): 7.0}
+    other = run_of({place: 2 * value for place, value in entries.items()}, "b", **changed)
+    chosen = tuple({"seed": "0", **options}.items())
+    return compare_two(run_of(entries), replace(other, run=replace(other.run, options=chosen)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"workload": "other", "workload_digest": "2"}, "runs of different networks cannot be compared: 'net' and 'ot"),
+        ({"workload_digest": "2"}, "the network 'net' is not the same in both"),
+        ({"workload": "", "workload_digest": ""}, "'net' and an unknown network"),
+    ],
+)
+def test_other_networks_are_refused(changed: dict[str, Any], reason: str) -> None:
+    """By name, or by digest where both were read alike."""
+    with pytest.raises(InputError, match=reason):
+        compared(changed)
+
+
+def test_a_network_may_have_another_name() -> None:
+    """Where the digest is the same."""
+    assert compared({"workload": "copy"}).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "notice"),
+    [
+        ({}, {"seed": "1"}, "options differ: seed 0 | 1"),
+        ({}, {"lpf_limit": "6"}, "options differ: lpf_limit not given | 6"),
+        ({"objective": "energy"}, {}, "options differ: objective EDP | energy"),
+        (
+            {"model": "zigzag-3.9.1", "workload_digest": "2"},
+            {},
+            "the network is read in two ways, or run in parts: layers that only one run has are there in full",
+        ),
+        ({"workload_digest": "", "model": ""}, {}, "that the network is the same is known by its name alone"),
+        ({"could_keep": True}, {}, "exploit_data_locality is off, though b would hold data between layers"),
+        ({"is_of_several_cores": True}, {}, "what moves between cores is of no layer"),
+    ],
+)
+def test_what_differs_besides_is_named(changed: dict[str, Any], options: dict[str, str], notice: str) -> None:
+    """On every output."""
+    comparison = compared(changed, **options)
+    assert any(notice in line for line in comparison.notices)
+    assert notice in comparison_text(comparison)
+    assert notice in comparison_table(comparison)["assumes"][0]
+    assert any(notice in line for line in comparison_object(comparison)["notes"])
+    drawn = " ".join(text.get_text() for text in comparison_figure(comparison).texts)
+    assert notice[:60] in drawn
+
+
+def test_where_clocks_differ_time_stands_beside_cycles() -> None:
+    """More cycles of a faster clock may be faster; cycles of one length need no seconds."""
+    entries = {LedgerPlace(LATENCY, "one", "ideal"): 100}
+    slow, fast = (run_of(entries, name, clock_frequency_mhz=mhz) for name, mhz in (("a", 50.0), ("b", 200.0)))
+    text = comparison_text(compare_two(slow, fast))
+    assert ["time", "[s]", "2e-06", "5e-07", "-1.5e-06", "-75.0%"] in [line.split() for line in text.splitlines()]
+    assert "clocks differ" in text
+    assert comparison_object(compare_two(slow, fast))["b"]["latency_s"] == 5e-7
+    assert "time [s]" not in comparison_text(compare_two(slow, slow))
+    mixed = comparison_text(compare_two(slow, run_of(entries, "c")))
+    assert "no clock given: c; compared by cycles, not by time" in mixed
+    assert "time [s]" not in mixed
+
+
+def test_the_largest_difference_comes_first_with_its_share() -> None:
+    """In the text, with totals at the end; nothing differs, and there are no tables of differences."""
+    a = run_of({LedgerPlace(ENERGY, "one", "mac"): 1e6, LedgerPlace(ENERGY, "two", "memory", "sram"): 4e6})
+    b = run_of({LedgerPlace(ENERGY, "one", "mac"): 2e6, LedgerPlace(ENERGY, "two", "memory", "sram"): 1e6}, "b")
+    text = comparison_text(compare_two(a, b))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["sram", "4", "1", "-3", "150.0%"] in lines
+    assert lines.index(["sram", "4", "1", "-3", "150.0%"]) < lines.index(["MAC", "1", "2", "+1", "-50.0%"])
+    assert ["total", "5", "3", "-2", "100.0%"] in lines
+    assert "by term" not in comparison_text(compare_two(a, a))
+
+
+def test_table_and_figure_without_differences(tmp_path: Path) -> None:
+    """An empty table with its columns, and a figure that says so."""
+    a = run_of({})
+    same = compare_two(*with_own_names(a, a, ("x/a", "y/a")))
+    assert [run.run for run in same.runs] == ["x/a", "y/a"]
+    assert list(comparison_table(same).columns) == [*COLUMNS, "assumes"]
+    assert comparison_table(same).empty
+    paths = write_comparison_figure(same, tmp_path / "comparison")
+    before = [path.read_bytes() for path in paths]
+    assert [path.read_bytes() for path in write_comparison_figure(same, tmp_path / "comparison")] == before

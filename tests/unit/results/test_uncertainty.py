@@ -1,0 +1,97 @@
+"""Probabilities with which orders of runs survive the ranges of their costs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilewright.results.pareto import RunPoint, compare, pareto_table
+from tilewright.results.uncertainty import (
+    CostPart,
+    UncertainRun,
+    cost_parts,
+    energy_range_pj,
+    front_probabilities,
+    less_energy_probability,
+)
+
+
+def run(energy: float, latency: float, area: float | None, *parts: CostPart) -> UncertainRun:
+    """A run."""
+    return UncertainRun(energy, latency, area, parts)
+
+
+def test_one_law_moves_all_its_users_together() -> None:
+    """Half as many accesses of the same DRAM are less energy, whatever a bit costs."""
+    much, little = CostPart("dram", "dram x", 90.0, 0.0, 0.5, 2.0), CostPart("dram", "dram x", 45.0, 0.0, 0.5, 2.0)
+    assert less_energy_probability(run(50, 1, None, little), run(100, 1, None, much)) == 1.0
+    assert less_energy_probability(run(50, 1, None, little), run(50, 1, None, little)) == 0.5
+
+
+def test_two_laws_are_independent() -> None:
+    """Factors are uniform in their logarithm: against a fixed 40, of 0.5 to 2 times 40 half are less."""
+    part = CostPart("m", "law", 40.0, 0.0, 0.5, 2.0)
+    assert less_energy_probability(run(40, 1, None, part), run(40, 1, None)) == pytest.approx(0.5, abs=0.01)
+    # 30 f < 40 for f below 4/3: log(4/3 / 0.5) / log(4)
+    expected = np.log(4 / 3 / 0.5) / np.log(4)
+    other = CostPart("m", "law", 30.0, 0.0, 0.5, 2.0)
+    assert less_energy_probability(run(30, 1, None, other), run(40, 1, None)) == pytest.approx(expected, abs=0.01)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=5))
+def test_without_ranges_a_front_is_certain(points: list[tuple[int, int, int]]) -> None:
+    """1 on the front, 0 off it."""
+    runs = [run(*point) for point in points]
+    on_front = [
+        not any(all(a <= b for a, b in zip(other, own, strict=True)) and other != own for other in points)
+        for own in points
+    ]
+    assert front_probabilities(runs, by_area=True) == [float(is_on) for is_on in on_front]
+
+
+def test_the_ends_are_those_of_the_parts() -> None:
+    """Linear in each cost; what has no range stays."""
+    parts = (CostPart("a", "x", 10.0, 0.0, 0.5, 2.0), CostPart("b", "y", 20.0, 0.0, 1.0, 1.5))
+    assert energy_range_pj(100.0, parts) == (95.0, 120.0)
+    assert energy_range_pj(100.0, ()) == (100.0, 100.0)
+
+
+def candidate(name: str, energy: float, latency: float, **changes: Any) -> RunPoint:
+    """A run as a point."""
+    given = {"run": name, "workload": "w", "workload_digest": "d", "core": name, "objective": "energy", "model": "m"}
+    return RunPoint(**given, options=(), energy_pj=energy, latency_cycles=latency, area_mm2=1.0, **changes)
+
+
+def test_the_comparison_of_runs_tells_ranges_only_where_there_are_some() -> None:
+    """Columns and a note; without ranges the table is as ever."""
+    summary = {
+        "cost_ranges": {
+            "energy_pj": [0, 0],
+            "area_mm2": None,
+            "parts": [{"memory": "m", "law": "x", "energy_pj": 40e6, "area_mm2": 0.0, "low": 0.5, "high": 2.0}],
+        }
+    }
+    ranged = candidate("a", 40e6, 1, cost_parts=cost_parts(summary))
+    (group,) = compare([ranged, candidate("b", 40e6, 1)])
+    assert group.front_probabilities == pytest.approx((0.5, 0.5), abs=0.01)
+    assert "a 20 µJ to 80 µJ, on the front in" in " ".join(group.notes)
+    table = pareto_table([group])
+    assert table["energy_low_pj"].tolist() == [20e6, 40e6]
+    (plain,) = compare([candidate("a", 1, 1), candidate("b", 2, 1)])
+    assert plain.front_probabilities == ()
+    assert plain.notes == ()
+    assert "front_probability" not in pareto_table([plain])
+
+
+def test_a_front_by_time_is_sampled_by_time() -> None:
+    """Half the cycles at a quarter of the clock take longer."""
+    part = CostPart("m", "x", 40e6, 0.0, 0.5, 2.0)
+    slow = candidate("slow", 40e6, 50, cost_parts=(part,), clock_frequency_mhz=100.0)
+    (group,) = compare([slow, candidate("fast", 40e6, 100, cost_parts=(part,), clock_frequency_mhz=400.0)])
+    assert group.objectives[1] == "latency_s"
+    assert group.front_probabilities == (0.0, 1.0)
+
+
+# Few distinct values, so that ties and equal rows are common.
