@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -93,3 +94,14 @@ def test_types_are_those_of_the_code() -> None:
     assert options["objective"] == f"_Literal[{', '.join(map(repr, OBJECTIVES))}]"
     assert options["lpf_limit"] == "int | None"
     assert options["model"] == "str"
+
+
+def test_no_source_is_ignored() -> None:
+    """A room with the name of a folder that is left out, as of results, would be seen by neither git nor checks."""
+    sources = [
+        path for place in ("lib", "tests", "docs", "tools", "benchmarks") for path in (PROJECT / place).rglob("*.py")
+    ]
+    given = "\n".join(str(path.relative_to(PROJECT)) for path in sources)
+    command = ["git", "check-ignore", "--no-index", "--stdin"]
+    done = subprocess.run(command, cwd=PROJECT, input=given, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")

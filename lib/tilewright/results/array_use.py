@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from tilewright.cost.record import LayerRecord
 from tilewright.base.errors import MappingError
-from tilewright.hardware.core import Core
 from tilewright.base.harmless import ended_lines, terminal
+from tilewright.base.profile import profile_by_name
+from tilewright.cost.record import LayerRecord
+from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.memory_reach import core_for
 from tilewright.mapping.spatial import convert_spatial_mapping
 from tilewright.mapping.spatial_generation import spatial_candidates
-from tilewright.base.profile import profile_by_name
 from tilewright.results.records import PlacedLayer
 from tilewright.results.text_tables import NOTHING, SMALLEST_SHOWN, render, share_text, text_table
 from tilewright.search.options import SearchOptions

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.harmless import terminal
+from tilewright.base.units import energy_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, PortRecord
-from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.hardware.core import Core
-from tilewright.base.harmless import terminal
 from tilewright.results.array_use import ArrayUses
 from tilewright.results.pareto import RunPoint
 from tilewright.results.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
@@ -22,7 +23,6 @@ from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPla
 from tilewright.results.shown import shown_html
 from tilewright.results.text_tables import NOTHING
 from tilewright.results.verdict import Rival, Verdict
-from tilewright.base.units import energy_text
 from tilewright.workload.graph import Workload
 
 if TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from tilewright.cost.ledger import ACCESSES
 from tilewright.base.errors import count_of
-from tilewright.hardware.core import DIRECTIONS
 from tilewright.base.harmless import ended_lines
+from tilewright.base.units import energy_text
+from tilewright.cost.ledger import ACCESSES
+from tilewright.hardware.core import DIRECTIONS
 from tilewright.results.array_use import array_text
 from tilewright.results.bottlenecks import Bottlenecks, Share, cause_words
 from tilewright.results.port_limits import LEAST_SHARE, PortLimit, saves_enough
@@ -13,7 +14,6 @@ from tilewright.results.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATE
 from tilewright.results.text_tables import NOTHING, render, share_text, text_table
 from tilewright.results.two_runs import UNITS, amount, title_of
 from tilewright.results.words import short_layer_name
-from tilewright.base.units import energy_text
 
 MOST_LAYERS = 60
 LAYER_CHARACTERS = 26

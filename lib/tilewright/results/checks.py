@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from tilewright.base.harmless import terminal_lines
+from tilewright.base.profile import profile_by_name
 from tilewright.cost.energy_terms import work_of_record
 from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, energy_terms, term_phrase, term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
-from tilewright.base.harmless import terminal_lines
-from tilewright.base.profile import profile_by_name
 from tilewright.results.records import (
     Summary,
     layers_in_order,

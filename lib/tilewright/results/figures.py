@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from tilewright.base.units import PICOJOULES_A_MICROJOULE
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.results.figure_files import figure_style, save_figure
@@ -44,7 +45,6 @@ from tilewright.results.records import (
     other_energies_pj,
 )
 from tilewright.results.text_tables import share_text
-from tilewright.base.units import PICOJOULES_A_MICROJOULE
 
 TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
 """Colours of the terms of the energy that are not of accesses, in turn."""

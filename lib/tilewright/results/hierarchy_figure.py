@@ -12,13 +12,13 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from tilewright.base.units import size_text
 from tilewright.hardware.core import NO_UNIT, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.hardware.system import core_area
 from tilewright.results.canvas import GREY, Canvas
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import lighter, memory_operand_colour
-from tilewright.base.units import size_text
 
 LANE_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES, ARROW_INCHES = 2.75, 0.22, 0.25, 0.75, 0.42
 LINE_INCHES, PAD_INCHES, CHIP_INCHES = 0.145, 0.1, 0.2

@@ -6,10 +6,10 @@ loop runs. Then come the spatial loops (`parfor`); beside each stands the memory
 
 from collections.abc import Sequence
 
-from tilewright.cost.record import LayerRecord
 from tilewright.base.harmless import ended_lines
-from tilewright.results.records import Summary, layers_in_order, used_unrolling, work_text
 from tilewright.base.units import energy_text
+from tilewright.cost.record import LayerRecord
+from tilewright.results.records import Summary, layers_in_order, used_unrolling, work_text
 
 INDENT = "  "
 MISSING = "-"

@@ -15,14 +15,14 @@ from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
 from tilewright.base.artifacts.files import make_folder, write_atomically
-from tilewright.cost.record import LayerRecord
 from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.units import energy_text, size_text
+from tilewright.cost.record import LayerRecord
 from tilewright.results.canvas import GREY, Canvas
 from tilewright.results.figure_files import figure_style, make_harmless, save_figure
 from tilewright.results.figure_layout import lighter, operand_colour
 from tilewright.results.records import Summary, layers_in_order, used_unrolling
 from tilewright.results.words import short_layer_name
-from tilewright.base.units import energy_text, size_text
 
 ROW_INCHES, EMPTY_INCHES, BAND_INCHES = 0.46, 0.46, 0.2
 """Heights of a temporal loop, of a memory that keeps no loop, and of a band of spatial loops."""

@@ -15,8 +15,9 @@ import pandas
 
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.dominance import dominators
-from tilewright.hardware.system import lacks_unit
 from tilewright.base.harmless import ended_lines
+from tilewright.base.units import energy_text
+from tilewright.hardware.system import lacks_unit
 from tilewright.results.records import Summary
 from tilewright.results.run_text import NOT_SAID, area_text, assumption, could_keep, setting_of, setting_text
 from tilewright.results.text_tables import render, text_table
@@ -28,7 +29,6 @@ from tilewright.results.uncertainty import (
     front_probabilities,
 )
 from tilewright.search.cost_ranges import CostPart
-from tilewright.base.units import energy_text
 
 OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
 WITHOUT_AREA = OBJECTIVES[:2]

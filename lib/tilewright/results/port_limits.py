@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from tilewright.cost.problem import port_services
 from tilewright.base.errors import MappingError
+from tilewright.cost.problem import port_services
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core, Memory
 from tilewright.results.recorded_mappings import RecordedMapping

@@ -7,17 +7,17 @@ from typing import Any
 import yaml
 
 from tilewright.base.artifacts.codec import encode
-from tilewright.cost.record import UNEVEN, LayerRecord
 from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
-from tilewright.hardware.core import Core
 from tilewright.base.harmless import ended_lines
+from tilewright.base.yamlfile import HarmlessDumper
+from tilewright.cost.record import UNEVEN, LayerRecord
+from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.search.evaluate import evaluate_given
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
-from tilewright.base.yamlfile import HarmlessDumper
 
 DEFAULT = "default"
 Entry = dict[str, Any]

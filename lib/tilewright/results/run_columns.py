@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms
 from tilewright.base.registry import Registry
+from tilewright.base.steps import MULTI, SINGLE
+from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms
+from tilewright.multicore.scheduling.energy_ledger import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
 from tilewright.results.proof_text import run_proof
 from tilewright.results.records import Summary
 from tilewright.results.run_text import DONE, range_columns, setting_of
-from tilewright.multicore.scheduling.energy_ledger import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
-from tilewright.base.steps import MULTI, SINGLE
 
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
 """Baseline -> in words."""

@@ -12,11 +12,11 @@ import numpy as np
 
 from tilewright.cost.ledger import ACCESSES, ARRAYS, agree
 from tilewright.cost.record import LayerRecord
-from tilewright.results.pareto import RunPoint, candidate, multi_candidate
-from tilewright.results.records import Summary, layers_in_order, memory_energies_pj, other_energies_pj
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_parts, words_of
 from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.results.pareto import RunPoint, candidate, multi_candidate
+from tilewright.results.records import Summary, layers_in_order, memory_energies_pj, other_energies_pj
 
 ENERGY, LATENCY = "energy_pj", "latency_cycles"
 QUANTITIES = (ENERGY, LATENCY)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.base.errors import count_of
-from tilewright.hardware.system import lacks_unit
 from tilewright.base.objectives import REDUCTION_OF
 from tilewright.base.units import energy_text
+from tilewright.hardware.system import lacks_unit
 
 SHOWN_ROWS = 6
 """Most operator types told on the terminal; the summary has them all."""

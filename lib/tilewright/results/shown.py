@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilewright.base.harmless import html, visible_table
-from tilewright.results.records import Summary
 from tilewright.base.units import energy_text
+from tilewright.results.records import Summary
 
 if TYPE_CHECKING:
     import pandas

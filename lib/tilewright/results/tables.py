@@ -4,10 +4,10 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
-from tilewright.cost.record import LayerRecord
 from tilewright.base.harmless import ended_lines
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
+from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
+from tilewright.cost.record import LayerRecord
 from tilewright.results.proof_text import layer_proof
 from tilewright.results.records import PlacedLayer, Summary, layers_in_order
 from tilewright.results.run_columns import run_row

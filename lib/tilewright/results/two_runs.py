@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilewright.cost.ledger import ACCESSES
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.harmless import ended_lines
+from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text
+from tilewright.cost.ledger import ACCESSES
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, RunPoint, objectives_of, uncertain_run
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
 from tilewright.results.run_text import area_text
 from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES, energy_range_pj, less_energy_probability
 from tilewright.results.words import short_layer_name
-from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text
 
 if TYPE_CHECKING:
     import pandas

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tilewright.cost.record import LayerRecord
 from tilewright.base.errors import InputError
-from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.base.profile import CORRECTED, REFERENCE
+from tilewright.cost.record import LayerRecord
+from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.results.bottlenecks import (
     Bottlenecks,
     bottlenecks_object,

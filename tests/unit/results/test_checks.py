@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tilewright.cost.record import record_of_row
 from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.results.checks import check_run, checks_document, failure_message, own_dimensions
 from tilewright.search.options import SearchOptions
-from tilewright.pipeline.stages.run import map_layer
 
 from tests.unit.cost.engine_cases import constraints
 from tests.unit.mapping.vector_layers import binary

@@ -15,7 +15,6 @@ import tilewright_evidence.court.figures as court
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from tilewright_evidence.court.case import Case
 from tilewright.designs.answer import answer_of
 from tilewright.designs.effects import effects
 from tilewright.designs.figures import effect_figure, front_figure
@@ -40,6 +39,7 @@ from tilewright.results.two_runs_figure import comparison_figure
 from tilewright.results.words import short_layer_name, short_names
 from tilewright.tokens.figure import token_figure
 from tilewright.tokens.table import TokenCosts
+from tilewright_evidence.court.case import Case
 
 from tests.unit.designs.conftest import exploration
 from tests.unit.results.multi.schedule_cases import random_view

@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tilewright.base.units import size_text
 from tilewright.cli.main import main
 from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.hardware.system import core_area, parts_without_area
-from tilewright.results.hierarchy_figure import generations, hierarchy_figure, lane_order, write_hierarchy_figure
 from tilewright.pipeline.sources import parse_accelerator
-from tilewright.base.units import size_text
+from tilewright.results.hierarchy_figure import generations, hierarchy_figure, lane_order, write_hierarchy_figure
 
 from tests.unit.results.test_nest_figure import assert_texts_are_readable, texts
 

@@ -9,8 +9,8 @@ from typing import Any
 import matplotlib
 import pytest
 from matplotlib.figure import Figure
-from tilewright.cost.record import record_of_row
 from tilewright.base.errors import InputError
+from tilewright.cost.record import record_of_row
 from tilewright.results.nest_figure import (
     BAND_INCHES,
     EMPTY_INCHES,

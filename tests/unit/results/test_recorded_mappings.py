@@ -4,8 +4,8 @@ import copy
 
 import pytest
 import yaml
-from tilewright.cost.record import record_of_row
 from tilewright.base.errors import InputError
+from tilewright.cost.record import record_of_row
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.results.recorded_mappings import mapping_entries, mapping_yaml
 

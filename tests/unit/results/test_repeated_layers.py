@@ -7,11 +7,11 @@ import pytest
 import tilewright
 import yaml
 from tilewright.base.errors import InputError
+from tilewright.base.yamlfile import load_yaml
 from tilewright.designs.evaluate import NetworkEvaluator
+from tilewright.pipeline.sources import parse_accelerator, parse_workload
 from tilewright.results.records import layers_in_order
 from tilewright.search.options import SearchOptions
-from tilewright.pipeline.sources import parse_accelerator, parse_workload
-from tilewright.base.yamlfile import load_yaml
 
 FOLDER = Path("config")
 HARDWARE, MAPPING = FOLDER / "hardware/tpu_like_vector.yaml", FOLDER / "mapping/tpu_like_vector.yaml"

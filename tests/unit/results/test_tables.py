@@ -11,8 +11,8 @@ from typing import Any
 import pandas
 import pytest
 import tilewright
-from tilewright.cost.record import Figures, record_of_row
 from tilewright.base.proof import covered_text
+from tilewright.cost.record import Figures, record_of_row
 from tilewright.results.proof_text import layer_proof, proof_lines, run_proof
 from tilewright.results.run_columns import run_row
 from tilewright.results.run_tables import runs_table

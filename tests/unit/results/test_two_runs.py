@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tilewright.base.errors import InputError
 from tilewright.cost.ledger import agree
 from tilewright.cost.record import LayerRecord
-from tilewright.base.errors import InputError
 from tilewright.results.pareto import RunPoint
 from tilewright.results.run_ledger import (
     ENERGY,

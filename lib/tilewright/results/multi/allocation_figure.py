@@ -15,11 +15,11 @@ from matplotlib.ticker import MaxNLocator
 from tilewright.base.artifacts.envelope import read_beside
 from tilewright.base.errors import ArtifactError, Problem
 from tilewright.base.proof import covered_by
+from tilewright.base.steps import ALLOCATION
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit_for
 from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
-from tilewright.base.steps import ALLOCATION
 
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.3, 0.95, 0.6

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tilewright.multicore.nodes.graph import CnGraph
 from tilewright.hardware.system import OFFCHIP_PORT
+from tilewright.multicore.nodes.graph import CnGraph
 from tilewright.multicore.scheduling.assembled import WEIGHT, SystemNames
 from tilewright.multicore.scheduling.problem import CoreSystem, Integers
 from tilewright.multicore.scheduling.result import ScheduleArtifact

@@ -9,8 +9,6 @@ import numpy as np
 
 from tilewright.cost.ledger import ROUNDING, agree, on_core_terms
 from tilewright.multicore.nodes.graph import ORDERING, CnGraph
-from tilewright.results.checks import Check, result
-from tilewright.results.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
 from tilewright.multicore.scheduling.assembled import ACTIVATION, AssembledProblem
 from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.multicore.scheduling.check.bound_certificate import certificate_faults
@@ -21,6 +19,8 @@ from tilewright.multicore.scheduling.energy_ledger import ON_CORE, terms_of_summ
 from tilewright.multicore.scheduling.options import CAUSAL, ScheduleSettings
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.results.checks import Check, result
+from tilewright.results.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
 
 
 def proof_faults(

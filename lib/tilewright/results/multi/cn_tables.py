@@ -8,9 +8,9 @@ import pandas
 
 from tilewright.cost.ledger import energy_columns
 from tilewright.multicore.nodes.graph import ORDERING, CnGraph, CnLayer
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.results.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
 from tilewright.results.words import short_layer_name
-from tilewright.multicore.scheduling.core_costs import CoreCostRow
 
 _WIDTH = 150
 

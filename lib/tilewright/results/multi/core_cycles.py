@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND
 from tilewright.results.multi.bars import CATEGORIES, ScheduleView
 from tilewright.results.multi.start_causes import (
     DATA,
@@ -31,8 +33,6 @@ from tilewright.results.multi.start_causes import (
     links_too_full,
     start_causes,
 )
-from tilewright.multicore.scheduling.core_costs import CoreCostRow
-from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND
 
 ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
     "array at work",

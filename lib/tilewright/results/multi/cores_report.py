@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.base.errors import MappingError
-from tilewright.hardware.system import OFFCHIP_PORT
 from tilewright.base.harmless import ended_lines
-from tilewright.results.multi.bars import ScheduleView
-from tilewright.results.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS, CoreCycles, core_cycles
-from tilewright.results.text_tables import NOTHING, render, share_text, text_table
-from tilewright.results.verdict import Verdict, smallest_set
-from tilewright.results.words import short_layer_name
+from tilewright.hardware.system import OFFCHIP_PORT
 from tilewright.multicore.scheduling.assembled import WEIGHT
 from tilewright.multicore.scheduling.options import CAUSAL, ScheduleOptions
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, CoreSystem, Integers, SchedulingProblem
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.multicore.scheduling.simulate import Scheduler
+from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS, CoreCycles, core_cycles
+from tilewright.results.text_tables import NOTHING, render, share_text, text_table
+from tilewright.results.verdict import Verdict, smallest_set
+from tilewright.results.words import short_layer_name
 
 if TYPE_CHECKING:
     import pandas

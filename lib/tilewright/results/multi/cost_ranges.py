@@ -13,10 +13,10 @@ import numpy as np
 from tilewright.hardware.core import Memory
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
-from tilewright.results.multi.summary import core_rows
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.multicore.scheduling.system_assembly import scheduled_memories
+from tilewright.results.multi.summary import core_rows
 from tilewright.search.cost_ranges import CostPart, ranges_of
 
 _Place = tuple[int, str]

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import (
     CHARACTER_INCHES,
@@ -26,7 +27,6 @@ from tilewright.results.figure_layout import (
 from tilewright.results.figures import ENERGY_UNIT
 from tilewright.results.multi.cn_tables import CostTables
 from tilewright.results.number_axes import number_axis
-from tilewright.multicore.scheduling.core_costs import CoreCostRow
 
 BAR_INCHES = (0.07, 0.2)
 """Narrowest and widest bar."""

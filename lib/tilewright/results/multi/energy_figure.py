@@ -11,12 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tilewright.cost.ledger import ARRAYS, on_core_terms
-from tilewright.results.canvas import GREY
-from tilewright.results.figure_files import figure_style, save_figure
-from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits
-from tilewright.results.figures import ENERGY_UNIT
-from tilewright.results.multi.bars import ScheduleView
-from tilewright.results.text_tables import share_text
 from tilewright.multicore.scheduling.energy_ledger import (
     ON_CORE,
     READING_ORDER,
@@ -27,6 +21,12 @@ from tilewright.multicore.scheduling.energy_ledger import (
     words_of,
 )
 from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.results.canvas import GREY
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits
+from tilewright.results.figures import ENERGY_UNIT
+from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.text_tables import share_text
 
 Summary = Mapping[str, Any]
 ON_CORE_WORDS, TOTAL = words_of(ON_CORE), "total"

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from tilewright.base.harmless import html
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.proof import ALLOWED_ALLOCATIONS, covered_by
+from tilewright.base.units import energy_text
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, make_printable
 from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
@@ -24,7 +25,6 @@ from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.results.multi.summary import reload_lines
 from tilewright.results.run_tables import edp_text
 from tilewright.results.text_tables import html_table
-from tilewright.base.units import energy_text
 
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES = 9.0, 3.4

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
+from tilewright.multicore.scheduling.problem import Integers
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import (
@@ -34,7 +35,6 @@ from tilewright.results.multi.bars import CATEGORIES, CORE, NODE_BAR, ScheduleTa
 from tilewright.results.number_axes import number_axis
 from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.results.words import short_names
-from tilewright.multicore.scheduling.problem import Integers
 
 Floats = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]

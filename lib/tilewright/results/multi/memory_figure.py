@@ -10,6 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.base.units import size_text
+from tilewright.multicore.scheduling.problem import Floats, Integers
+from tilewright.multicore.scheduling.schedule import link_use
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, lighter, unit_for
@@ -17,9 +20,6 @@ from tilewright.results.figures import CYCLE_UNITS
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.summary import link_rows
 from tilewright.results.number_axes import number_axis
-from tilewright.multicore.scheduling.problem import Floats, Integers
-from tilewright.multicore.scheduling.schedule import link_use
-from tilewright.base.units import size_text
 
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import html, html_data
+from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.results.figure_layout import layer_colour, text_colour
 from tilewright.results.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
 from tilewright.results.multi.gantt import CATEGORY_HATCHES, Summary, schedule_title, totals_line
@@ -24,7 +25,6 @@ from tilewright.results.multi.memory_figure import memory_curves, most_in_stretc
 from tilewright.results.multi.start_causes import CAUSES as START_CAUSES
 from tilewright.results.multi.start_causes import start_causes
 from tilewright.results.words import short_layer_name
-from tilewright.multicore.scheduling.energy_ledger import CAUSES
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = (

@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import perfetto
+from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.results.multi.bars import (
     CATEGORIES,
     CORE,
@@ -23,7 +24,6 @@ from tilewright.results.multi.bars import (
     schedule_table,
 )
 from tilewright.results.words import short_layer_name
-from tilewright.multicore.scheduling.energy_ledger import CAUSES
 
 CORES, LINKS, MEMORIES = 1, 2, 3
 """Process ids."""

@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.results.multi.bars import CATEGORIES, ScheduleView, listeners
 from tilewright.multicore.scheduling.options import CAUSAL
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Integers
 from tilewright.multicore.scheduling.schedule import link_use, own_hops
+from tilewright.results.multi.bars import CATEGORIES, ScheduleView, listeners
 
 CAUSES = ("begin", "data", "core", "memory", "link", "order", "other")
 BEGIN, DATA, CORE, MEMORY, LINK, ORDER, OTHER = range(len(CAUSES))

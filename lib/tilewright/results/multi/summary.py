@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.artifacts.codec import encode
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import gap_to
+from tilewright.base.units import size_text
 from tilewright.cost.rates import rates
 from tilewright.hardware.static_power import system_clock_period_ns, system_power_mw
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
-from tilewright.base.objectives import OBJECTIVES
-from tilewright.base.proof import gap_to
 from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.energy_ledger import CAUSES, ON_CORE, further_terms, terms_of_summary
@@ -19,7 +20,6 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, In
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.multicore.scheduling.schedule import link_use
 from tilewright.multicore.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
-from tilewright.base.units import size_text
 
 LEAST_FACTOR = 1.5
 """Data that is loaded less often is not told of."""

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.cost.ledger import on_core_terms
 from tilewright.base.harmless import ended_lines
 from tilewright.base.proof import covered_by
+from tilewright.base.units import PICOJOULES_A_MICROJOULE, size_text
+from tilewright.cost.ledger import on_core_terms
+from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_pj, terms_of_summary
 from tilewright.results.multi.summary import reload_lines
 from tilewright.results.multi.use_tables import core_use_rows
 from tilewright.results.run_tables import edp_text
 from tilewright.results.run_text import coverage_lines, power_lines, range_lines
 from tilewright.results.words import worse_words
-from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_pj, terms_of_summary
-from tilewright.base.units import PICOJOULES_A_MICROJOULE, size_text
 
 Summary = dict[str, Any]
 _MOST_RELOADS = 3

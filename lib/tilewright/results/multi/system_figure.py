@@ -13,6 +13,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from tilewright.base.units import size_text
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.system import (
@@ -29,7 +30,6 @@ from tilewright.hardware.system import (
 from tilewright.results.canvas import GREY, Canvas
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import lighter
-from tilewright.base.units import size_text
 
 MOST_COLUMNS = 8
 Cell = tuple[int, int]

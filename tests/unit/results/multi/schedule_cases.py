@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tilewright.results.multi.bars import ScheduleView
 from tilewright.multicore.scheduling.assembled import SystemNames
 from tilewright.multicore.scheduling.problem import CostTable, NodeGraph, SchedulingProblem
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.multicore.scheduling.simulate import simulate
+from tilewright.results.multi.bars import ScheduleView
 
 from tests.unit.multicore.scheduling.random_problems import random_problem
 from tests.unit.multicore.scheduling.tiny_systems import (

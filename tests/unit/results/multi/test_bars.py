@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tilewright.multicore.scheduling.schedule import link_use, own_hops
 from tilewright.results.multi.bars import (
     CATEGORIES,
     CORE,
@@ -19,7 +20,6 @@ from tilewright.results.multi.bars import (
     listeners,
     schedule_table,
 )
-from tilewright.multicore.scheduling.schedule import link_use, own_hops
 
 from tests.unit.results.multi.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
 

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tilewright.peers.stream import STREAM_2023
-from tilewright.results.multi.checks import check_multi_run
-from tilewright.results.multi.summary import baseline_rows, multi_summary
 from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.multicore.scheduling.options import CAUSAL, ScheduleSettings
 from tilewright.multicore.scheduling.result import ScheduleArtifact
+from tilewright.peers.stream import STREAM_2023
+from tilewright.results.multi.checks import check_multi_run
+from tilewright.results.multi.summary import baseline_rows, multi_summary
 
 from tests.unit.results.multi.schedule_cases import every_category
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.simulate import Scheduler, simulate
 from tilewright.results.multi.bars import CATEGORIES, ScheduleView
 from tilewright.results.multi.core_cycles import (
     ARRAY,
@@ -45,11 +47,9 @@ from tilewright.results.multi.start_causes import (
 from tilewright.results.multi.start_causes import (
     MEMORY as MEMORY_CAUSE,
 )
-from tilewright.multicore.scheduling.core_costs import CoreCostRow
-from tilewright.multicore.scheduling.simulate import Scheduler, simulate
 
-from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view, within_a_core
 from tests.unit.multicore.scheduling.tiny_systems import INPUT
+from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view, within_a_core
 
 WHY = {LINK_CAUSE: FULL_LINK, MEMORY_CAUSE: NO_ROOM}
 

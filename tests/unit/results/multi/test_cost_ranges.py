@@ -8,10 +8,10 @@ from tilewright.api import run_multi_core
 from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator
 from tilewright.designs.space import SystemOptions
 from tilewright.hardware.source import parse_accelerator
+from tilewright.pipeline.sources import parse_workload
 from tilewright.results.multi.cost_ranges import schedule_cost_parts
 from tilewright.results.multi.summary_text import summary_text
 from tilewright.results.pareto import compare, multi_candidate
-from tilewright.pipeline.sources import parse_workload
 
 from tests.unit.multi_core.runs import core, off_chip, ports
 from tests.unit.pipeline.stages.multi.multi_cases import LAYERS

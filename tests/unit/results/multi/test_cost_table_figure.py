@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from tilewright.multicore.scheduling.core_costs import CoreCostRow, Stream
 from tilewright.results.multi.cn_tables import cost_table, cost_table_text
 from tilewright.results.multi.cost_table_figure import MOST_CLASSES, cost_table_figure, write_cost_table_figure
-from tilewright.multicore.scheduling.core_costs import CoreCostRow, Stream
 
 
 def row(number: int, cycles: int, energy: float, count: int = 10, streams: tuple[Stream, ...] = ()) -> CoreCostRow:

@@ -9,6 +9,7 @@ import matplotlib
 import pytest
 from matplotlib.figure import Figure
 from tilewright.base.errors import ArtifactError
+from tilewright.multicore.scheduling.energy_ledger import ON_CORE
 from tilewright.results.multi.allocation_figure import (
     allocation_figure,
     read_front,
@@ -30,7 +31,6 @@ from tilewright.results.multi.energy_figure import (
     write_energy_breakdown,
 )
 from tilewright.results.multi.use_tables import core_use_rows, core_use_table, layer_use_rows, layer_use_table
-from tilewright.multicore.scheduling.energy_ledger import ON_CORE
 
 from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from tilewright.hardware.system import OFFCHIP_PORT
+from tilewright.multicore.scheduling.options import ScheduleOptions
+from tilewright.multicore.scheduling.simulate import simulate
 from tilewright.results.multi.bars import LINK, schedule_table
 from tilewright.results.multi.memory_figure import (
     Curve,
@@ -22,8 +24,6 @@ from tilewright.results.multi.memory_figure import (
     write_memory_figure,
 )
 from tilewright.results.multi.summary import link_rows
-from tilewright.multicore.scheduling.options import ScheduleOptions
-from tilewright.multicore.scheduling.simulate import simulate
 
 from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view, within_a_core
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tilewright.multicore.scheduling.schedule import own_hops
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.start_causes import (
     BEGIN,
@@ -22,10 +23,9 @@ from tilewright.results.multi.start_causes import (
     latency_chain,
     start_causes,
 )
-from tilewright.multicore.scheduling.schedule import own_hops
 
-from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view, view_of
 from tests.unit.multicore.scheduling.tiny_systems import WEIGHT, Node, Piece, bus_system, make_problem
+from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view, view_of
 
 
 def causes_of(view: ScheduleView) -> StartCauses:

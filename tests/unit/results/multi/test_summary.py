@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import tilewright
-from tilewright.results.multi.summary import LAYER_BY_LAYER, LEAST_FACTOR, baseline_rows, reload_lines, reload_rows
 from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND
+from tilewright.results.multi.summary import LAYER_BY_LAYER, LEAST_FACTOR, baseline_rows, reload_lines, reload_rows
 
-from tests.unit.plans.cases import random_case
 from tests.unit.multi_core.runs import chain, core, off_chip, write_accelerator
+from tests.unit.plans.cases import random_case
 
 LINES = [{"name": "default", "intra_core_tiling": ["OY, all"]}]
 

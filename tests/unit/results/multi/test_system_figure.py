@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tilewright.cli.main import main
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.results.multi.system_figure import system_figure, system_layout, write_system_figure
 from tilewright.pipeline.sources import parse_accelerator
+from tilewright.results.multi.system_figure import system_figure, system_layout, write_system_figure
 
 from tests.unit.hardware.system_cases import MULTI, PUBLISHED_CHIPS, SHARED, connected, mesh, read
 from tests.unit.results.test_nest_figure import assert_texts_are_readable, texts
