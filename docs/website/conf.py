@@ -50,30 +50,31 @@ html_theme_options = {"navigation_with_keys": True}
 
 # By what a reader wants. An entry with a star stands for all pages of its folder, or for none.
 NAVIGATION = {
-    "Start": ["first-ten-minutes*", "page", "explain", "gallery*", "glossary*", "citing*"],
-    "Tutorials": ["tutorials/*", "notebooks/*"],
-    "How to": ["guide", "space", "exports", "fusion", "schedule-report", "data-locality", "onnx", "language-models"],
+    "Tutorials": ["first-ten-minutes*", "tutorials/which-sram", "tutorials/two-cores", "notebooks/*"],
+    "How to": [
+        "accelerators",
+        "networks",
+        "language-models",
+        "mappings",
+        "bottlenecks",
+        "compare",
+        "multi-core",
+        "many-runs",
+        "migrate",
+    ],
     "Reference": [
         "/config/README",
         "/config/workload/README",
         "/config/workload/language_models/README",
+        "formats",
         "artifacts",
         "stages",
-        "main-stage",
+        "operators",
         "costs",
-        "cost-table",
+        "glossary*",
     ],
-    "Explanation: one core": ["model", "in-memory", "depth-first", "attention", "exact", "fronts"],
-    "Explanation: several cores": [
-        "multi-core",
-        "computation-nodes",
-        "allocation",
-        "scheduling",
-        "bounds",
-        "differences",
-    ],
-    "Explanation: measurements": ["validation", "court"],
-    "Developers": ["architecture", "/CONTRIBUTING", "/SECURITY", "adr/README", "/CHANGELOG"],
+    "Explanation": ["accuracy", "limits", "model", "multi-core-model", "proofs", "tiles", "peers"],
+    "Developers": ["architecture", "citing*", "/CONTRIBUTING", "/SECURITY", "adr/README", "/CHANGELOG"],
 }
 BELOW = {
     "docs/index": NAVIGATION,

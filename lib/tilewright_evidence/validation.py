@@ -25,7 +25,7 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
     """Compare published cases in FOLDER: chip, reference tool, our model of the reference, our own model.
 
     A case is a folder with accelerator.yaml, workload.yaml, mapping.yaml, run.yaml and expected.yaml; see
-    docs/validation.md. What is wrong with a case is told after the others.
+    docs/formats.md#cases-of-chips. What is wrong with a case is told after the others.
 
     Example: tilewright validation ../shared/validation --steps
     """

@@ -29,9 +29,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("page", "heading", "artifact"),
     [
-        ("allocation.md", "allocation.json", "allocation.json"),
-        ("scheduling.md", "summary.json of several cores", "summary.json"),
-        ("fusion.md", "fusion.json", "fused/fusion.json"),
+        ("artifacts.md", "allocation.json", "allocation.json"),
+        ("artifacts.md", "summary.json of several cores", "summary.json"),
+        ("artifacts.md", "fusion.json", "fused/fusion.json"),
     ],
 )
 def test_every_field_is_documented(run: Path, page: str, heading: str, artifact: str) -> None:
@@ -46,5 +46,5 @@ def test_every_field_is_documented(run: Path, page: str, heading: str, artifact:
 def test_columns_are_documented(run: Path, name: str) -> None:
     """In their order."""
     columns = (run / name).read_text().splitlines()[0].split(",")
-    entry = (DOCS / "allocation.md").read_text().split(f"* `{name}`")[1].split("\n* ")[0]
+    entry = (DOCS / "multi-core-model.md").read_text().split(f"* `{name}`")[1].split("\n* ")[0]
     assert re.findall(r"`(\w+)`", entry) == columns

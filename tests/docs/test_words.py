@@ -28,15 +28,20 @@ def test_a_worn_phrase_is_found(tmp_path):
     ]
 
 
+def terms():
+    """The part of the page below its heading `Terms`."""
+    return GLOSSARY.read_text("utf-8").split("\n## Terms\n")[1]
+
+
 def entries():
     """Term -> what stands below it."""
-    _, *parts = re.split(r"^## ", GLOSSARY.read_text("utf-8"), flags=re.MULTILINE)
+    _, *parts = re.split(r"^### ", terms(), flags=re.MULTILINE)
     return {title.strip(): text.strip() for title, _, text in (part.partition("\n") for part in parts)}
 
 
 def test_terms_of_the_glossary_are_in_order():
     """From A to Z, each once."""
-    titles = re.findall(r"^## (.+)$", GLOSSARY.read_text("utf-8"), re.MULTILINE)
+    titles = re.findall(r"^### (.+)$", terms(), re.MULTILINE)
     assert titles == sorted(set(titles), key=str.casefold)
     assert len(titles) >= 40
 
@@ -60,7 +65,7 @@ def test_links_of_the_glossary_lead_somewhere():
 
 def test_pictures_of_the_gallery_are_small():
     """Each stays below 150 kB, and all of them below 1 MB."""
-    names = re.findall(r"\]\((images/[\w.-]+)\)", (DOCS / "gallery.md").read_text("utf-8"))
+    names = re.findall(r"\]\((images/[\w.-]+)\)", (DOCS / "artifacts.md").read_text("utf-8"))
     sizes = {name: (DOCS / name).stat().st_size for name in names}
     assert len(sizes) >= 8
     assert {name: size for name, size in sizes.items() if size > 150_000} == {}

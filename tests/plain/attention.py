@@ -1,4 +1,4 @@
-"""Attention in tiles, walked tile by tile: a second, slow reading of what a plan does (docs/attention.md).
+"""Attention in tiles, walked tile by tile: a second, slow reading of what a plan does (docs/tiles.md#fused-attention).
 
 The cost of a layer of a tile and of a copy is that of the search; which of them there are, with which tensors where and
 with how much room left, is found here by doing it one tile after the other.

@@ -1,10 +1,10 @@
 """What the exact search says of its labels, tried on every label of a small problem.
 
 The search gives a label up where its bound says that no completion wins, and keeps one of two labels that agree in all
-that can still matter (docs/exact.md, 3 to 5). Here all labels are kept, every completion of each is costed by the cost
-model, and each claim is compared with the costs: labels called one fit the same completions, with the same latency and
-the same energy added; no completion costs less than the bound of its label. A claim that is wrong is found wherever it
-is wrong, not only where it moves the optimum.
+that can still matter (docs/proofs.md#exact-search, 3 to 5). Here all labels are kept, every completion of each is
+costed by the cost model, and each claim is compared with the costs: labels called one fit the same completions, with
+the same latency and the same energy added; no completion costs less than the bound of its label. A claim that is wrong
+is found wherever it is wrong, not only where it moves the optimum.
 """
 
 import math

@@ -59,7 +59,7 @@ def test_every_verb_is_a_documented_function(verb: str) -> None:
     function = getattr(tilewright, function_name(verb))
     assert inspect.isfunction(function)
     assert function.__doc__
-    assert f"`{function_name(verb)}`" in (PROJECT / "docs" / "guide.md").read_text()
+    assert f"`{function_name(verb)}`" in (PROJECT / "docs" / "many-runs.md").read_text()
 
 
 def commands() -> Iterator[tuple[str, click.Command, Callable[..., Any]]]:

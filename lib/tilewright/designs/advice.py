@@ -1,4 +1,5 @@
-"""Gains of single changes of a run on one core: exact at the same mappings, and after a new search (docs/explain.md).
+"""Gains of single changes of a run on one core: exact at the same mappings, and after a new search
+(docs/bottlenecks.md#explain-a-run).
 
 A change is a design: the hardware file with another number. Its new search is that of a design of a space
 (`evaluate.py`), its mappings those of the run, as `tilewright evaluate` costs them. With another mapping file the

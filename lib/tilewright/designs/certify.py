@@ -1,7 +1,7 @@
 """Checks a certificate of complete fronts again: what it claims, against the space and against designs costed alone.
 
 Who dominates whom is compared pair by pair, designs are read and counted anew, and those on a front and a sample of the
-others are costed as `tilewright map` costs them, each alone (docs/fronts.md).
+others are costed as `tilewright map` costs them, each alone (docs/proofs.md#fronts).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""Changes of one number of a hardware file, or of one spatial mapping of a mapping file (docs/explain.md)."""
+"""Changes of one number of a hardware file, or of one spatial mapping of a mapping file
+(docs/bottlenecks.md#explain-a-run)."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Families: designs that differ in figures alone, for which every mapping moves the same data (docs/fronts.md).
+"""Families: designs that differ in figures alone, for which every mapping moves the same data (docs/proofs.md#fronts).
 
 Families that differ in sizes of memories alone follow one another.
 """

@@ -1,4 +1,4 @@
-"""Costs of each design of a space as a table, a family after the other (docs/fronts.md)."""
+"""Costs of each design of a space as a table, a family after the other (docs/proofs.md#fronts)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""Prices the designs of families: each loop order costs once for all designs that move alike (docs/fronts.md)."""
+"""Prices the designs of families: each loop order costs once for all designs that move alike
+(docs/proofs.md#fronts)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,5 +1,5 @@
 """Gains of single changes of a run on several cores: exact at the same allocation, and after a new search
-(docs/explain.md).
+(docs/bottlenecks.md#explain-a-run).
 
 The allocation of the new search is also costed on the accelerator as it is, which tells the gain of the search from
 that of the change.

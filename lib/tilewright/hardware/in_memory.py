@@ -1,4 +1,5 @@
-"""In-memory arrays, analog and digital: energy, cycles, clock period and area (zigzag-dse 3.9.1; docs/in-memory.md).
+"""In-memory arrays, analog and digital: energy, cycles, clock period and area (zigzag-dse 3.9.1;
+docs/model.md#in-memory-arrays).
 
 A bank has cells with weights at the crossings of word lines and bit lines. Analog arrays add up along a bit line and
 convert the sum; digital ones have an adder tree for each column. Bits of activations come one group after the other.

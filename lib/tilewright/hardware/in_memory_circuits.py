@@ -2,7 +2,7 @@
 
 Energies in pJ, areas in mm2, delays in ns. Source: zigzag-dse 3.9.1, whose model is that of J. Sun, P. Houshmand and
 M. Verhelst, "Analog or digital in-memory computing? Benchmarking through quantitative modeling", ICCAD 2023; the
-sections that are named are those of docs/in-memory.md.
+sections that are named are those of docs/model.md#in-memory-arrays.
 """
 
 import math

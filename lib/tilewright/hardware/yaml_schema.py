@@ -185,7 +185,7 @@ class ArrayEntry(TableModel):
     """Bits of activations and of weights that an in-memory array is built for, powers of two; others do not use it."""
     is_imc: bool = False
     """The array computes in memory: its first dimension by name has the word lines, the second the bit lines, further
-    ones banks; the memory `cells` holds weights at each crossing (docs/in-memory.md)."""
+    ones banks; the memory `cells` holds weights at each crossing (docs/model.md#in-memory-arrays)."""
     imc_type: Literal["analog", "digital"] | None = None
     """Kind of an in-memory array: `analog` ones add up on bit lines, `digital` ones in adder trees."""
     adc_resolution: Resolution | None = 0

@@ -1,6 +1,7 @@
 """Scripts for zigzag-dse and Stream: `MainStage`, stages by the names in their documents, the bridge to a workflow.
 
-`from tilewright.main_stage import MainStage, AcceleratorParserStage, ...`; docs/main-stage.md.
+`from tilewright.main_stage import MainStage, AcceleratorParserStage, ...`;
+docs/migrate.md#scripts-that-run-as-they-are.
 """
 
 from typing import TYPE_CHECKING, Any

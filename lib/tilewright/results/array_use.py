@@ -3,7 +3,7 @@
 The spatial stall of a layer is in two parts. What a generated spatial mapping would not have, one of those that the
 search of the run tries where nothing is fixed, is there since the mapping file fixes another one. The rest is there
 since no generated one fills the array: loops are too short or divide badly, or inner memories have no room
-(docs/explain.md).
+(docs/bottlenecks.md#explain-a-run).
 
 What leaves units of the array idle, as text for the terminal.
 """

@@ -1,7 +1,7 @@
 """The bottlenecks of a run: every number that its energy and its latency are the sum of, and what limits each layer.
 
 Terms are those of the ledger, whatever they are. The temporal stall stands beside the port that the array waits for,
-the energy of accesses beside memory, operand and direction (docs/explain.md).
+the energy of accesses beside memory, operand and direction (docs/bottlenecks.md#explain-a-run).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

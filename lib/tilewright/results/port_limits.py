@@ -1,4 +1,4 @@
-"""Limits of a layer: the port of a memory, and what array and ports allow (docs/explain.md).
+"""Limits of a layer: the port of a memory, and what array and ports allow (docs/bottlenecks.md#explain-a-run).
 
 Of a port: what the mapping of a layer takes with it twice as wide, for one port after the other, and for the smallest
 set of ports where none helps alone. Each number is that of the cost model with the changed core, not an estimate, so
@@ -22,7 +22,7 @@ from tilewright.results.verdict import Verdict, smallest_set
 WIDER = 2
 """How much wider a port is made to see whether it limits."""
 LEAST_SHARE = 0.01
-"""A port limits where twice its width saves at least this share of the latency (docs/explain.md)."""
+"""A port limits where twice its width saves at least this share of the latency (docs/bottlenecks.md#explain-a-run)."""
 WIDER_SAVES = "cycles that twice the width saves"
 _ANY_CYCLE = 1e-9
 """Less than any cycle that could be saved."""

@@ -1,4 +1,4 @@
-"""Proofs of the exact search in words, and as columns of tables (docs/exact.md)."""
+"""Proofs of the exact search in words, and as columns of tables (docs/proofs.md#exact-search)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Compiled costs of the loop orders of a problem under many unit energies and word widths (docs/fronts.md)."""
+"""Compiled costs of the loop orders of a problem under many unit energies and word widths (docs/proofs.md#fronts)."""
 
 import math
 

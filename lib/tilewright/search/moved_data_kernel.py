@@ -1,4 +1,5 @@
-"""Loop orders of a problem by the data that they move, on cores that differ in sizes alone (compiled; docs/fronts.md).
+"""Loop orders of a problem by the data that they move, on cores that differ in sizes alone (compiled;
+docs/proofs.md#fronts).
 
 An order as a core's memories allocate it is an *allocation*. It moves the same data, and takes the same time at given
 word widths, on every core on which the same loops are allocated and the same tiles can be double-buffered. So it is
@@ -246,8 +247,8 @@ def busy_cycles(problem, ws, moved, b):
     """Cycles that an order which moves this data takes at least where words are no wider than those of the problem.
 
     Where every transfer takes port time, no port moves its data in less than its transfers take: all of them where
-    loads of inputs that share a port follow one another, else those while the array computes (docs/fronts.md). If not
-    even that, all passes and the drain are sure.
+    loads of inputs that share a port follow one another, else those while the array computes (docs/proofs.md#fronts).
+    If not even that, all passes and the drain are sure.
     """
     if not problem.switches[PORT_TIME] or problem.spatial_differs:
         return ws.totals[IDEAL_TEMPORAL] + problem.drain_cycles

@@ -1,4 +1,5 @@
-"""Priced loop orders of a layer for cores that differ in figures and sizes: each is costed once (docs/fronts.md)."""
+"""Priced loop orders of a layer for cores that differ in figures and sizes: each is costed once
+(docs/proofs.md#fronts)."""
 
 import threading
 from dataclasses import dataclass, field

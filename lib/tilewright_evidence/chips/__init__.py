@@ -1,4 +1,4 @@
 """Comparison with chips: published cases as folders, run by the model that was validated with them and by ours.
 
-docs/validation.md has the format of a case, the numbers, and what explains the differences.
+docs/accuracy.md#three-chips has the numbers and what explains the differences, docs/formats.md the format of a case.
 """

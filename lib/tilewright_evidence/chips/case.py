@@ -1,6 +1,6 @@
 """Published cases of chips: their folders, descriptions, how each is run, and the measured and reference results.
 
-docs/validation.md has the format of the files.
+docs/formats.md#cases-of-chips has the format of the files.
 """
 
 import math
@@ -24,7 +24,7 @@ from tilewright.pipeline.stages.multi.items import SystemProblem, read_system_pr
 VARIANT = "variant_"
 WHERE_FROM = (
     "the published cases are files of Stream (github.com/KULeuven-MICAS/stream, branch `validation`), not part of this"
-    " project: docs/validation.md says how to write them down; then `make validation VALIDATION=FOLDER`"
+    " project: docs/formats.md#cases-of-chips says how to write them down; then `make validation VALIDATION=FOLDER`"
 )
 """Where a folder of cases comes from, which no clone of the project has."""
 _YAML = (".yaml", ".yml")

@@ -1,7 +1,7 @@
-"""The numbers of docs/court.md, made by running the court.
+"""The numbers of docs/accuracy.md#measurements-by-others, made by running the court.
 
-`python -m tilewright_evidence.court.document docs/court.md [FOLDER]` writes between the marks of that page what the
-samples of the package give, and, with the folder of the full sets, what those give.
+`python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` writes between the
+marks of that page what the samples of the package give, and, with the folder of the full sets, what those give.
 """
 
 import sys

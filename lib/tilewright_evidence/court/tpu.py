@@ -1,7 +1,7 @@
 """The set `tpu-v6e`: matrix products and attention of Llama-3.1-8B on one TPU v6e.
 
 A product takes the longer of computing, in tokens padded to eight, and moving its data once. What a row
-holds is not always the product that it is named after (docs/court.md).
+holds is not always the product that it is named after (docs/accuracy.md#measurements-by-others).
 """
 
 from collections.abc import Mapping, Sequence

@@ -59,7 +59,7 @@ def command(
     """Compare predictions with what others measured: all sets, or those that are named.
 
     Prints a table for each set; exit code 1 if a measurement is below our bound and nothing explains it. What we get
-    wrong, and why, is in docs/court.md.
+    wrong, and why, is in docs/accuracy.md#measurements-by-others.
 
     Example: tilewright court gemmini-rtl -o results/court
     """

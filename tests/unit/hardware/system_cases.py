@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[3]
 MULTI = ROOT / "config" / "hardware" / "multi"
 SHARED = ROOT.parent / "shared"
 FOREIGN_KEY = "core_memory_sharing_memories"
-"""An extension of those who wrote the case `diana`, refused as any unknown key is (docs/validation.md says what to
-write instead)."""
+"""An extension of those who wrote the case `diana`, refused as any unknown key is (docs/accuracy.md#three-chips says
+what to write instead)."""
 _OF_CHIPS = sorted((SHARED / "validation").rglob("accelerator.yaml"))
 WITH_FOREIGN_KEY = [path for path in _OF_CHIPS if f"\n{FOREIGN_KEY}:" in path.read_text()]
 PUBLISHED_CHIPS = [path for path in _OF_CHIPS if path not in WITH_FOREIGN_KEY]

@@ -27,7 +27,7 @@ class AllocationParameters(Chance, Goal, Parameters):
 
     allocation_engine: AllocationEngine = "genetic"
     """What searches: `genetic`, or `exact`, which goes on until the best is proven to be the best of all allocations
-    (docs/allocation.md)."""
+    (docs/multi-core-model.md#allocation)."""
     proof_evaluations: Count = 200_000
     """Most allocations that `exact` schedules after the genetic algorithm."""
     proof_effort: PositiveNumber = 120.0

@@ -101,7 +101,7 @@ class AllocationProof(BoundedValue):
     excluded: int
     """Blocks of allocations that were scheduled and excluded."""
     certificate: Mapping[str, Any]
-    """What another program can check of it: docs/allocation.md"""
+    """What another program can check of it: docs/proofs.md#exact-allocation"""
 
     @property
     def is_proven(self) -> bool:

@@ -1,4 +1,4 @@
-"""Classes of computation nodes that cost the same on every core (docs/cost-table.md)."""
+"""Classes of computation nodes that cost the same on every core (docs/multi-core-model.md#cost-of-a-node-on-a-core)."""
 
 from dataclasses import dataclass, replace
 

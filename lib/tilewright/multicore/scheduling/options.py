@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tilewright.workload.graph import Workload
 
 CAUSAL = "causal"
-"""The event-driven model of docs/scheduling.md, for which bounds and checks hold."""
+"""The event-driven model of docs/multi-core-model.md#scheduling, for which bounds and checks hold."""
 
 
 class ScheduleModel(NamedTuple):

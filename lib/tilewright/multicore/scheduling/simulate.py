@@ -294,7 +294,8 @@ class Scheduler:
 
 
 def simulate(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions | None = None) -> Schedule:
-    """The schedule of `problem` where CN i runs on core `allocation[i]`, by the rules of docs/scheduling.md.
+    """The schedule of `problem` where CN i runs on core `allocation[i]`, by the rules of
+    docs/multi-core-model.md#scheduling.
 
     Raises MappingError where a CN cannot run on its core or does not fit its memories, data has no path, or the
     off-chip memory is too small; InputError where CNs wait for each other in a circle. To schedule many allocations

@@ -1,4 +1,4 @@
-"""The event loop of the scheduler (compiled): docs/scheduling.md has its rules."""
+"""The event loop of the scheduler (compiled): docs/multi-core-model.md#scheduling has its rules."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at

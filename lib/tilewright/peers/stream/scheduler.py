@@ -1,9 +1,9 @@
 """The schedule model `stream-2023`: the rules of the reference as it was validated against chips in 2023.
 
 For comparison with published numbers only; it is not causal: a decision taken later may use space and links earlier,
-and a tensor counts as ready where it is only registered. docs/scheduling.md lists the rules. Plain Python, one pass
-over the CNs in decision order. Transfers move whole outputs of CNs, over the path of the fewest links, each taken by
-one transfer at a time.
+and a tensor counts as ready where it is only registered. docs/multi-core-model.md#scheduling lists the rules. Plain
+Python, one pass over the CNs in decision order. Transfers move whole outputs of CNs, over the path of the fewest links,
+each taken by one transfer at a time.
 
 What is taken over time: links, by one transfer at a time, and memories, in the order of decisions.
 

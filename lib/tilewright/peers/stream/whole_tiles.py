@@ -5,7 +5,7 @@
 * A CN makes one tensor, and who needs a part of it needs it whole. What comes from outside is one tensor for each set
   of tiles that the operand depends on: halos are in it, padding too, and nothing of it is shared with another tensor.
 
-docs/scheduling.md has the other rules, docs/validation.md the numbers that they give.
+docs/multi-core-model.md#scheduling has the other rules, docs/accuracy.md#three-chips the numbers that they give.
 """
 
 from collections.abc import Iterator

@@ -49,8 +49,8 @@ def mapper_of(rest: Rest) -> Exact | None:
 def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings) -> Iterator[Evaluations]:
     """The results of all spatial mappings of a layer; `covered` says which these are.
 
-    Where the mapper proves optima they are one search (docs/exact.md, 7). Then only those have a row of their own in
-    the tally of which a mapping was the best for a while, or of which it is known that they have none.
+    Where the mapper proves optima they are one search (docs/proofs.md#exact-search, 7). Then only those have a row of
+    their own in the tally of which a mapping was the best for a while, or of which it is known that they have none.
     """
     mapper = mapper_of(rest)
     if mapper is None or any(candidate.constraints.level_boundaries for candidate in candidates):

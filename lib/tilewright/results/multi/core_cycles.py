@@ -1,7 +1,7 @@
 """Cycles of each core of a schedule by cause: it computes, waits for something, or is idle.
 
 The cycles of a core add up to the latency. Those of its computation nodes (CNs) are parted by the cost table, those
-before a CN by what the CN, at that time, still waits for (docs/explain.md):
+before a CN by what the CN, at that time, still waits for (docs/bottlenecks.md#explain-a-run):
 
 1. From the time on at which all its data is there: what its start waits for (`start_causes`): width of a link for its
    streams, room in a memory, its turn.
@@ -9,7 +9,7 @@ before a CN by what the CN, at that time, still waits for (docs/explain.md):
    Where it is a transfer, the data is on the way while it lasts. Before that, from the time on at which it is asked
    for, it waits for what let the transfer begin: width of a link, room in a memory, its turn. It is asked for when it
    is made, all that the CN comes after has started, and what the CN fetches before it is under way
-   (docs/scheduling.md);
+   (docs/multi-core-model.md#scheduling);
    of these the last one decides what is before. Where the transfer began since the data had arrived where it comes
    from, the same holds for the transfer before. What is fetched ahead is asked for when it is made.
 """

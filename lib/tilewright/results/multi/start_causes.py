@@ -1,8 +1,9 @@
 """Why each computation node (CN) and each transfer of a schedule began when it did, worked out from the logs.
 
-In a causal schedule something begins only at time 0 or at a time at which something else ends (docs/scheduling.md), so
-that each beginning has a *cause*: a CN or a transfer that ends at that time, or a CN that begins then and leaves its
-core to prepare the next one. Followed back, causes lead to time 0 without a gap.
+In a causal schedule something begins only at time 0 or at a time at which something else ends
+(docs/multi-core-model.md#scheduling), so that each beginning has a *cause*: a CN or a transfer that ends at that time,
+or a CN that begins then and leaves its core to prepare the next one. Followed back, causes lead to time 0 without a
+gap.
 
 Several things may end at that time. The cause is the first of these that there is; of several of one kind it is the
 one with the smallest number:

@@ -1,1 +1,1 @@
-"""Exact search: branch and bound over loop orders, with a certificate (docs/exact.md)."""
+"""Exact search: branch and bound over loop orders, with a certificate (docs/proofs.md#exact-search)."""

@@ -1,4 +1,4 @@
-"""Lower bounds of the cost of every completion of a label (compiled; proofs: docs/exact.md, 3 and 4).
+"""Lower bounds of the cost of every completion of a label (compiled; proofs: docs/proofs.md#exact-search, 3 and 4).
 
 Latency is bounded by the cost model's own code, run on the links that are known: double buffers, port stalls, loading.
 What is open contributes the least it can.

@@ -2,7 +2,8 @@
 
 A generation holds the labels with the same number of loops placed. Each is extended by every loop that is left and,
 where level boundaries are free, by every choice of levels closed before it; labels that agree in all that can still
-matter are one, the cheaper one; labels whose bound is no better than the best known mapping go (docs/exact.md).
+matter are one, the cheaper one; labels whose bound is no better than the best known mapping go
+(docs/proofs.md#exact-search).
 """
 
 import math

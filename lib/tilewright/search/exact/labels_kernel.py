@@ -1,5 +1,5 @@
 """Labels of the exact search: reading, writing, and when two of them are one, where points of the lattice at which a
-boundary has equal numbers are one class (compiled; docs/exact.md, 5).
+boundary has equal numbers are one class (compiled; docs/proofs.md#exact-search, 5).
 """
 
 from tilewright.base.compiled import kernel

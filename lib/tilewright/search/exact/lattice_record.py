@@ -1,7 +1,8 @@
 """The record that the exact search works on, in parts: what is searched, tables over the lattice, labels, scratch.
 
 A prefix of a loop order matters to its completions only through the multiset of its loops (a point of the lattice) and
-through what its closed levels have fixed; a label is one such state. docs/exact.md has the whole argument.
+through what its closed levels have fixed; a label is one such state. docs/proofs.md#exact-search has the whole
+argument.
 """
 
 import numpy as np

@@ -1,11 +1,12 @@
 """The least that the open boundaries of a label can still cost, by themselves and by what must pass a port (compiled;
-docs/exact.md, 3 to 5).
+docs/proofs.md#exact-search, 3 to 5).
 
 A boundary that the search has yet to place costs at least the least over all larger multisets. One that the allocator
 places in its own way, by the whole order, lies on the path or is still to come: there the candidates are gathered.
 
 Of a port, while the array computes or before and after: small tiles load fast but move often, and what does not move
-during the computation moves outside it: bounds of such sums are sharper than sums of bounds (docs/exact.md, 4).
+during the computation moves outside it: bounds of such sums are sharper than sums of bounds
+(docs/proofs.md#exact-search, 4).
 """
 
 import math
@@ -247,7 +248,8 @@ def bound_ports(problem, ws, x):
 def bound_traffic(problem, ws, x, v, p):
     """Least latency without drain from all that passes one port, and the loading that other ports add to that.
 
-    Holds where every transfer takes port time (docs/exact.md, 4); `ws.load` holds least loads of all links.
+    Holds where every transfer takes port time (docs/proofs.md#exact-search, 4); `ws.load` holds least loads of all
+    links.
     """
     cycles = float(x.port_all_cycles[p])
     first = second = False

@@ -1,4 +1,4 @@
-"""Rounds of branch and bound over the orders of one multiset of loops (docs/exact.md, 7).
+"""Rounds of branch and bound over the orders of one multiset of loops (docs/proofs.md#exact-search, 7).
 
 One generation of labels after another; where a generation grows too wide its most promising labels go on, and the
 bounds of the others make the gap. Rounds of growing width repeat this until nothing is left out.

@@ -1,10 +1,11 @@
-"""Compiled rules of memories and boundaries that hold for every mapping, with a quick bound (docs/exact.md, 4 to 6).
+"""Compiled rules of memories and boundaries that hold for every mapping, with a quick bound
+(docs/proofs.md#exact-search, 4 to 6).
 
 Which memories are shared or always have room, what the reference's allocator is bound to do with a level, and where a
 boundary may lie at all.
 
 The bound takes a few points of the lattice, without tables. Where tiles are whole numbers, one more loop below a
-boundary never adds to what crosses it (docs/exact.md, 3).
+boundary never adds to what crosses it (docs/proofs.md#exact-search, 3).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Exact search: the best order of all loop prime factors, with a certificate (docs/exact.md).
+"""Exact search: the best order of all loop prime factors, with a certificate (docs/proofs.md#exact-search).
 
 All spatial mappings of a layer are one search: the best mapping known of any is what all others have to beat, and one
 that no order can make better than that is settled by its bound alone.

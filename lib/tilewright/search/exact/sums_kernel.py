@@ -1,6 +1,6 @@
 """The least that each boundary and those above it can still cost, from every point of the lattice on (compiled).
 
-These are the minima over everything larger on which the lower bounds rest (docs/exact.md, 3 and 4).
+These are the minima over everything larger on which the lower bounds rest (docs/proofs.md#exact-search, 3 and 4).
 """
 
 import math

@@ -1,5 +1,6 @@
-"""The record of an exact search over the orders of one multiset of loops, with its tables (docs/exact.md, 2 to 6), and
-where its outcome could depend on the order in which the model multiplies (8).
+"""The record of an exact search over the orders of one multiset of loops, with its tables
+(docs/proofs.md#exact-search, 2 to 6), and where its outcome could depend on the order in which the model multiplies
+(8).
 """
 
 import math

@@ -1,7 +1,8 @@
 """Compiled tables of the cost model for each boundary between memory levels and multiset of loops below it.
 
 Everything a boundary moves follows from the multiset of the loops below it, so the model itself is run once at each
-point of the lattice, with all boundaries of all operands there, and its numbers are kept (docs/exact.md, 2).
+point of the lattice, with all boundaries of all operands there, and its numbers are kept (docs/proofs.md#exact-search,
+2).
 """
 
 import math

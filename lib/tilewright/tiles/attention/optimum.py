@@ -4,7 +4,7 @@ A plan is a sum of copies, whose cost is known, and of layers of tiles. Each lay
 searched, and with its floor until then, so that a sum is a lower bound of the plan until it is the plan's cost. The
 plan with the least bound is looked at; what of it weighs most is searched; it ends when nothing is below what is known.
 
-Lower bounds of what a layer of a tile costs, whatever its mapping (docs/attention.md, "The bounds").
+Lower bounds of what a layer of a tile costs, whatever its mapping (docs/tiles.md#fused-attention, "The bounds").
 """
 
 import heapq

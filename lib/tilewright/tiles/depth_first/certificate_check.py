@@ -2,7 +2,7 @@
 
 It shares the bounds and the costs with the search, which `benchmarks/attack_depth_first.py` attacks, but nothing of how
 that goes about it: every stack is looked at once, in the order of the certificate, with the least value known from the
-start (docs/depth-first.md, "The certificate").
+start (docs/tiles.md#depth-first-schedules, "The certificate").
 """
 
 import json

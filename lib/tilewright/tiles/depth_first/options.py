@@ -13,7 +13,7 @@ ReadingName = Literal["tilewright", "defines"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reading counts and how; docs/depth-first.md names each difference with its size."""
+    """What a reading counts and how; docs/tiles.md#depth-first-schedules names each difference with its size."""
 
     name: ReadingName
     counts_offloading: bool

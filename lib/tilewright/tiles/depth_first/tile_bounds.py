@@ -1,5 +1,5 @@
-"""Lower bounds of energy and latency of a layer of a tile, for many sizes at once (docs/depth-first.md, "The
-optimum").
+"""Lower bounds of energy and latency of a layer of a tile, for many sizes at once
+(docs/tiles.md#depth-first-schedules, "The optimum").
 """
 
 from collections.abc import Iterator

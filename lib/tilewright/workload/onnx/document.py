@@ -1,4 +1,4 @@
-"""Writes the table of operators in docs/onnx.md: `python -m tilewright.workload.onnx.document`."""
+"""Writes the table of operators in docs/operators.md: `python -m tilewright.workload.onnx.document`."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -8,7 +8,7 @@ from tilewright.base.harmless import markdown
 from tilewright.workload.onnx.lowering import registered_operators
 from tilewright.workload.onnx.operators import register_operators
 
-_HEADING, _NEXT = "### Operators\n", "## Precision\n"
+_HEADING, _NEXT = "### Operators\n", "## The parsed workload\n"
 
 
 def operator_table() -> str:
@@ -33,5 +33,5 @@ def with_table(page: str) -> str:
 
 
 if __name__ == "__main__":
-    path = Path("docs/onnx.md")
+    path = Path("docs/operators.md")
     path.write_text(with_table(path.read_text("utf-8")), "utf-8")

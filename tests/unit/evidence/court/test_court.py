@@ -14,7 +14,7 @@ from tilewright_evidence.court.fit import draw, fitted_constants, redrawn
 from tilewright_evidence.court.verb import SETS
 from tilewright_evidence.court.verdict import parts_of, table
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "court.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "accuracy.md"
 FULL_SETS = Path(__file__).resolve().parents[5] / "shared" / "third-party"
 
 
@@ -30,7 +30,7 @@ def test_constants_are_those_that_the_rule_gives(name: str) -> None:
 
 
 def test_the_page_has_the_numbers_of_the_samples() -> None:
-    """docs/court.md is what the document module writes."""
+    """docs/accuracy.md#measurements-by-others is what the document module writes."""
     page = PAGE.read_text()
     assert with_blocks(page, SAMPLE, blocks(SAMPLE, None)) == page
 
@@ -107,7 +107,7 @@ def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_every_column_of_the_table_is_documented() -> None:
-    """In docs/court.md."""
+    """In docs/accuracy.md#measurements-by-others."""
     (heard,) = court(["timeloop-points"], sample=True)
     page = PAGE.read_text()
     assert [name for name in table(heard.cases).columns if f"`{name}`" not in page] == []

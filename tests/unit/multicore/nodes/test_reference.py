@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(not CASES, reason="the reference cases are not o
 DIFFERENT = {
     "c41_chain3x3_OY4_padded_PATCHED": "border tiles: 6 lines in 4 are 3 tiles of 2, not 8 lines in 4 tiles of 2",
 }
-"""Cases whose CNs are not those of the reference -> the decision, by its name in docs/differences.md."""
+"""Cases whose CNs are not those of the reference -> the decision, by its name in
+docs/peers.md#numbers-that-differ-from-stream."""
 ELEMENTWISE = {"B": "B", "H": "K", "D": "OY", "K": "OX"}
 """What the reference calls the axes of any tensor of four -> names here."""
 
@@ -75,7 +76,7 @@ def test_cns_and_edges_equal_the_reference(name: str) -> None:
 
 def test_every_difference_is_named() -> None:
     """The table has no case that is equal, and the document names each decision."""
-    document = (Path(__file__).resolve().parents[4] / "docs" / "differences.md").read_text()
+    document = (Path(__file__).resolve().parents[4] / "docs" / "peers.md").read_text()
     for name, reason in DIFFERENT.items():
         case = reference_case(name)
         graph = our_graph(case)

@@ -1,4 +1,5 @@
-"""The rules of docs/scheduling.md again, in plain Python: dictionaries, sorted lists, no heaps, no machine code."""
+"""The rules of docs/multi-core-model.md#scheduling again, in plain Python: dictionaries, sorted lists, no heaps, no
+machine code."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Schedules of tiny systems, worked out on paper by the rules of docs/scheduling.md.
+"""Schedules of tiny systems, worked out on paper by the rules of docs/multi-core-model.md#scheduling.
 
 Unless a test says otherwise: links carry 10 bits per cycle at 0.5 pJ per bit; words have 1000 bits, so that each piece
 is one word; a word costs 1 pJ to read and 2 pJ to write on chip, 10 and 20 pJ off-chip. A fetch of b bits from the

@@ -1,11 +1,12 @@
 """Movement that an allocation causes at least: loads of links, and energy.
 
-Each rule below is proven in docs/allocation.md. The pieces of equal maker, readers and use are one kind.
+Each rule below is proven in docs/proofs.md#exact-allocation. The pieces of equal maker, readers and use are one
+kind.
 
 Links that data passes whatever way it takes: what is certain of moves between cores and memories.
 
 Sums over the parts of a network whose terms depend on the cores that some parts run on: what the relaxation of
-schedules says of links and energy (docs/allocation.md).
+schedules says of links and energy (docs/proofs.md#exact-allocation).
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,8 @@ class Ways:
 
     @cached_property
     def fetchers(self) -> tuple[tuple[int, ...], ...]:
-        """[memory] cores that have it: any of them may bring a piece there (rule 10 of docs/scheduling.md)."""
+        """[memory] cores that have it: any of them may bring a piece there (rule 10 of
+        docs/multi-core-model.md#scheduling)."""
         memories = range(len(self.system.memory_capacity_bits))
         return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
 

@@ -1,5 +1,5 @@
 """Relaxation of all schedules of a problem: least makespan and energy of every allocation (proofs in
-docs/allocation.md).
+docs/proofs.md#exact-allocation).
 
 Every schedule of an allocation gives times of CNs that meet all that is said here, so that what no such times meet is
 no schedule either.

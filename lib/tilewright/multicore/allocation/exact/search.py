@@ -5,7 +5,7 @@ Programming 96, 2003): the program proposes an allocation that could be better t
 says what it and those that differ from it in the least important parts cost, and all of them are excluded.
 
 Cores that are interchangeable: an exchange of two of them, with their memories and links, leaves the system, the
-costs and the choices as they are (docs/allocation.md).
+costs and the choices as they are (docs/proofs.md#exact-allocation).
 """
 
 import itertools

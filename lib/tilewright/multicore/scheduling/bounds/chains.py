@@ -1,5 +1,5 @@
-"""Rows of CNs each of which waits for the one before, between whose runs the phases of a schedule lie (docs/bounds.md,
-"Phases")."""
+"""Rows of CNs each of which waits for the one before, between whose runs the phases of a schedule lie
+(docs/proofs.md#bounds, "Phases")."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Classes of CNs that lower bounds treat alike: equal rows of the cost table, equal cores (docs/bounds.md)."""
+"""Classes of CNs that lower bounds treat alike: equal rows of the cost table, equal cores (docs/proofs.md#bounds)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Work of cores and traffic at least, weighed against each other (docs/bounds.md, "Work per core")."""
+"""Work of cores and traffic at least, weighed against each other (docs/proofs.md#bounds, "Work per core")."""
 
 import math
 from collections.abc import Sequence

@@ -124,7 +124,7 @@ def _reaches(system: CoreSystem, source: int, target: int) -> bool:
 
 
 def _rate(system: CoreSystem, source: int, target: int, read: int, written: int) -> float:
-    """Full rate of a large piece (rule 11 of docs/scheduling.md)."""
+    """Full rate of a large piece (rule 11 of docs/multi-core-model.md#scheduling)."""
     widths = system.link_bits_per_cycle[system.path(source, target)].tolist()
     return float(min([*widths, system.memory_read_bits[read], system.memory_write_bits[written]]))
 

@@ -1,4 +1,4 @@
-"""Lower bounds on latency and energy of all schedules of a problem (docs/bounds.md)."""
+"""Lower bounds on latency and energy of all schedules of a problem (docs/proofs.md#bounds)."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The same bound by phases where nothing is done before what it needs (docs/bounds.md, "Phases in order").
+"""The same bound by phases where nothing is done before what it needs (docs/proofs.md#bounds, "Phases in order").
 
 CNs of a layer that lie side by side are one item, and so are the pieces that they make: what is done of an item, and of
 those that wait for it, is compared at the end of each phase.

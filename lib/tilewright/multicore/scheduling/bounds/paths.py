@@ -1,5 +1,5 @@
 """Lower bounds on latency from longest paths through the graph of CNs, each CN on its fastest core, and from what one
-CN waits for and what waits for it (docs/bounds.md).
+CN waits for and what waits for it (docs/proofs.md#bounds).
 """
 
 import math

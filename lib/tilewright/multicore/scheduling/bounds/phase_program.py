@@ -1,4 +1,5 @@
-"""Linear program of the phases of a schedule, and the lower bound on latency that follows (docs/bounds.md, "Phases").
+"""Linear program of the phases of a schedule, and the lower bound on latency that follows (docs/proofs.md#bounds,
+"Phases").
 
 Which ways and phases are best is a linear program; its dual, by OR-Tools, gives weights. Any weights give a bound, so
 that nothing rests on how well the program was solved.

@@ -1,5 +1,5 @@
 """A lower bound on latency by phases: the runs of CNs each of which waits for the one before it, and the times between
-them (docs/bounds.md, "Phases").
+them (docs/proofs.md#bounds, "Phases").
 
 What runs or moves in a phase must fit its length on every core and link, and what stays on chip from one phase to the
 next must fit the memories.

@@ -1,4 +1,5 @@
-"""Data that streams on some allowed cores of a CN and moves on the others: one of both in any case (docs/bounds.md)."""
+"""Data that streams on some allowed cores of a CN and moves on the others: one of both in any case
+(docs/proofs.md#bounds)."""
 
 import math
 from collections.abc import Sequence

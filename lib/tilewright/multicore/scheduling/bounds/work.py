@@ -1,4 +1,5 @@
-"""Work of resources at least (docs/bounds.md): busy cycles of cores and off-chip memory, and the load of links."""
+"""Work of resources at least (docs/proofs.md#bounds): busy cycles of cores and off-chip memory, and the load of
+links."""
 
 import math
 from dataclasses import dataclass

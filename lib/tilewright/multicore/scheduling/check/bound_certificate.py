@@ -1,6 +1,6 @@
 """Lower bounds worked out again from a problem and their weights, in exact fractions and plain Python.
 
-Nothing is shared with what made them but the problem; docs/bounds.md says why each number is a bound.
+Nothing is shared with what made them but the problem; docs/proofs.md#bounds says why each number is a bound.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Results in the JSON layouts of zigzag-dse 3.9.1, with what it writes of in-memory arrays; nothing reads them back.
 
 A *complete* object holds the outputs and inputs of one layer (or the sums over a network), a *simple* one energy and
-latency. Where the layouts differ from the tool's on purpose is listed in docs/exports.md.
+latency. Where the layouts differ from the tool's on purpose is listed in docs/artifacts.md#exports.
 
 The area of in-memory arrays is that of the records, under `corrected` with all instances of the memories (B15).
 """

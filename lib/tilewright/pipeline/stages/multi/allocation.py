@@ -104,7 +104,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
     """Searches which core runs which part of each layer by a genetic algorithm, and schedules the best allocation.
 
     Where there are few allocations, all of them are tried. With `allocation_engine: exact` the search goes on until the
-    best is proven to be the best. docs/allocation.md and docs/scheduling.md have the rules.
+    best is proven to be the best. docs/multi-core-model.md#allocation and docs/multi-core-model.md#scheduling have the
+    rules.
 
     Example: {set: InterCoreMapping, parameters: {nb_ga_individuals: 32, operands_to_prefetch: [W]}}
     """

@@ -1,7 +1,7 @@
 """Rows of the cost table from records of mapped CNs: cycles, energy on the core, kept and streamed operands.
 
 Operands that do not fit the core stay in the off-chip memory and stream during the CN: Stream's IntraCoreMappingStage,
-the rule for operands that are too large; docs/cost-table.md says where this differs.
+the rule for operands that are too large; docs/multi-core-model.md#cost-of-a-node-on-a-core says where this differs.
 """
 
 import math

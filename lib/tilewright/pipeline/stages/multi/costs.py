@@ -55,7 +55,8 @@ class IntraCoreMapping(CnSearchOptions, Stage):
 
     The mapping of a CN is searched as a layer is in the single-core flow, with the same options and through the same
     store; `pipeline` changes the stages of that search. Operands that do not fit a core stream from the off-chip
-    memory. A core that cannot run a class has a row with the reason. docs/cost-table.md has the rules.
+    memory. A core that cannot run a class has a row with the reason. docs/multi-core-model.md#cost-of-a-node-on-a-core
+    has the rules.
 
     Example:
     {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator,

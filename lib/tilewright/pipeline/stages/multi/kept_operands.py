@@ -1,5 +1,5 @@
-"""Operands that a CN keeps on its core, the sets that may stream instead, and the buffers of streams (docs/cost-
-table.md)."""
+"""Operands that a CN keeps on its core, the sets that may stream instead, and the buffers of streams
+(docs/multi-core-model.md#cost-of-a-node-on-a-core)."""
 
 import itertools
 from collections.abc import Iterator, Mapping

@@ -16,7 +16,7 @@ class GenerateCNWorkloadHybrid(TilingOptions, Change):
 
     With `cn_define_mode` the hint loops say how (Stream until 2024), without it the tilings of the mapping file and
     layer stacks (Stream of 2025). Everything that is wrong with network, cores and mapping file for that is reported at
-    once; docs/computation-nodes.md has the rules.
+    once; docs/multi-core-model.md#computation-nodes has the rules.
 
     Example: {set: GenerateCNWorkloadHybrid, parameters: {cn_define_mode: 1, hint_loops: [[OY, all]]}}
     """
