@@ -1,4 +1,4 @@
-"""Checks the pages in docs/: links lead somewhere, tables are whole, and marked examples run.
+"""Checks the README and the pages in docs/: links lead somewhere, tables are whole, and marked examples run.
 
 A fenced block that opens with ```bash run is executed in the project root, the blocks of a page one after another in
 the order of the page. A block below the line `<!-- output -->` is part of what the executed block before it says: its
@@ -176,8 +176,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def pages() -> list[Path]:
-    """All pages, in order of their names."""
-    return sorted(DOCS.rglob("*.md"))
+    """The README, and all pages in order of their names."""
+    return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """The numbers of docs/accuracy.md#measurements-by-others, made by running the court.
 
-`python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` writes between the
-marks of that page what the samples of the package give, and, with the folder of the full sets, what those give.
+`python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` writes between the marks of that page what the
+samples of the package give, and, with the folder of the full sets, what those give, there and in README.md.
 """
 
 import sys
@@ -16,6 +16,21 @@ from tilewright_evidence.court.verb import Heard, court
 from tilewright_evidence.court.verdict import VerdictPart, set_text
 
 SAMPLE, FULL = "sample", "full"
+SUMMARY = "summary"
+"""The table of a few parts of all full sets, which stands on the page and in the README."""
+README = Path(__file__).resolve().parents[3] / "README.md"
+SHOWN = {
+    ("gemmini-rtl", "D3 conv"): "Gemmini, RTL: convolutions, mappings that were searched for",
+    ("gemmini-rtl", "D3 default tiling"): "Gemmini, RTL: the same layers, tiles of its driver",
+    ("gpu-gemm", "a100 bf16"): "A100: matrix products in bf16",
+    ("gpu-gemm", "h100 bf16"): "H100: matrix products in bf16",
+    ("gpu-gemm", "h100 fp8"): "H100: matrix products in fp8",
+    ("tpu-v6e", "products"): "TPU v6e: matrix products of Llama-3.1-8B",
+    ("tpu-v6e", "attention, decode"): "TPU v6e: attention of Llama-3.1-8B, decode",
+}
+"""(set, part) -> words of the summary; the worst part of all measured sets is added."""
+NOT_MEASURED = ("timeloop-points",)
+"""Sets whose figures are those of another model."""
 
 
 def mark(kind: str, name: str) -> tuple[str, str]:
@@ -26,7 +41,25 @@ def mark(kind: str, name: str) -> tuple[str, str]:
 def blocks(kind: str, data: Path | None) -> dict[str, str]:
     """The text of each set: from the samples, or from the folder of the full sets."""
     heard = court(sample=True) if data is None else court(data=data)
-    return {one.court_set.name: full_text(one) if kind == FULL else sample_text(one) for one in heard}
+    texts = {one.court_set.name: full_text(one) if kind == FULL else sample_text(one) for one in heard}
+    return texts | {SUMMARY: summary_text(heard)} if kind == FULL else texts
+
+
+def summary_text(heard: Sequence[Heard]) -> str:
+    """The table of the parts in `SHOWN` and of the worst part of all measured sets."""
+    parts = {
+        (one.court_set.name, part.name): part
+        for one in heard
+        if one.court_set.name not in NOT_MEASURED
+        for part in one.parts
+    }
+    worst = max(parts, key=lambda key: parts[key].errors["estimate"].median)
+    words = SHOWN | {worst: f"**worst** of {len(parts)} parts: {worst[0]}, {worst[1]}"}
+    rows = ["| measured by others | rows | median error | 90 % of rows below |", "|---|---:|---:|---:|"]
+    for key, text in words.items():
+        errors = parts[key].errors["estimate"]
+        rows.append(f"| {text} | {errors.rows:,} | {errors.median:.1%} | {errors.high:.0%} |")
+    return "\n".join(rows) + "\n\n"
 
 
 def sample_text(one: Heard) -> str:
@@ -72,11 +105,13 @@ def main(arguments: Sequence[str]) -> None:
     page = Path(arguments[0])
     text = with_blocks(page.read_text(), SAMPLE, blocks(SAMPLE, None))
     if len(arguments) > 1:
-        text = with_blocks(text, FULL, blocks(FULL, Path(arguments[1])))
+        full = blocks(FULL, Path(arguments[1]))
+        text = with_blocks(text, FULL, full)
+        write_atomically(README, with_blocks(README.read_text(), FULL, {SUMMARY: full[SUMMARY]}))
     write_atomically(page, text)
 
 
-__all__ = ["FULL", "SAMPLE", "blocks", "main", "with_blocks"]
+__all__ = ["FULL", "README", "SAMPLE", "SUMMARY", "blocks", "main", "mark", "with_blocks"]
 
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -1,6 +1,7 @@
 """`tilewright court`: samples, constants, tables, files, and what is told of wrong input."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from tilewright import court
 from tilewright.cli.main import main
 from tilewright_evidence.court.case import DATA, Case, set_files
-from tilewright_evidence.court.document import FULL, SAMPLE, blocks, with_blocks
+from tilewright_evidence.court.document import FULL, README, SAMPLE, SUMMARY, blocks, mark, with_blocks
 from tilewright_evidence.court.fit import draw, fitted_constants, redrawn
 from tilewright_evidence.court.verb import SETS
 from tilewright_evidence.court.verdict import parts_of, table
@@ -33,6 +34,15 @@ def test_the_page_has_the_numbers_of_the_samples() -> None:
     """docs/accuracy.md#measurements-by-others is what the document module writes."""
     page = PAGE.read_text()
     assert with_blocks(page, SAMPLE, blocks(SAMPLE, None)) == page
+
+
+def test_the_readme_has_the_summary_of_the_page() -> None:
+    """The table between the same marks."""
+    begin, end = mark(FULL, SUMMARY)
+    tables = [path.read_text().split(begin)[1].split(end)[0] for path in (PAGE, README)]
+    assert tables[0] == tables[1]
+    *medians, worst = (float(text) for text in re.findall(r"\| ([0-9.]+)% \| [0-9]+% \|", tables[0]))
+    assert f"{min(medians):.0f} to {max(medians):.0f} %; **worst {worst:.0f} %**" in README.read_text()
 
 
 @pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
