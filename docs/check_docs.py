@@ -2,7 +2,8 @@
 
 A fenced block that opens with ```bash run is executed in the project root, the blocks of a page one after another in
 the order of the page. A block below the line `<!-- output -->` is part of what the executed block before it says: its
-lines have to stand there in this order, one below the other; a line `...` stands for any others.
+lines have to stand there in this order, one below the other; a line `...` stands for any others. Any other block of
+text is made by a program, between its marks, or has the line `<!-- not compared: WHY -->` above it.
 Usage: python docs/check_docs.py [--run] [PAGE ...]
 """
 
@@ -25,6 +26,8 @@ DELIMITERS = re.compile(r"\|(\s*:?-+:?\s*\|)+")
 """The line between the heading and the rows of a table."""
 RUN = "bash run"
 OUTPUT = "<!-- output -->"
+EXCUSED = re.compile(r"<!-- not compared: .+ -->|<!-- .+: made by .+ -->")
+"""The line above a block of text that is not the output of an executed block."""
 ANYTHING = "..."
 MINUTES_A_BLOCK = 10
 
@@ -39,20 +42,23 @@ class Block:
     text: str
     is_output: bool = False
     """Whether it shows what the executed block before it says."""
+    is_excused: bool = False
+    """Whether the line above it says why it is not compared, or what makes it."""
 
 
 def blocks(text: str) -> Iterator[Block]:
     """The fenced blocks of a page. Raises ValueError for one that is not closed."""
     opened: re.Match[str] | None = None
-    start, content, before, is_output = 0, list[str](), "", False
+    start, content, before, above = 0, list[str](), "", ""
     for number, line in enumerate(text.splitlines(), 1):
         match = FENCE.match(line)
         if opened is None:
             if match:
-                opened, start, content, is_output = match, number, [], before == OUTPUT
+                opened, start, content, above = match, number, [], before
             before = line.strip() or before
         elif match and match["marks"].startswith(opened["marks"]) and not match["info"].strip():
-            yield Block(start, opened["info"].strip(), "".join(f"{row}\n" for row in content), is_output)
+            text, is_excused = "".join(f"{row}\n" for row in content), bool(EXCUSED.fullmatch(above))
+            yield Block(start, opened["info"].strip(), text, above == OUTPUT, is_excused)
             opened = None
         else:
             content.append(line.removeprefix(opened["indent"]))
@@ -123,6 +129,15 @@ def _table_problems(page: Path, start: int, rows: list[str]) -> list[str]:
     return [f"{page.name}:{number}: a row of another width than the heading of its table" for number in wrong]
 
 
+def unmarked_blocks(page: Path) -> list[str]:
+    """One sentence for each block of text that is neither compared nor marked."""
+    return [
+        f"{page.name}:{block.line}: mark this block {OUTPUT}, or <!-- not compared: WHY -->"
+        for block in blocks(page.read_text("utf-8"))
+        if block.info == "text" and not block.is_output and not block.is_excused
+    ]
+
+
 def run_blocks(page: Path) -> list[str]:
     """Execute the marked blocks of a page; one message for each that fails."""
     failures, said = list[str](), ""
@@ -180,6 +195,9 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
+CHECKS = (broken_links, broken_tables, unmarked_blocks)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the pages given, or all; returns 1 if something is wrong."""
     parser = argparse.ArgumentParser(description="Check the documentation.")
@@ -187,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--run", action="store_true", help="also execute the blocks marked ```bash run")
     options = parser.parse_args(arguments)
     chosen = options.pages or pages()
-    problems = [problem for page in chosen for problem in broken_links(page) + broken_tables(page)]
+    problems = [problem for page in chosen for check in CHECKS for problem in check(page)]
     if options.run:  # pages do not depend on each other
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             problems += [problem for found in pool.map(run_blocks, chosen) for problem in found]

@@ -173,6 +173,20 @@ def test_what_an_example_says_is_what_is_shown(tmp_path, shown, missing):
     assert check_docs.run_blocks(page) == ([told] if missing else [])
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_of_results_are_compared_or_marked(page):
+    """A block of text is the output of an executed block, made by a program, or says why it is not compared."""
+    assert check_docs.unmarked_blocks(page) == []
+
+
+def test_an_unmarked_block_is_found(tmp_path):
+    """With its line; code, marked blocks and outputs are none."""
+    page = tmp_path / "page.md"
+    excused = ["<!-- output -->", "<!-- not compared: a sketch -->", "<!-- sample x: made by y -->", "<!-- other -->"]
+    page.write_text("```yaml\na: 1\n```\n" + "".join(f"\n{mark}\n```text\n1\n```\n" for mark in excused))
+    assert [text.split(": ")[0] for text in check_docs.unmarked_blocks(page)] == ["page.md:21"]
+
+
 def test_an_unclosed_block_is_refused():
     """What follows would silently not be checked."""
     with pytest.raises(ValueError, match="line 2"):
