@@ -1,5 +1,5 @@
-"""Lower bounds of what stacks cost depth-first, for all sizes of tiles at once (docs/tiles.md#depth-first-schedules,
-"The optimum").
+"""Lower bounds of what stacks cost depth-first, for all sizes of tiles at once
+(docs/tiles.md#optimal-depth-first-schedules).
 
 Tiles are bounded many at a time: a few operations on vectors for each layer and each pair of kinds of tiles.
 

@@ -1,5 +1,5 @@
 """The best depth-first schedule of a chain: all sizes of tiles, modes and cuts, with a proof
-(docs/tiles.md#depth-first-schedules, "The optimum").
+(docs/tiles.md#optimal-depth-first-schedules).
 
 Bounds of all tiles of a stack at once say which of them cannot be part of a better schedule than the best known; those
 that are left are costed, the most promising first, until none is.

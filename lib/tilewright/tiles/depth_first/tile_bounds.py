@@ -1,5 +1,5 @@
 """Lower bounds of energy and latency of a layer of a tile, for many sizes at once
-(docs/tiles.md#depth-first-schedules, "The optimum").
+(docs/tiles.md#optimal-depth-first-schedules).
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""Loops, lanes and tensors of a layer of a tile, for many sizes at once (docs/tiles.md#depth-first-schedules, "The
-optimum")."""
+"""Loops, lanes and tensors of a layer of a tile, for many sizes at once
+(docs/tiles.md#optimal-depth-first-schedules)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
