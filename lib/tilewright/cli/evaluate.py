@@ -237,7 +237,9 @@ OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
 @click.option("--mapping", type=FILE, help="Mapping file whose entries fix the whole mapping, as export writes.")
 @click.option(
-    "--points", type=FILE, help="JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/mappings.md."
+    "--points",
+    type=FILE,
+    help="JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/mappings.md#keep-a-mapping.",
 )
 @click.option("--layer", "layer_name", default="", help="Only this layer; default: all.")
 @parameter_option(BoundaryParameters, "temporal_mapping_type", default=None)
