@@ -31,6 +31,27 @@ SEVERAL_MEANINGS = {
 """Public class name that stands in several modules -> why; at most ten."""
 FILES_WITH_COLUMN = {"energy_pj": 57, "latency_cycles": 44, "edp_pj_cycles": 17, "area_mm2": 28}
 """Column of runs -> modules in which its name stands as a text."""
+PRODUCTS_OF_ENERGY_AND_LATENCY = {
+    "cost/breakdown.py": 1,
+    "cost/record.py": 1,
+    "designs/certificate.py": 2,
+    "designs/certify.py": 2,
+    "designs/shard.py": 1,
+    "main_stage/own.py": 1,
+    "main_stage/several_cores.py": 1,
+    "multicore/allocation/result.py": 2,
+    "pipeline/stages/multi/result.py": 1,
+    "plans/answer.py": 2,
+    "results/checks.py": 2,
+    "results/multi/baselines_figure.py": 1,
+    "results/multi/checks.py": 1,
+    "results/multi/fusion_page.py": 1,
+    "results/multi/gantt.py": 1,
+    "results/multi/summary.py": 2,
+    "results/pareto.py": 1,
+    "search/summary.py": 1,
+}
+"""Module -> products of an energy and a latency in it: each is an energy-delay product of its own."""
 LARGE_CLASSES = {
     "cli/auditing/several_cores.py SeveralCoresRun",
     "cli/config.py _Reader",
@@ -104,6 +125,59 @@ def test_columns_are_named_in_few_places() -> None:
     """As texts: who needs one asks `report.run_columns`, or an attribute of a typed record."""
     found = {column: sum(f'"{column}"' in source for source in SOURCES.values()) for column in FILES_WITH_COLUMN}
     assert found == FILES_WITH_COLUMN
+
+
+def quantity_of(node: ast.expr) -> str:
+    """Last name of an operand: `energy_pj` of `run.energy_pj`, `run["energy_pj"]`, `energy_pj[0]` and `energy_pj()`."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name
+        case ast.Subscript(value=inner) | ast.Call(func=inner):
+            return quantity_of(inner)
+    return ""
+
+
+def factors_of(node: ast.expr) -> Iterator[ast.expr]:
+    """Factors of a product, those of products inside it included."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            yield from factors_of(left)
+            yield from factors_of(right)
+        case _:
+            yield node
+
+
+def products_of_energy_and_latency(source: str) -> int:
+    """Number of multiplications of an energy by a latency, in either order."""
+    products = 0
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+            continue
+        left, right = ({quantity_of(factor) for factor in factors_of(side)} for side in (node.left, node.right))
+        products += any(
+            any("energy" in name and "a_cycle" not in name for name in one)
+            and any("latency" in name or "makespan" in name for name in other)
+            for one, other in ((left, right), (right, left))
+        )
+    return products
+
+
+def test_energy_is_multiplied_by_latency_in_few_places() -> None:
+    """Products seen by the names of their factors; columns of arrays without such names are not seen."""
+    found = {file: products_of_energy_and_latency(source) for file, source in SOURCES.items()}
+    assert {file: count for file, count in found.items() if count} == PRODUCTS_OF_ENERGY_AND_LATENCY
+
+
+def test_products_of_energy_and_latency_are_seen() -> None:
+    """In each way they are written, and nothing else is taken for one."""
+    for product in (
+        "e.energy_pj * e.latency_cycles",
+        'r["latency_cycles"] * r["energy_pj"]',
+        "2 * energy[0] * latency()",
+    ):
+        assert products_of_energy_and_latency(product) == 1, product
+    for other in ("energy + latency", "energy_pj_a_cycle * latency", "energy_pj / latency_cycles", "energy * count"):
+        assert products_of_energy_and_latency(other) == 0, other
 
 
 def lines_of(node: ast.FunctionDef | ast.ClassDef) -> int:
