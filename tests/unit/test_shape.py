@@ -122,7 +122,7 @@ def test_a_public_class_name_means_one_thing() -> None:
 
 
 def test_columns_are_named_in_few_places() -> None:
-    """As texts: who needs one asks `report.run_columns`, or an attribute of a typed record."""
+    """As texts: who needs one asks `results.run_columns`, or an attribute of a typed record."""
     found = {column: sum(f'"{column}"' in source for source in SOURCES.values()) for column in FILES_WITH_COLUMN}
     assert found == FILES_WITH_COLUMN
 
