@@ -58,10 +58,10 @@ conformance: $(READY) ## compare with reference numbers: points, equal, worst re
 	@python -m tilewright conformance $(REFERENCE_NUMBERS) $(ARGS)
 
 validation: $(READY) ## compare with chips: measured, reference tool, our models; VALIDATION=FOLDER of cases
-	@python -m tilewright validation "$(VALIDATION)" $(ARGS)
+	@python -m tilewright compare-chips "$(VALIDATION)" $(ARGS)
 
 court: $(READY) ## predictions beside measurements that others made; COURT=FOLDER of full sets, ARGS=SET chooses
-	@python -m tilewright court $(addprefix --data ,$(COURT)) -o results/court $(ARGS)
+	@python -m tilewright accuracy $(addprefix --data ,$(COURT)) -o results/court $(ARGS)
 
 clean: ## delete everything that was made, also .venv
 	rm -rf .venv .cache .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis results logs

@@ -61,11 +61,11 @@ _HOMES = {
     "tilewright.cli.attention": ("attention",),
     "tilewright.cli.explore": ("explore",),
     "tilewright.cli.front": ("front",),
-    "tilewright.cli.certify": ("certify",),
+    "tilewright.cli.certify": ("check_front",),
     "tilewright.cli.audit": ("audit",),
     "tilewright.cli.vary": ("vary",),
     "tilewright.cli.export": ("export",),
-    "tilewright.cli.costs": ("costs",),
+    "tilewright.cli.costs": ("cost_library",),
     "tilewright.cli.translate": ("translate",),
     "tilewright.cli.list_options": ("options",),
     "tilewright.cli.results": ("results",),
@@ -73,12 +73,20 @@ _HOMES = {
     "tilewright.cli.completion": ("completion",),
     "tilewright.cli.warm_up": ("warm_up",),
     "tilewright_evidence.conformance": ("conformance",),
-    "tilewright_evidence.validation": ("validation",),
-    "tilewright_evidence.court.verb": ("court",),
+    "tilewright_evidence.validation": ("compare_chips",),
+    "tilewright_evidence.court.verb": ("accuracy",),
     "tilewright.search.options": ("SearchOptions",),
     "tilewright.base.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
 }
-_OTHER_NAMES = {"map": "map_workload", "build_cns": "cns", "map_cores": "cost"}
+_OTHER_NAMES = {
+    "map": "map_workload",
+    "build_cns": "cns",
+    "map_cores": "cost",
+    "certify": "check_front",
+    "court": "accuracy",
+    "validation": "compare_chips",
+    "costs": "cost_library",
+}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["__version__", *_HOME_OF]

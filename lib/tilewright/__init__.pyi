@@ -15,10 +15,10 @@ from tilewright.base.errors import InputError as InputError
 from tilewright.base.errors import MappingError as MappingError
 from tilewright.base.errors import Problem as Problem
 from tilewright.base.errors import TilewrightError as TilewrightError
-from tilewright.cli.certify import certify as certify
+from tilewright.cli.certify import check_front as check_front
 from tilewright.cli.compare import compare as compare
 from tilewright.cli.completion import completion as completion
-from tilewright.cli.costs import costs as costs
+from tilewright.cli.costs import cost_library as cost_library
 from tilewright.cli.draw import draw as draw
 from tilewright.cli.explore import explore as explore
 from tilewright.cli.front import front as front
@@ -67,8 +67,8 @@ from tilewright.tokens.table import TokenCosts as _TokenCosts
 from tilewright.workload.layer import Layer as _Layer
 from tilewright.workload.network_options import NetworkOptions as _NetworkOptions
 from tilewright_evidence.conformance import conformance as conformance
-from tilewright_evidence.court.verb import court as court
-from tilewright_evidence.validation import validation as validation
+from tilewright_evidence.court.verb import accuracy as accuracy
+from tilewright_evidence.validation import compare_chips as compare_chips
 from typing import Any as _Any
 from typing import Literal as _Literal
 
@@ -500,3 +500,7 @@ def export(
 map = map_workload
 build_cns = cns
 map_cores = cost
+certify = check_front
+court = accuracy
+validation = compare_chips
+costs = cost_library

@@ -2,5 +2,5 @@
 
 They use the model; nothing of the model uses them.
 
-The verbs `conformance` and `validation` are here too.
+The verbs `conformance`, `compare-chips` and `accuracy` are here too.
 """

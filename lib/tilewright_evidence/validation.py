@@ -1,4 +1,4 @@
-"""`tilewright validation`: comparison with chips."""
+"""`tilewright compare-chips`: comparison with chips."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
     A case is a folder with accelerator.yaml, workload.yaml, mapping.yaml, run.yaml and expected.yaml; see
     docs/formats.md#cases-of-chips. What is wrong with a case is told after the others.
 
-    Example: tilewright validation ../shared/validation --steps
+    Example: tilewright compare-chips ../shared/validation --steps
     """
     from tilewright_evidence.chips.comparison import as_plain, comparison_text
 
@@ -46,7 +46,7 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
     return 0
 
 
-def validation(
+def compare_chips(
     folder: FilePath, cases: Sequence[str] = (), steps: bool = False, threads: int = 1
 ) -> "list[CaseComparison]":
     """The comparison of each published case in a folder: chip, reference tool, our model of it, our own model.
@@ -85,4 +85,4 @@ def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
     return replace(problem, file=f"{name}, {problem.file}" if problem.file else name)
 
 
-__all__ = ["command", "validation"]
+__all__ = ["command", "compare_chips"]

@@ -117,6 +117,6 @@ def test_complete_fronts_are_made_by_the_workflow_too(explored: Project, tmp_pat
     tilewright.front(explored.root / "config" / "space" / "lanes.yaml", tmp_path / "by_hand")
     for name in ("certificate.parquet", "front.csv", "front.html"):
         assert (folder / name).read_bytes() == (tmp_path / "by_hand" / name).read_bytes(), name
-    assert not tilewright.certify(tmp_path / "by_hand", everything=True)["problems"]
+    assert not tilewright.check_front(tmp_path / "by_hand", everything=True)["problems"]
     write(explored, "2, 4, 8", 1000)
     assert [job.split()[0] for job in explored.would_run()] == ["front"]

@@ -1,4 +1,4 @@
-"""`tilewright certify`: whether the certificate of complete fronts is true."""
+"""`tilewright check-front`: whether the certificate of complete fronts is true."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ def command(
     designs on the fronts, and a sample of the others, are costed again, each alone as `tilewright map` does it. With
     --all the families of all designs are costed again too. The exit code is 1 if anything is wrong.
 
-    Example: tilewright certify results/front/edge_sram
+    Example: tilewright check-front results/front/edge_sram
     """
     verdict = _verdict(folder, space, sample, seed, everything, jobs, show_progress=not as_json)
     if as_json:
@@ -54,7 +54,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def certify(
+def check_front(
     folder: FilePath,
     space: FilePath | None = None,
     sample: int = SAMPLE,

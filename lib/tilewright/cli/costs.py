@@ -1,4 +1,4 @@
-"""`tilewright costs`: the library of costs, what it says of a memory, and why."""
+"""`tilewright cost-library`: the library of costs, what it says of a memory, and why."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,9 +60,9 @@ def command(
 ) -> None:
     """List the costs of the library, or explain NAMES: entries with their sources, or costs of a memory step by step.
 
-    Example: tilewright costs sram --size "48 KiB" --width 64 --node-nm 28 --cells lstp
+    Example: tilewright cost-library sram --size "48 KiB" --width 64 --node-nm 28 --cells lstp
     """
-    rows = costs(names, kind, hardware, size, width, node_nm, cells)
+    rows = cost_library(names, kind, hardware, size, width, node_nm, cells)
     if as_json:
         echo_json(rows)
     elif names or hardware:
@@ -71,7 +71,7 @@ def command(
         echo_text(_listing(rows))
 
 
-def costs(
+def cost_library(
     names: Sequence[str] = (),
     kind: str = "",
     hardware: FilePath | None = None,
@@ -112,7 +112,7 @@ def _named(name: str, size: str | int, width: int | None, node_nm: float | None,
         known = [SRAM, REGISTER_FILE, ZIGZAG, *entries()]
         near = nearest_name(name, known)
         raise InputError(
-            [Problem("no such cost", value=repr(name), allowed="`tilewright costs` lists them", nearest=near)]
+            [Problem("no such cost", value=repr(name), allowed="`tilewright cost-library` lists them", nearest=near)]
         )
     return entry_row(entries()[name])
 
@@ -180,5 +180,5 @@ def _listing(rows: list[dict[str, Any]]) -> str:
         what = row["what"] if row["bandwidth_gbyte_s"] is None else f"{row['what']}, {row['bandwidth_gbyte_s']:g} GB/s"
         table.add_row(row["name"], what, row["energy_per"], row["checked"], *cells, spread, area)
     tables = ended_lines(table_lines())
-    more = "`tilewright costs NAME` says where one is from. SRAM of CACTI 7:"
+    more = "`tilewright cost-library NAME` says where one is from. SRAM of CACTI 7:"
     return f"{render(table)}{len(rows)} entries; {more}\n{tables}"

@@ -54,7 +54,7 @@ KINDS = (
     FolderKind(
         ("certificate.parquet", "costs/*.parquet"),
         "complete fronts of `tilewright front`",
-        f"`tilewright certify` checks them, and `tilewright.load` reads {FRONT}.parquet",
+        f"`tilewright check-front` checks them, and `tilewright.load` reads {FRONT}.parquet",
     ),
     FolderKind(
         (DEPTH_FIRST,),
@@ -63,7 +63,7 @@ KINDS = (
     ),
     FolderKind((ATTENTION,), "attentions of `tilewright attention`", "`tilewright check` checks their certificates"),
     FolderKind(("tokens.json", "tokens.csv"), "costs of tokens of `tilewright tokens`", "`tilewright.load` reads them"),
-    FolderKind((COURT,), "verdicts of `tilewright court`", "`tilewright.load` reads them"),
+    FolderKind((COURT,), "verdicts of `tilewright accuracy`", "`tilewright.load` reads them"),
     FolderKind(
         (f"{BOTTLENECKS}.json", "advice.json", LAYER_TABLE, "differences.json"),
         "what was said of a run, not the run",

@@ -54,7 +54,7 @@ def command(
 
     The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas, widths of words and sizes
     of memories are costed together, each to the last bit as alone; what limits a design is told of those on a front.
-    Costs that are there and up to date are not made again. `tilewright certify` checks the certificate.
+    Costs that are there and up to date are not made again. `tilewright check-front` checks the certificate.
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """

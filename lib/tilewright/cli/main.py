@@ -14,6 +14,7 @@ from tilewright import __version__
 from tilewright.base.errors import TilewrightError
 from tilewright.base.harmless import terminal
 from tilewright.cli import interruption
+from tilewright.cli.old_names import current_verb, note_old_verb
 from tilewright.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
         "draw": ("tilewright.cli.draw", "Draw the memory hierarchy of a core."),
         "vary": ("tilewright.cli.vary", "Write hardware files that differ from one in named ways."),
-        "costs": ("tilewright.cli.costs", "Show the library of costs with its sources, and the cost of a memory."),
+        "cost-library": (
+            "tilewright.cli.costs",
+            "Show the library of costs with its sources, and the cost of a memory.",
+        ),
         "options": ("tilewright.cli.list_options", "List all options of configurations, verbs and stages."),
     },
     "Map a network on one core": {
@@ -61,7 +65,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Designs": {
         "explore": ("tilewright.cli.explore", "Evaluate all designs of a space, and list those that no other beats."),
         "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
-        "certify": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
+        "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
         "advise": ("tilewright.cli.advise", "Find changes that would help a run, each with its gain."),
     },
     "Results": {
@@ -87,8 +91,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Say a script for zigzag-dse or Stream as a command and a configuration.",
         ),
         "conformance": ("tilewright_evidence.conformance", "Compare with numbers of the reference tool."),
-        "validation": ("tilewright_evidence.validation", "Compare with chips: published cases, both models."),
-        "court": ("tilewright_evidence.court.verb", "Compare predictions with measurements that others made."),
+        "compare-chips": ("tilewright_evidence.validation", "Compare with chips: published cases, both models."),
+        "accuracy": ("tilewright_evidence.court.verb", "Compare predictions with measurements that others made."),
     },
     "Upkeep": {
         "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
@@ -137,6 +141,9 @@ class _LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         from tilewright.base.errors import nearest_name
 
+        if args and not ctx.resilient_parsing:
+            note_old_verb(args[0])
+        args = [*map(current_verb, args[:1]), *args[1:]]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = nearest_name(args[0], list(VERBS))
             ctx.fail(f"No such verb '{args[0]}'." + (f" Did you mean '{near}'?" if near else ""))

@@ -12,7 +12,7 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.marked_pages import with_part
 from tilewright.base.harmless import markdown
 
-from tilewright_evidence.court.verb import Heard, court
+from tilewright_evidence.court.verb import Heard, accuracy
 from tilewright_evidence.court.verdict import VerdictPart, set_text
 
 SAMPLE, FULL = "sample", "full"
@@ -40,7 +40,7 @@ def mark(kind: str, name: str) -> tuple[str, str]:
 
 def blocks(kind: str, data: Path | None) -> dict[str, str]:
     """The text of each set: from the samples, or from the folder of the full sets."""
-    heard = court(sample=True) if data is None else court(data=data)
+    heard = accuracy(sample=True) if data is None else accuracy(data=data)
     texts = {one.court_set.name: full_text(one) if kind == FULL else sample_text(one) for one in heard}
     return texts | {SUMMARY: summary_text(heard)} if kind == FULL else texts
 

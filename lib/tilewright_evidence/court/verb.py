@@ -1,4 +1,4 @@
-"""`tilewright court`: our predictions beside measurements of others, set by set."""
+"""`tilewright accuracy`: our predictions beside measurements of others, set by set."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -61,7 +61,7 @@ def command(
     Prints a table for each set; exit code 1 if a measurement is below our bound and nothing explains it. What we get
     wrong, and why, is in docs/accuracy.md#measurements-by-others.
 
-    Example: tilewright court gemmini-rtl -o results/court
+    Example: tilewright accuracy gemmini-rtl -o results/court
     """
     from tilewright_evidence.court.verdict import LEGEND, set_text
 
@@ -81,7 +81,7 @@ def command(
     return 1 if any(part.unexplained for one in found for part in one.parts) else 0
 
 
-def court(
+def accuracy(
     sets: Sequence[str] = (),
     *,
     data: FilePath | None = None,

@@ -306,8 +306,8 @@ def draw(world: World) -> None:
 
 def costs(world: World) -> None:
     """The memories of a hardware file, and a name that there is not."""
-    world.run("costs", "--hardware", world.single[1])
-    world.run("costs", EVIL_WORDS, code=2)
+    world.run("cost-library", "--hardware", world.single[1])
+    world.run("cost-library", EVIL_WORDS, code=2)
 
 
 def split(world: World) -> None:
@@ -424,13 +424,13 @@ def conformance(world: World) -> None:
 def validation(world: World) -> None:
     """A published case with a name."""
     write_case(world.folder / "cases" / f"=case{EVIL_FILE}")
-    world.run("validation", str(world.folder / "cases"), "--steps", "-v")
+    world.run("compare-chips", str(world.folder / "cases"), "--steps", "-v")
 
 
 def court(world: World) -> None:
     """A folder and a set that there are not."""
-    world.run("court", "--data", world.out("none"), code=2)
-    world.run("court", EVIL_WORDS, code=2)
+    world.run("accuracy", "--data", world.out("none"), code=2)
+    world.run("accuracy", EVIL_WORDS, code=2)
 
 
 def front(world: World) -> None:
@@ -442,8 +442,8 @@ def front(world: World) -> None:
 
 def certify(world: World) -> None:
     """The certificate of the front, and a folder without one."""
-    world.run("certify", world.out("front"), "--sample", "1")
-    world.run("certify", world.out("none"), code=2)
+    world.run("check-front", world.out("front"), "--sample", "1")
+    world.run("check-front", world.out("none"), code=2)
 
 
 def vary(world: World) -> None:
@@ -509,20 +509,20 @@ CASES: dict[str, Callable[[World], None]] = {
     "page": of_runs("page", "-o", "@page.html"),
     "pareto": of_runs("pareto", "--csv", "@pareto.csv", "--figures", "@pareto"),
     "draw": draw,
-    "costs": costs,
+    "cost-library": costs,
     "depth-first": depth_first,
     "attention": attention,
     "tokens": tokens,
     "serving": serving,
     "explore": explore,
     "front": front,
-    "certify": certify,
+    "check-front": certify,
     "vary": vary,
     "store": store,
     "results": results,
     "conformance": conformance,
-    "validation": validation,
-    "court": court,
+    "compare-chips": validation,
+    "accuracy": court,
     "options": words_alone("options"),
     "completion": words_alone("completion", "bash"),
     "warm-up": words_alone("warm-up"),

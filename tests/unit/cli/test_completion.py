@@ -121,5 +121,6 @@ def test_verbs_are_listed_without_importing_them() -> None:
     assert {name for name in modules.split() if name.startswith("tilewright.cli.")} == {
         "tilewright.cli.main",
         "tilewright.cli.interruption",
+        "tilewright.cli.old_names",
         "tilewright.cli.terminal",
     }

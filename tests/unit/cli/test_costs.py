@@ -1,4 +1,4 @@
-"""`tilewright costs`: lists, explains, refuses."""
+"""`tilewright cost-library`: lists, explains, refuses."""
 
 import json
 
@@ -13,11 +13,11 @@ from tests.unit.hardware.system_cases import ROOT
 
 def test_all_entries_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """As text and as JSON, all or of a kind."""
-    assert main(["costs"]) == 0
+    assert main(["cost-library"]) == 0
     text = capsys.readouterr().out
     assert f"{len(entries())} entries" in text
     assert "plain 22 nm itrs-hp: 60 memories" in text
-    assert main(["costs", "--kind", "link", "--json"]) == 0
+    assert main(["cost-library", "--kind", "link", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["kind"] for row in rows} == {"link"}
     assert all(row["sources"] for row in rows)
@@ -25,7 +25,7 @@ def test_all_entries_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_entry_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     """With its sources and its check; one that is not confirmed says so."""
-    assert main(["costs", "hbm2", "mul-int8-7nm"]) == 0
+    assert main(["cost-library", "hbm2", "mul-int8-7nm"]) == 0
     text = capsys.readouterr().out
     assert "O'Connor et al." in text
     assert "3.9 to 7" in text
@@ -34,18 +34,18 @@ def test_an_entry_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_memory_is_explained_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
     """Also those of a file."""
-    asked = ["costs", "sram", "--size", "48 KiB", "--width", "64", "--node-nm", "28", "--cells", "lstp"]
+    asked = ["cost-library", "sram", "--size", "48 KiB", "--width", "64", "--node-nm", "28", "--cells", "lstp"]
     assert main(asked) == 0
     text = capsys.readouterr().out
     assert "  6. 28 nm lies between 22 and 32 nm" in text
     assert main([*asked, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert len(row["steps"]) == 6
-    (exact,) = tilewright.costs(["auto_cost_extraction"], size=65536, width=64)
+    (exact,) = tilewright.cost_library(["auto_cost_extraction"], size=65536, width=64)
     assert exact["read_energy_pj"] == 2.19637
-    rows = tilewright.costs(hardware=ROOT / "config" / "hardware" / "tpu_like.yaml")
+    rows = tilewright.cost_library(hardware=ROOT / "config" / "hardware" / "tpu_like.yaml")
     assert {row["law"] for row in rows} == {"numbers of the file"}
-    assert tilewright.costs(["hbm2"], width=512)[0]["read_energy_pj"] == pytest.approx(512 * 3.9)
+    assert tilewright.cost_library(["hbm2"], width=512)[0]["read_energy_pj"] == pytest.approx(512 * 3.9)
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_a_memory_is_explained_step_by_step(capsys: pytest.CaptureFixture[str]) 
 def test_what_is_not_there_is_told(arguments: dict, words: str) -> None:
     """With the nearest name, or what is allowed."""
     with pytest.raises(InputError, match=words.replace("?", r"\?")):
-        tilewright.costs(**arguments)
+        tilewright.cost_library(**arguments)

@@ -39,7 +39,7 @@ REMEDY = {
     "cns": "`tilewright cost`, `allocate` and `schedule`",
     "allocate": "`tilewright schedule`",
     "explore": "`tilewright compare` takes FOLDER:DESIGN",
-    "front": "`tilewright certify`",
+    "front": "`tilewright check-front`",
     "report": "give the folder of the run itself",
     "explain": "give the folder of the run itself",
     "export": "give the folder of the run itself",
@@ -99,7 +99,7 @@ READERS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "summarize": ([], (*RUNS, "above")),
     "pareto": ([], (*RUNS, "above")),
     "results": ([], ()),
-    "certify": ([], ("front",)),
+    "check-front": ([], ("front",)),
     "audit": ([], ("explore", "front")),
 }
 """Verb -> its further arguments, and what it works on."""
@@ -120,9 +120,9 @@ def test_every_verb_works_on_a_folder_or_says_what_it_holds(
             continue
         assert code == 2, (verb, name, said.err)
         assert "internal error" not in said.err
-        if name in REMEDY and verb not in ("results", "certify", "check", "audit"):
+        if name in REMEDY and verb not in ("results", "check-front", "check", "audit"):
             assert REMEDY[name] in said.err, (verb, name, said.err)
-        elif verb in ("results", "certify"):
+        elif verb in ("results", "check-front"):
             known = ("configuration", "`tilewright front`", "which space it is of")
             assert any(words in said.err for words in known), (verb, name, said.err)
 
@@ -152,7 +152,7 @@ def test_load_says_what_a_folder_holds(folders: Path) -> None:
         assert REMEDY[name] in str(raised.value)
 
 
-NO_FUNCTIONS_OF_RESULTS = ("completion", "conformance", "court", "store", "validation", "warm_up")
+NO_FUNCTIONS_OF_RESULTS = ("accuracy", "compare_chips", "completion", "conformance", "store", "warm_up")
 """They take nothing, or look at what is installed here."""
 
 

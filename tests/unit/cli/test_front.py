@@ -1,4 +1,4 @@
-"""`tilewright front` and `tilewright certify` on the command line."""
+"""`tilewright front` and `tilewright check-front` on the command line."""
 
 import json
 from pathlib import Path
@@ -26,14 +26,14 @@ def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pyte
     for name in ("front.html", "front.csv", "front.parquet", "certificate.parquet", "space.txt"):
         assert (out / name).is_file(), name
     assert len(pandas.read_csv(out / "front.csv")) > 1
-    assert main(["certify", str(out), "--sample", "3"]) == 0
+    assert main(["check-front", str(out), "--sample", "3"]) == 0
     said = capsys.readouterr().out
     assert "64 designs counted" in said
     assert "true as far as this was checked" in said
-    assert main(["certify", str(out), "--all", "--json", "--sample", "0"]) == 0
+    assert main(["check-front", str(out), "--all", "--json", "--sample", "0"]) == 0
     assert json.loads(capsys.readouterr().out)["problems"] == []
     space.write_text(space.read_text().replace("0.0037", "0.0038"))
-    assert main(["certify", str(out)]) == 1
+    assert main(["check-front", str(out)]) == 1
     assert "WRONG: made of another space" in capsys.readouterr().out
 
 
@@ -64,5 +64,5 @@ def test_what_is_refused(
 
 def test_a_folder_without_a_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Says what is missing."""
-    assert main(["certify", str(tmp_path)]) == 2
+    assert main(["check-front", str(tmp_path)]) == 2
     assert "does not say which space it is of" in capsys.readouterr().err

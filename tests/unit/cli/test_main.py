@@ -5,8 +5,10 @@ from pathlib import Path
 
 import click
 import pytest
+import tilewright
 from tilewright.cli import main as dispatch
 from tilewright.cli.main import GROUPS, VERBS, cli, main
+from tilewright.cli.old_names import OLD_VERBS
 
 PROJECT = Path(__file__).resolve().parents[3]
 HARDWARE = str(PROJECT / "config" / "hardware" / "tpu_like.yaml")
@@ -55,6 +57,35 @@ def test_all_verbs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert [verb for verb in VERBS if f"\n  {verb} " not in text] == []
     assert [verb for verbs in GROUPS.values() for verb in verbs] == list(VERBS)
     assert [heading for heading in GROUPS if f"\n{heading}:\n" not in text] == []
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_VERBS.items())
+def test_an_old_verb_works_and_says_its_name(old: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The old name has the same help, a line on stderr, and no line in the list of verbs."""
+    assert main([new, "--help"]) == 0
+    expected = capsys.readouterr()
+    assert main([old, "--help"]) == 0
+    said = capsys.readouterr()
+    assert said.out == expected.out
+    assert expected.err == ""
+    assert said.err == f"`{old}` is now called `{new}`; the old name goes with 0.2.0\n"
+    assert main(["--help"]) == 0
+    assert f"\n  {old} " not in capsys.readouterr().out
+    assert old not in VERBS
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_VERBS.items())
+def test_an_old_function_is_the_new_one(old: str, new: str) -> None:
+    """Scripts with the old name run."""
+    assert getattr(tilewright, old) is getattr(tilewright, new.replace("-", "_"))
+
+
+def test_an_old_verb_takes_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    """What it writes on stdout is what the new name writes."""
+    assert main(["cost-library", "hbm2", "--json"]) == 0
+    expected = capsys.readouterr().out
+    assert main(["costs", "hbm2", "--json"]) == 0
+    assert capsys.readouterr().out == expected != ""
 
 
 def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:

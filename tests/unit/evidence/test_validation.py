@@ -1,4 +1,4 @@
-"""`tilewright validation`: the table, JSON, exit codes; the published cases, where they are beside this checkout."""
+"""`tilewright compare-chips`: the table, JSON, exit codes; the published cases, where they are beside this checkout."""
 
 import csv
 import gzip
@@ -26,7 +26,7 @@ def test_the_table_has_a_row_for_each_case(tmp_path: Path, capsys: pytest.Captur
     """Measured, reference, both models, deviations; a case of which nothing is known has dashes."""
     write_case(tmp_path / "known")
     write_case(tmp_path / "unknown", expected=None)
-    assert main(["validation", str(tmp_path)]) == 0
+    assert main(["compare-chips", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     known, unknown = (
         next(line.split() for line in lines if line.startswith(f"{name} ")) for name in ("known", "unknown")
@@ -39,7 +39,7 @@ def test_json_has_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     """Plain data of the cases that are asked for, with steps."""
     for name in ("a", "b"):
         write_case(tmp_path / name)
-    assert main(["validation", str(tmp_path), "--case", "b", "--steps", "--json"]) == 0
+    assert main(["compare-chips", str(tmp_path), "--case", "b", "--steps", "--json"]) == 0
     (case,) = json.loads(capsys.readouterr().out)
     assert (case["case"], case["measured_cycles"], case["stream_2023"]["latency_cycles"]) == ("b", 100, 31)
     assert (case["nodes"], case["edges"]) == (6, 2 + 2 + 7)
@@ -55,7 +55,7 @@ def test_text_with_steps_and_layers(tmp_path: Path, capsys: pytest.CaptureFixtur
         "graph": {"nb_cns": 6, "nb_edges": 9},
     }
     write_case(tmp_path / "tiny", expected=expected)
-    assert main(["validation", str(tmp_path), *steps]) == 0
+    assert main(["compare-chips", str(tmp_path), *steps]) == 0
     text = capsys.readouterr().out
     assert "6 computation nodes, 11 edges; reference 6, 9" in text
     assert "3, 3, 3, 5" in text
@@ -64,11 +64,11 @@ def test_text_with_steps_and_layers(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_wrong_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2 and no traceback: no folder, a wrong value, a loop that no layer has."""
-    assert main(["validation", str(tmp_path / "nowhere")]) == 2
+    assert main(["compare-chips", str(tmp_path / "nowhere")]) == 2
     write_case(tmp_path / "a", run={**RUN, "cn_define_mode": 7})
-    assert main(["validation", str(tmp_path)]) == 2
+    assert main(["compare-chips", str(tmp_path)]) == 2
     write_case(tmp_path / "a", run={**RUN, "hint_loops": [["OZ", "all"]]})
-    assert main(["validation", str(tmp_path)]) == 2
+    assert main(["compare-chips", str(tmp_path)]) == 2
     text = capsys.readouterr().err
     assert "no such folder" in text
     assert "cn_define_mode" in text
@@ -84,7 +84,7 @@ def test_what_is_wrong_with_a_case_does_not_keep_the_others_from_being_printed(
     write_case(tmp_path / "cut", run={**RUN, "hint_loops": [["OZ", "all"]]})
     write_case(tmp_path / "short", mapping=None)
     for options in ([], ["--json"]):
-        assert main(["validation", str(tmp_path), *options]) == 2
+        assert main(["compare-chips", str(tmp_path), *options]) == 2
         out, err = capsys.readouterr()
         assert "sound" in out
         assert "cut" not in out
@@ -104,7 +104,7 @@ def test_a_model_without_a_schedule_leaves_the_other_one(
 
     monkeypatch.setattr("tilewright.peers.stream.whole_tiles.MODEL", MODEL._replace(simulate=none))
     write_case(tmp_path / "tiny")
-    assert main(["validation", str(tmp_path), "--steps"]) == 2
+    assert main(["compare-chips", str(tmp_path), "--steps"]) == 2
     out, err = capsys.readouterr()
     (row,) = (line.split() for line in out.splitlines() if line.startswith("tiny  "))
     assert row == ["tiny", "100", "90", "-10.0", "%", "-", "-", "-", "33", "-67.0", "%"]
@@ -116,7 +116,7 @@ def test_a_model_without_a_schedule_leaves_the_other_one(
 def test_steps_say_where_the_time_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Layer 1 ends last: 15-27 and 31 by the reference, 17-29 and 33 by ours (test_run.py)."""
     write_case(tmp_path / "tiny")
-    assert main(["validation", str(tmp_path), "--steps"]) == 0
+    assert main(["compare-chips", str(tmp_path), "--steps"]) == 0
     text = capsys.readouterr().out
     assert "stream-2023: 15 cycles until core 1: core begins, 12 computing, 0 waiting in between, 4 until" in text
     assert "causal: 17 cycles until core 1: core begins, 12 computing, 0 waiting in between, 4 until" in text

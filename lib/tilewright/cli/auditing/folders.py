@@ -18,7 +18,7 @@ _REASONS = {
     DEPTH_FIRST: f"{_SAYS_NOTHING}; `tilewright check` verifies a certificate against hardware, workload and mapping",
     ATTENTION: f"{_SAYS_NOTHING}; `tilewright check` verifies its certificates against hardware, workload and mapping",
     "tokens.json": f"{_SAYS_NOTHING}; `tilewright tokens` makes it again",
-    COURT: f"{_SAYS_NOTHING}; `tilewright court` makes it again",
+    COURT: f"{_SAYS_NOTHING}; `tilewright accuracy` makes it again",
 }
 """File -> why what it says cannot be made again from it."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))

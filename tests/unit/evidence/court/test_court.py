@@ -1,4 +1,4 @@
-"""`tilewright court`: samples, constants, tables, files, and what is told of wrong input."""
+"""`tilewright accuracy`: samples, constants, tables, files, and what is told of wrong input."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas
 import pytest
-from tilewright import court
+from tilewright import accuracy
 from tilewright.cli.main import main
 from tilewright_evidence.court.case import DATA, Case, set_files
 from tilewright_evidence.court.document import FULL, README, SAMPLE, SUMMARY, blocks, mark, with_blocks
@@ -55,7 +55,7 @@ def test_the_page_has_the_numbers_of_the_full_sets() -> None:
 @pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
 def test_the_full_sets_are_judged_as_the_page_says() -> None:
     """A bound for every row, with none below it; at most a tenth of the rows fitted to, and nothing of them scored."""
-    heard = court(data=FULL_SETS)
+    heard = accuracy(data=FULL_SETS)
     assert {one.court_set.name: len(one.cases) for one in heard} == {
         **{"gemmini-rtl": 1082 + 120, "timeloop-points": 2 * 2394, "gpu-gemm": 3480},
         **{"tpu-v6e": 2110 + 1655},
@@ -71,14 +71,14 @@ def test_the_full_sets_are_judged_as_the_page_says() -> None:
 
 def test_no_bound_is_broken() -> None:
     """Every measurement of the samples is above its bound, or explained."""
-    heard = court(sample=True)
+    heard = accuracy(sample=True)
     assert [one.court_set.name for one in heard] == list(SETS)
     assert all(part.unexplained == 0 for one in heard for part in one.parts)
 
 
 def test_files_have_a_row_for_each_case_and_a_figure(tmp_path: Path) -> None:
     """The table, the figures as JSON, the figure of the set."""
-    (heard,) = court(["timeloop-points"], sample=True, output=tmp_path)
+    (heard,) = accuracy(["timeloop-points"], sample=True, output=tmp_path)
     table = pandas.read_csv(tmp_path / "court.csv")
     assert len(table) == len(heard.cases)
     assert set(table["part"]) == {"cycles", "energy"}
@@ -89,15 +89,15 @@ def test_files_have_a_row_for_each_case_and_a_figure(tmp_path: Path) -> None:
 
 def test_wrong_input_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Unknown sets, missing folders and wrong rows, each with its place."""
-    assert main(["court", "gemini-rtl"]) == 2
+    assert main(["accuracy", "gemini-rtl"]) == 2
     assert "did you mean 'gemmini-rtl'" in capsys.readouterr().err
-    assert main(["court", "--data", str(tmp_path / "none")]) == 2
+    assert main(["accuracy", "--data", str(tmp_path / "none")]) == 2
     assert "no such folder" in capsys.readouterr().err
     (tmp_path / "gemmini-rtl").mkdir()
-    assert main(["court", "gemmini-rtl", "--data", str(tmp_path)]) == 2
+    assert main(["accuracy", "gemmini-rtl", "--data", str(tmp_path)]) == 2
     assert "no rows here" in capsys.readouterr().err
     (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text('{"id": 3}\nnothing\n')
-    assert main(["court", "gemmini-rtl", "--data", str(tmp_path)]) == 2
+    assert main(["accuracy", "gemmini-rtl", "--data", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert "rows.jsonl:1 id: wrong or missing, got 3 (allowed: str)" in told
     assert "rows.jsonl:2 no JSON" in told
@@ -110,7 +110,7 @@ def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.Captu
     del row["layer"]["K"]
     row["mapping"][0]["temporal"] = [["K"]]
     (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    assert main(["court", "gemmini-rtl", "--data", str(tmp_path)]) == 2
+    assert main(["accuracy", "gemmini-rtl", "--data", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert "rows.jsonl:1 layer.K: wrong or missing" in told
     assert "rows.jsonl:1 mapping: wrong or missing" in told
@@ -118,14 +118,14 @@ def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.Captu
 
 def test_every_column_of_the_table_is_documented() -> None:
     """In docs/accuracy.md#measurements-by-others."""
-    (heard,) = court(["timeloop-points"], sample=True)
+    (heard,) = accuracy(["timeloop-points"], sample=True)
     page = PAGE.read_text()
     assert [name for name in table(heard.cases).columns if f"`{name}`" not in page] == []
 
 
 def test_a_set_that_is_not_in_the_folder_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its sample stands in."""
-    assert main(["court", "--data", str(tmp_path), "--json"]) == 0
+    assert main(["accuracy", "--data", str(tmp_path), "--json"]) == 0
     told = capsys.readouterr()
     assert "the sample of the package is used" in told.err
     assert all(one["is_sample"] for one in json.loads(told.out))
@@ -172,11 +172,11 @@ def test_other_draws_fit_other_rows_and_are_the_same_each_time() -> None:
 
 def test_published_errors_stand_with_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
     """Whose they are, of what, and where they are said; with draws, what those give."""
-    assert main(["court", "tpu-v6e", "--sample", "--draws", "2"]) == 0
+    assert main(["accuracy", "tpu-v6e", "--sample", "--draws", "2"]) == 0
     told = capsys.readouterr().out
     assert "published, of other rows: LLMCompass, 10.9 % per operator" in told
     assert "other draws of the fitted rows, attention, decode: median error" in told
-    assert main(["court", "tpu-v6e", "--sample", "--draws", "2", "--json"]) == 0
+    assert main(["accuracy", "tpu-v6e", "--sample", "--draws", "2", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
     assert one["published"][0]["tool"] == "LLMCompass"
     assert {"part", "low", "middle", "high", "worse"} == set(one["draws"][0])

@@ -61,7 +61,7 @@ def test_unknown_devices_and_types_are_told_together(tmp_path: Path, capsys: pyt
     folder.mkdir()
     text = (DATA / GPU.name / "sample.csv").read_text()
     (folder / "rows.csv").write_text(text.replace("a100", "a10").replace("fp8", "fp4"))
-    assert main(["court", GPU.name, "--data", str(tmp_path)]) == 2
+    assert main(["accuracy", GPU.name, "--data", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert "no such device, got 'a10' (allowed: a100, h100)" in told
     assert "no such type, got 'fp4'" in told

@@ -74,5 +74,5 @@ def test_an_unknown_architecture_is_told(tmp_path: Path, capsys: pytest.CaptureF
     sample = DATA / TIMELOOP.name
     (folder / "architectures.csv").write_text((sample / "architectures.csv").read_text())
     (folder / "rows.jsonl").write_text((sample / "sample.jsonl").read_text().replace('"arch":"a', '"arch":"z'))
-    assert main(["court", TIMELOOP.name, "--data", str(tmp_path)]) == 2
+    assert main(["accuracy", TIMELOOP.name, "--data", str(tmp_path)]) == 2
     assert "no such architecture, got z" in capsys.readouterr().err
