@@ -156,4 +156,111 @@ def test_what_is_wrong_with_a_package_is_said(installed: Path, tmp_path: Path) -
     assert "entry point topolgy.star of tilewright-example" in said
     assert "did you mean 'topology'" in said
     points.write_text(text.replace("tilewright_example:REFRESH", "tilewright_example:REFRSH"))
-    assert "plug-in refresh cannot be loaded: module" in tilewright(words, site, tmp_path, code=2)
+    assert "plug-in refresh cannot be loaded: AttributeError: module" in tilewright(words, site, tmp_path, code=2)
+
+
+CLASHES = {
+    "a power with a default": (
+        '"refresh_mw", "power_mw", "Power that keeps data alive.", term="refresh")',
+        '"refresh_mw", "power_mw", "Power that keeps data alive.", 0.5, "refresh")',
+        "plug-in refresh is a power with the default 0.5: only 0 is allowed",
+    ),
+    "a key of the file": (
+        'Attribute("refresh",',
+        'Attribute("size",',
+        "attribute of a memory is a key of its own, got size",
+    ),
+    "a key that is built in": (
+        'Attribute("refresh",',
+        'Attribute("leakage",',
+        "attribute of a memory has the key 'leakage', which another attribute has",
+    ),
+    "a field that is built in": (
+        '"refresh_mw"',
+        '"leakage_mw"',
+        "has the field 'leakage_mw', which another attribute has",
+    ),
+    "an energy in a term": ('"power_mw"', '"energy_pj"', "which takes a power, not energy_pj"),
+    "no such owner": (
+        '"memory", "refresh_mw"',
+        '"memories", "refresh_mw"',
+        "is of 'memories'; allowed: memory, array, core",
+    ),
+    "another type": ("REFRESH = Attribute(", "REFRESH = str(", "cannot be loaded: TypeError"),
+    "an end of the program": ("REFRESH =", "raise SystemExit(0)\nREFRESH =", "cannot be loaded: SystemExit: 0"),
+    "a fault of its own": ("REFRESH =", "1 / 0\nREFRESH =", "cannot be loaded: ZeroDivisionError: division by zero"),
+    "no code": ("REFRESH =", "REFRESH = = 1\nOTHER =", "cannot be loaded: SyntaxError"),
+}
+"""What is wrong with the module of a package -> text of the module, text in its place, part of the message."""
+
+
+@pytest.mark.parametrize(("text", "other", "message"), CLASHES.values(), ids=CLASHES)
+def test_a_module_at_fault_is_refused(installed: Path, tmp_path: Path, text: str, other: str, message: str) -> None:
+    """What it brings has a name that is taken, or is none of its kind: exit code 2, no traceback, no numbers."""
+    site = tmp_path / "site"
+    shutil.copytree(installed, site)
+    module = site / "tilewright_example.py"
+    assert text in module.read_text()
+    module.write_text(module.read_text().replace(text, other))
+    said = tilewright(["validate", str(CONFIG / "hardware" / "tpu_like.yaml")], site, tmp_path, code=2)
+    assert message in " ".join(said.split())
+    assert "Traceback" not in said
+
+
+NAMES = {
+    "energy_term.setup": ("energy_term.leakage", "plug-in leakage has the name leakage, which is built in"),
+    "schedule_term.grants": ("schedule_term.on_core", "plug-in on_core has the name on_core, which is built in"),
+    "topology.star": ("topology.bus", "plug-in bus has the name bus, which is built in"),
+    "column.cycles_a_layer": ("energy_term.memory", "plug-in memory has the name memory, which is built in"),
+}
+"""Entry point -> the one in its place, what is said."""
+
+
+@pytest.mark.parametrize(("point", "other", "message"), [(key, *value) for key, value in NAMES.items()], ids=NAMES)
+def test_names_that_are_taken(installed: Path, tmp_path: Path, point: str, other: str, message: str) -> None:
+    """No entry takes the place of one that is built in, and none is dropped without a word."""
+    site = tmp_path / "site"
+    shutil.copytree(installed, site)
+    points = next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
+    points.write_text(points.read_text().replace(point, other))
+    program = (
+        "from tilewright.base.registry import KINDS, Registry; from importlib import import_module\n"
+        f"module = import_module(KINDS['{other.partition('.')[0]}'])\n"
+        "(registry,) = [one for one in vars(module).values() if isinstance(one, Registry)]\n"
+        f"registry['{other.partition('.')[2]}']"
+    )
+    paths = os.pathsep.join([str(ROOT / "lib"), str(site)])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"InputError: {message}" in done.stderr
+
+
+def test_an_entry_with_the_name_of_another_package(installed: Path, tmp_path: Path) -> None:
+    """An array with the name of one that this package enters is told, not dropped."""
+    site = tmp_path / "site"
+    shutil.copytree(installed, site)
+    points = next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
+    points.write_text(points.read_text() + "array.analog in-memory = tilewright_example:STAR\n")
+    said = tilewright(["validate", str(CONFIG / "hardware" / "aimc.yaml")], site, tmp_path, code=2)
+    assert "plug-in analog in-memory has the name of tilewright.hardware.in_memory:ANALOG" in " ".join(said.split())
+
+
+def test_a_column_of_a_name_that_is_taken(installed: Path, tmp_path: Path) -> None:
+    """One that is built in, and one that a term makes: the row is refused, no cell is overwritten."""
+    site = tmp_path / "site"
+    shutil.copytree(installed, site)
+    module = site / "tilewright_example.py"
+    text = module.read_text()
+    words = ["map", "--hardware", str(CONFIG / "hardware" / "tpu_like.yaml"), "--no-store", "-o", "run", "--workload"]
+    words += [str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml")]
+    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")], installed, tmp_path)
+    for key, message in (("energy_pj", "which is built in"), ("mac_energy_pj", "is the name of two columns")):
+        module.write_text(text.replace('"cycles_a_layer"', f'"{key}"'))
+        said = tilewright(["summarize", "run", "--csv", "runs.csv"], site, tmp_path, code=2)
+        assert message in " ".join(said.split())
+        assert not (tmp_path / "runs.csv").exists()

@@ -6,7 +6,7 @@ theirs by the entry point group `tilewright`: `energy_term.refresh = "their_pack
 the point.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -73,9 +73,15 @@ def installed() -> dict[str, str]:
 
 
 def _named(owner: str) -> dict[str, str]:
-    """Entries of a registry by name: first those of installed packages, then those that `enter` gave, which count where
-    both have a name."""
-    return {**_of_others(owner), **_entries.get(owner, {})}
+    """Entries of a registry by name: first those that `enter` gave, then those of installed packages by name.
+
+    Raises InputError where both have a name: which one is meant is not known.
+    """
+    own, others = _entries.get(owner, {}), _of_others(owner)
+    if both := sorted(own.keys() & others.keys()):
+        problems = [Problem(f"has the name of {own[name]}", f"plug-in {name}", value=others[name]) for name in both]
+        raise InputError(problems)
+    return {**own, **others}
 
 
 def _of_others(owner: str) -> dict[str, str]:
@@ -94,10 +100,13 @@ def _installed_by_registry() -> dict[str, dict[str, str]]:
 
 
 class Registry(Generic[Entry]):
-    """The entries of one module; `owner` is its `__name__`."""
+    """The entries of one module; `owner` is its `__name__`.
 
-    def __init__(self, owner: str) -> None:
-        self.owner = owner
+    `fault` says what is wrong with an entry under a name, '' for nothing: of another type, or of a name that is taken.
+    """
+
+    def __init__(self, owner: str, fault: Callable[[str, Any], str] = lambda name, entry: "") -> None:
+        self.owner, self._fault = owner, fault
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,13 +114,33 @@ class Registry(Generic[Entry]):
         return tuple(_named(self.owner))
 
     def __getitem__(self, name: str) -> Entry:
-        """Object under a name. Raises KeyError, InputError where a package of others has no such thing."""
+        """Object under a name. Raises KeyError, and InputError where a package of others has no such thing, cannot be
+        imported, or what it has is at fault."""
         entry = _named(self.owner)[name]
         module, _, attribute = entry.partition(":")
         try:
             found: Any = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
+        except (Exception, SystemExit) as error:
             if entry != _of_others(self.owner).get(name):
                 raise
-            raise InputError([Problem(f"cannot be loaded: {error}", f"plug-in {name}", value=entry)]) from error
+            what = f"{type(error).__name__}: {error}"
+            raise InputError([Problem(f"cannot be loaded: {what}", f"plug-in {name}", value=entry)]) from error
+        if reason := self._fault(name, found):
+            raise InputError([Problem(reason, f"plug-in {name}", value=entry)])
         return found  # type: ignore[no-any-return]
+
+
+def taken(name: str, known: Collection[str]) -> str:
+    """Fault of an entry whose name is one of those that are built in; '' where it is none of them."""
+    return f"has the name {name}, which is built in" if name in known else ""
+
+
+def lacking(entry: object, attributes: Iterable[str]) -> str:
+    """Fault of an object without some attributes that its kind has; '' where it has all of them."""
+    lacks = [name for name in attributes if not hasattr(entry, name)]
+    return f"has no {', '.join(lacks)}: it is none of its kind" if lacks else ""
+
+
+def methods_of(protocol: type) -> tuple[str, ...]:
+    """Methods and properties that a protocol declares."""
+    return tuple(name for name in vars(protocol) if not name.startswith("_"))

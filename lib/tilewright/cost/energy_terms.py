@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from tilewright.base.errors import InputError, Problem
 from tilewright.base.profile import ModelProfile, profile_by_name
-from tilewright.base.registry import Registry
+from tilewright.base.registry import Registry, lacking, methods_of, taken
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import ArrayUseRecord, LayerRecord
 from tilewright.hardware.array_model import ArrayRefusalError, ArrayWork, InputWindow, array_model
@@ -106,7 +107,12 @@ class EnergyTerm(Protocol):
         """What it adds in each cycle in which no layer runs and data are copied between memories."""
 
 
-ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__)
+def _fault(name: str, entry: object) -> str:
+    """Fault of a term of others; names of terms of arrays are looked at with the array."""
+    return taken(name, (ACCESSES, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
+
+
+ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__, _fault)
 """Terms by name, in the order in which they add up after operations, accesses and static power."""
 
 
@@ -137,8 +143,12 @@ def further_energy_terms(core: Core) -> dict[str, EnergyTerm]:
 
 
 def energy_term_names(core: Core) -> tuple[str, ...]:
-    """The terms of the energy on a core in the order in which they add up."""
-    return (*array_model(core.operational_array).terms, ACCESSES, *further_energy_terms(core))
+    """The terms of the energy on a core in the order in which they add up. Raises InputError for two of one name."""
+    found = (*array_model(core.operational_array).terms, ACCESSES, *further_energy_terms(core))
+    if twice := sorted({name for name in found if found.count(name) > 1}):
+        message = "is a term of the energy of the array, and of another one"
+        raise InputError([Problem(message, core.name, value=name) for name in twice])
+    return found
 
 
 def energy_terms_of(

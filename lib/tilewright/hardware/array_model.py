@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from tilewright.base.errors import MappingError
 from tilewright.base.profile import REFERENCE, ModelProfile
-from tilewright.base.registry import Registry
+from tilewright.base.registry import Registry, lacking, taken
 from tilewright.hardware.core import DIGITAL, OperationalArray
 
 MAC = "mac"
@@ -111,7 +111,13 @@ class Digital(NamedTuple):
         return ""
 
 
-ARRAY_MODELS: Registry[ArrayModel] = Registry(__name__)
+def _fault(name: str, entry: object) -> str:
+    return taken(name, (DIGITAL,)) or lacking(
+        entry, [own for own in vars(ArrayModel) if own in dir(Digital) and not own.startswith("_")]
+    )
+
+
+ARRAY_MODELS: Registry[ArrayModel] = Registry(__name__, _fault)
 """Kinds of arrays besides DIGITAL."""
 _DIGITAL = Digital()
 

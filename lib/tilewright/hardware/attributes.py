@@ -7,9 +7,10 @@ part of a term of the energy that time drives: all of these follow from its decl
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from functools import cache, partial
+from typing import Any, Literal, get_args
 
+from tilewright.base.errors import InputError, Problem
 from tilewright.base.registry import Registry
 
 Owner = Literal["memory", "array", "core"]
@@ -53,14 +54,50 @@ UNIT_LEAKAGE = Attribute(
     term="leakage",
 )
 BUILT_IN = (LEAKAGE, UNIT_LEAKAGE)
-ENTERED: Registry[Attribute] = Registry(__name__)
+
+
+def _fault(name: str, entry: object) -> str:
+    """Fault of an attribute of others by itself; those of several together are told by `attributes`."""
+    if not isinstance(entry, Attribute):
+        return f"is a {type(entry).__name__}, not an Attribute"
+    if entry.of not in get_args(Owner):
+        return f"is of {entry.of!r}; allowed: {', '.join(get_args(Owner))}"
+    if entry.quantity not in get_args(Quantity):
+        return f"has the quantity {entry.quantity!r}; allowed: {', '.join(get_args(Quantity))}"
+    if entry.term and entry.quantity != "power_mw":
+        return f"is drawn in the term {entry.term!r} of the energy, which takes a power, not {entry.quantity}"
+    if entry.term and entry.default:
+        return f"is a power with the default {entry.default:g}: only 0 is allowed, what no file gives is not drawn"
+    return ""
+
+
+ENTERED: Registry[Attribute] = Registry(__name__, _fault)
 """Attributes of others."""
 
 
 def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
-    """The attributes of memories, of arrays or of cores; None: all. Those that are built in come first."""
-    known = (*BUILT_IN, *(ENTERED[name] for name in ENTERED.names))
+    """The attributes of memories, of arrays or of cores; None: all. Those that are built in come first.
+
+    Raises InputError where two of one owner have the same key or the same field.
+    """
+    known = _checked(tuple(ENTERED[name] for name in ENTERED.names))
     return tuple(one for one in known if owner in (None, one.of))
+
+
+@cache
+def _checked(others: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
+    """All attributes. Raises InputError where two of one owner have the same key or field."""
+    problems = []
+    known = list(BUILT_IN)
+    for attribute in others:
+        for one in known:
+            if one.of == attribute.of and (one.key == attribute.key or one.field == attribute.field):
+                what = f"the key {one.key!r}" if one.key == attribute.key else f"the field {one.field!r}"
+                problems.append(Problem(f"has {what}, which another attribute has", f"attribute of a {one.of}"))
+        known.append(attribute)
+    if problems:
+        raise InputError(problems)
+    return tuple(known)
 
 
 def power_terms() -> tuple[str, ...]:

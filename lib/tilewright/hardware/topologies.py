@@ -7,7 +7,7 @@ its name. Reader, checks, schema, links and figure know a topology by its name a
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from tilewright.base.registry import Registry
+from tilewright.base.registry import Registry, lacking, methods_of, taken
 
 Pair = tuple[int, int]
 Sizes = Mapping[str, int]
@@ -117,7 +117,13 @@ class Ring(NamedTuple):
 
 
 BUILT_IN: Mapping[str, Topology] = {"2d_mesh": Mesh(), "2d_torus": Mesh(wraps=True), "ring": Ring(), "bus": Bus()}
-ENTERED: Registry[Topology] = Registry(__name__)
+
+
+def _fault(name: str, entry: object) -> str:
+    return taken(name, BUILT_IN) or lacking(entry, methods_of(Topology))
+
+
+ENTERED: Registry[Topology] = Registry(__name__, _fault)
 """Topologies of others."""
 
 

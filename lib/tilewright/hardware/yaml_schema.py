@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, create_model
 
-from tilewright.base.errors import nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.operator_groups import GROUPS, KNOWN_TYPES, MAC
 from tilewright.base.units import FieldError
 from tilewright.base.validation import (
@@ -270,7 +270,12 @@ def _hardware_file(known: tuple[Attribute, ...]) -> type[HardwareFile]:
 
 
 def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, ...], **fields: Any) -> type[Model]:
-    """A table of the file with a key for each attribute of its owner."""
+    """A table of the file with a key for each attribute of its owner.
+
+    Raises InputError for attributes that have a key of the table itself.
+    """
+    if both := [one.key for one in known if one.of == owner and one.key in table.model_fields]:
+        raise InputError([Problem("is a key of its own", f"attribute of a {owner}", value=key) for key in both])
     own = {
         one.key: (_QUANTITIES[one.quantity] | None, Field(default=None, description=one.sentence))
         for one in known

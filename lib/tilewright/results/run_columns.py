@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tilewright.base.registry import Registry
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.registry import Registry, taken
 from tilewright.base.steps import MULTI, SINGLE
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
@@ -17,6 +18,8 @@ from tilewright.results.proof_text import run_proof
 from tilewright.results.records import Summary
 from tilewright.results.run_text import DONE, range_columns, setting_of
 
+RUN = "run"
+"""Column of the name of a run, the first of each table."""
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
 """Baseline -> in words."""
 
@@ -267,7 +270,16 @@ BUILT_IN: tuple[Column | Columns, ...] = (
     ),
 )
 """The columns in the order of tables, after the name of the run."""
-ENTERED: Registry[Column] = Registry(__name__)
+
+
+def _fault(name: str, entry: object) -> str:
+    if not isinstance(entry, Column | Columns):
+        return f"is a {type(entry).__name__}, not a Column"
+    keys = {RUN, *(one.key for one in BUILT_IN if isinstance(one, Column))}
+    return taken(entry.key, keys) if isinstance(entry, Column) else ""
+
+
+ENTERED: Registry[Column] = Registry(__name__, _fault)
 """Columns of others, which come last."""
 
 
@@ -277,8 +289,13 @@ def run_columns() -> tuple[Column | Columns, ...]:
 
 
 def run_row(run: str, summary: Summary) -> dict[str, Any]:
-    """The totals of a run as one flat row, of either flow."""
-    return {"run": run, **dict(_cells(summary))}
+    """The totals of a run as one flat row, of either flow. Raises InputError for two columns of one name."""
+    row: dict[str, Any] = {RUN: run}
+    for key, value in _cells(summary):
+        if key in row:
+            raise InputError([Problem("is the name of two columns", "columns of runs", value=key)])
+        row[key] = value
+    return row
 
 
 def _cells(summary: Summary) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,9 @@ term of cost tables has; `energy_ledger` has the terms as numbers.
 from dataclasses import dataclass
 from typing import Protocol
 
-from tilewright.base.registry import Registry
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.registry import Registry, lacking, methods_of, taken
+from tilewright.hardware.attributes import power_terms
 from tilewright.multicore.scheduling.energy_ledger import CAUSES, ON_CORE, CauseEnergy, EnergyTerms
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 from tilewright.multicore.scheduling.schedule import Schedule
@@ -23,7 +25,11 @@ class ScheduleTerm(Protocol):
         """What it adds for a schedule, by its times and counts; not negative, so that the lower bounds hold."""
 
 
-SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__)
+def _fault(name: str, entry: object) -> str:
+    return taken(name, (ON_CORE, *CAUSES, *power_terms())) or lacking(entry, methods_of(ScheduleTerm))
+
+
+SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__, _fault)
 """Terms by name, in the order in which they add up after all others."""
 
 
@@ -46,7 +52,11 @@ def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm
     """The terms of static power and the entered terms that the schedules of a problem have."""
     known: dict[str, ScheduleTerm] = {name: PowerOfCores(rate) for name, rate in problem.system.rates_pj_a_cycle}
     known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}
-    return {name: term for name, term in known.items() if term.concerns(problem)}
+    found = {name: term for name, term in known.items() if term.concerns(problem)}
+    if both := [name for name in (ON_CORE, *CAUSES) if name in found]:
+        message = "is a term of the energy of schedules, and one of static power"
+        raise InputError([Problem(message, "attributes of hardware", value=name) for name in both])
+    return found
 
 
 def energy_terms_of(problem: SchedulingProblem, schedule: Schedule) -> EnergyTerms:
