@@ -173,7 +173,7 @@ DISPATCH = (
         "tilewright.cli.main",
         "tilewright.cli.options",
     ),
-    *("tilewright.cli.parameter_options", "tilewright.cli.planned"),
+    *("tilewright.cli.parameter_options", "tilewright.cli.planned", "tilewright.cli.old_names"),
     *("tilewright.pipeline.configuration", "tilewright.pipeline.configuration.arguments"),
     *("tilewright.base.artifacts.step_code", "tilewright.base.steps", "tilewright.base.stage_table"),
     *(
