@@ -151,7 +151,7 @@ class Schedules:
             which = f"all allowed allocations to cores ({self.decided} of {self.parts} parts have only one core)"
         else:
             which = "all allocations to cores"
-        return f"{which} and all schedules of these tiles, not of others"
+        return f"{which} and all schedules of these tiles that fetch what fits a core before it is used, not of others"
 
 
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"

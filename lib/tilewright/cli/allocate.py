@@ -14,10 +14,18 @@ from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.base.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.base.units import count_text, energy_text
-from tilewright.base.unused import with_unused
+from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
+from tilewright.cli.options import (
+    FILE,
+    PipelineSource,
+    common_options,
+    echo_json,
+    echo_notices,
+    network_keywords,
+    strict_option,
+)
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import plan_option
 from tilewright.cli.run_inputs import (
@@ -55,6 +63,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Compare with everything on one core, for each.",
 )
+@strict_option()
 @plan_option
 @slice_options
 @common_options
@@ -68,6 +77,7 @@ def command(
     search: Given[AllocationOptions],
     settings: Given[ScheduleSettings],
     single_core: bool,
+    strict: bool,
     pipeline: str,
     network_options: NetworkOptions,
     verbose: bool,
@@ -86,7 +96,7 @@ def command(
     given = Descriptions(hardware, workload, mapping, network_options)
     exports = output / EXPORTS if output else None
     control = Control(show_progress=not as_json, on_notices=echo_notices)
-    found = _allocated(given, cns, costs, search, settings, single_core, output, exports, pipeline, control)
+    found = _allocated(given, cns, costs, search, settings, single_core, strict, output, exports, pipeline, control)
     result = found.allocation
     _show(found.document, result, output, verbose, as_json)
     if result.stopped_by == INTERRUPTED:
@@ -107,6 +117,7 @@ def allocate(
     cns: "FilePath | CnProblem | None" = None,
     output: FilePath | None = None,
     single_core: bool = True,
+    strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
     exports: FilePath | None = None,
@@ -115,15 +126,15 @@ def allocate(
 
     `costs` are what the function `cost` gives for all cores, or the folder of the tables, with the folder of the CN
     graph and the descriptions beside it. `output` is the folder that the command writes; stages that write files put
-    them into the folder `exports`, by default that of the output. Raises InputError for wrong settings, MappingError
-    where no allocation has a schedule.
+    them into the folder `exports`, by default that of the output. Raises InputError for wrong settings, and
+    with `strict` for what has no effect, MappingError where no allocation has a schedule.
     """
     from tilewright.pipeline.stages.base import Control
 
     given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
     folder = None if output is None else Path(output)
     place = Path(exports) if exports is not None else (folder or Path()) / EXPORTS
-    return _allocated(given, cns, costs, search, settings, single_core, folder, place, pipeline, Control())
+    return _allocated(given, cns, costs, search, settings, single_core, strict, folder, place, pipeline, Control())
 
 
 def _allocated(
@@ -133,6 +144,7 @@ def _allocated(
     search: Given[AllocationOptions],
     settings: Given[ScheduleSettings],
     single_core: bool,
+    strict: bool,
     output: Path | None,
     exports: Path | None,
     pipeline: PipelineSource,
@@ -153,7 +165,9 @@ def _allocated(
     assert inputs is not None
     assert chosen is not None
     unused = unused_options(stages, search, settings)
-    control.on_notices([*inputs.descriptions.notices, *unused])
+    notices = [*inputs.descriptions.notices, *unused]
+    refuse_unused(notices, strict)
+    control.on_notices(to_tell(notices, strict))
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     placed = replace(control, threads=asked.thread_count, exports=exports or Path(EXPORTS))

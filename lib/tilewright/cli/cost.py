@@ -11,7 +11,7 @@ from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.errors import Problems
 from tilewright.base.steps import CN_GRAPH, cost_table
-from tilewright.base.unused import with_unused
+from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -21,6 +21,7 @@ from tilewright.cli.options import (
     echo_notices,
     network_keywords,
     store_options,
+    strict_option,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
 from tilewright.cli.run_inputs import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 @click.option("--cns", required=True, type=FILE, metavar="FOLDER", help="Folder with the CN graph of the network.")
 @click.option("-o", "--output", type=FILE, help="Artifact to write (cost/NAME.jsonl).")
 @parameter_options(CnSearchOptions, "options")
+@strict_option()
 @slice_options
 @store_options
 @common_options
@@ -61,6 +63,7 @@ def command(
     mapping: Path,
     output: Path | None,
     options: Given[CnSearchOptions],
+    strict: bool,
     pipeline: str,
     network_options: NetworkOptions,
     threads: int,
@@ -84,7 +87,7 @@ def command(
     )
     given = Descriptions(hardware, workload, mapping, network_options)
     try:
-        found = _costed(given, cns, core, options, output, pipeline, control)
+        found = _costed(given, cns, core, options, strict, output, pipeline, control)
     except KeyboardInterrupt as error:
         raise InterruptedRunError(_kept(len(finished), kept)) from error
     _show(core, found.graph, found.costs[core], output, verbose, as_json)
@@ -102,6 +105,7 @@ def cost(
     mapping: "MappingSource | None" = None,
     core: str = "",
     output: FilePath | None = None,
+    strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
     threads: int = 1,
@@ -112,13 +116,14 @@ def cost(
     `cns` is what the function of that name gives, or the folder that it wrote, with the descriptions beside it. `core`
     is the name of the file without folder and suffix, '' for all of the accelerator, which `allocate` needs. `output`
     is the table of that core, or the folder of the tables of all. Nothing is kept for later searches without a `store`.
-    Raises InputError for wrong options and stages, and for a core that is not there.
+    Raises InputError for wrong options and stages, for a core that is not there, and with `strict` for what has no
+    effect.
     """
     from tilewright.pipeline.stages.base import Control
 
     given = given_descriptions(cns, hardware, workload, mapping, network_options)
     place, control = None if output is None else Path(output), Control(threads, store_of(store))
-    return _costed(given, cns, core, search.over(options), place, pipeline, control)
+    return _costed(given, cns, core, search.over(options), strict, place, pipeline, control)
 
 
 def _costed(
@@ -126,6 +131,7 @@ def _costed(
     cns: "FilePath | CnProblem",
     core: str,
     options: Given[CnSearchOptions],
+    strict: bool,
     output: Path | None,
     pipeline: PipelineSource,
     control: "Control",
@@ -144,7 +150,9 @@ def _costed(
     described, cores = problem.descriptions, problem.wanted_core_files
     cut = [notice for name in cores for notice in lanes_notices_of_cns(described, problem.graph, name, stages)]
     unused = unused_options(stages, options)
-    control.on_notices([*described.notices, *cut, *unused])
+    notices = [*described.notices, *cut, *unused]
+    refuse_unused(notices, strict)
+    control.on_notices(to_tell(notices, strict))
     files = {} if output is None else {name: output if core else cost_table(output, name) for name in cores}
     for file in files.values():
         make_folder(file.parent)  # a place that cannot be written is told before the search, not after it

@@ -16,7 +16,16 @@ from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.errors import Problem, Problems, Unused
 from tilewright.base.objectives import Goal
 from tilewright.base.steps import ALLOCATION, SCHEDULE, SUMMARY
-from tilewright.cli.options import FILE, PipelineSource, common_options, echo_json, echo_notices, network_keywords
+from tilewright.base.unused import refuse_unused, to_tell
+from tilewright.cli.options import (
+    FILE,
+    PipelineSource,
+    common_options,
+    echo_json,
+    echo_notices,
+    network_keywords,
+    strict_option,
+)
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import SCHEMA as PLAN_SCHEMA
 from tilewright.cli.planned import given_plan, plan_option
@@ -54,6 +63,7 @@ Document = dict[str, Any]
 @click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE}, {SUMMARY}.")
 @parameter_options(Goal, "goal")
 @parameter_options(ScheduleSettings, "settings")
+@strict_option()
 @plan_option
 @slice_options
 @common_options
@@ -68,6 +78,7 @@ def command(
     output: Path | None,
     goal: Given[Goal],
     settings: Given[ScheduleSettings],
+    strict: bool,
     pipeline: str,
     network_options: NetworkOptions,
     verbose: bool,
@@ -84,7 +95,7 @@ def command(
 
     given = Descriptions(hardware, workload, mapping, network_options)
     folders = baseline, given_plan(), output
-    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, echo_notices)
+    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, echo_notices, strict)
     if as_json:
         echo_json(made.summary)
     else:
@@ -106,6 +117,7 @@ def schedule(
     baseline: FilePath | None = None,
     plan: FilePath | None = None,
     output: FilePath | None = None,
+    strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
 ) -> "MultiCoreResult":
@@ -116,13 +128,13 @@ def schedule(
     function `cost` gives for all cores, or the folder of the tables, with the folder of the CN graph and the
     descriptions beside it. `output` is the folder that the command writes; its summary compares with the run in the
     folder `baseline`, or with the best schedule layer by layer that the search of the `plan` found (`fusion.json`),
-    where that is better. Raises InputError for what does not fit together, MappingError where the allocation has no
-    schedule.
+    where that is better. Raises InputError for what does not fit together, and with `strict` for what has no effect,
+    MappingError where the allocation has no schedule.
     """
     given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
     base, planned, folder = (None if one is None else Path(one) for one in (baseline, plan, output))
     folders = base, planned, folder
-    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, lambda notices: None)
+    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, lambda notices: None, strict)
     return made.result
 
 
@@ -209,6 +221,7 @@ def scheduled(
     settings: Given[ScheduleSettings],
     pipeline: PipelineSource,
     tell: Callable[[Sequence[str]], None],
+    strict: bool = False,
 ) -> Scheduled:
     """The schedule, written if there is an `output`. Raises InputError with everything that is wrong."""
     from tempfile import TemporaryDirectory  # here, because --help starts faster without
@@ -252,7 +265,9 @@ def scheduled(
         told.finish()
     other_settings = _other_settings(known.settings, chosen)
     unused = unused_options(stages, goal, settings)
-    tell([*inputs.descriptions.notices, *other_settings, *unused])
+    notices = [*inputs.descriptions.notices, *other_settings, *unused]
+    refuse_unused(notices, strict)
+    tell(to_tell(notices, strict))
     if output:
         make_folder(output)
     fixed = in_place_of_search(stages, known.genome, chosen)

@@ -81,7 +81,8 @@ def test_every_sentence_says_over_what_it_holds() -> None:
 )
 def test_schedules_say_which_allocations_are_allowed(scope: Schedules, words: str) -> None:
     """A bound of cores that a mapping file fixes is never said to be one of all allocations, nor of other tiles."""
-    assert scope.text == f"{words} and all schedules of these tiles, not of others"
+    tiles = "all schedules of these tiles that fetch what fits a core before it is used, not of others"
+    assert scope.text == f"{words} and {tiles}"
 
 
 def test_scopes_of_mappings_and_tiles() -> None:

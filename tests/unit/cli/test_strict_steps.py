@@ -1,0 +1,67 @@
+"""`--strict` of the steps of a run on several cores: an option without effect is told, or refused before any work."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.cli.main import main
+
+from tests.unit.cli.multi_core import GA, cut_and_cost, given, inputs, write_network
+
+SALSA = ["--temporal-mapping-search-engine", "salsa", "--lpf-limit", "4"]
+LIST_SCHEDULER = ["--schedule-model", "stream-2023", "--share-divisor", "2"]
+WITHOUT_EFFECT = {
+    "cost": (["--core", "left", "--no-store", *SALSA], "lpf_limit"),
+    "allocate": ([*GA, *LIST_SCHEDULER], "share_divisor"),
+    "schedule": (LIST_SCHEDULER, "share_divisor"),
+}
+"""Step -> options of which one has no effect, and its name."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network that is cut, costed and allocated, in one folder."""
+    folder = tmp_path_factory.mktemp("run")
+    network = write_network(folder)
+    cut_and_cost(network, folder)
+    assert main(["allocate", *inputs(network, folder), *GA, "-o", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("step", WITHOUT_EFFECT)
+def test_an_option_without_effect(step: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Told and kept in what is written; with `--strict` refused by name, and nothing is written."""
+    options, name = WITHOUT_EFFECT[step]
+    place = tmp_path / "left.jsonl" if step == "cost" else tmp_path / "out"
+    words = [*given(run / "net.onnx"), "--cns", str(run)] if step == "cost" else inputs(run / "net.onnx", run)
+    if step == "schedule":
+        words += ["--allocation", str(run / "allocation.json")]
+    assert main([step, *words, *options, "--strict", "-o", str(place)]) == 2
+    said = capsys.readouterr().err
+    assert name in said
+    assert "which strict forbids" in said
+    assert not place.exists()
+    assert main([step, *words, *options, "-o", str(place)]) == 0
+    assert name in capsys.readouterr().err
+    assert [row["key"] for row in kept(step, place)["unused"]] == [name]
+
+
+def kept(step: str, place: Path) -> dict[str, object]:
+    """The part of what a step wrote that has what was not used."""
+    if step == "schedule":
+        summary: dict[str, object] = json.loads((place / "summary.json").read_text())["payload"]
+        return summary
+    return dict(read_artifact(place if step == "cost" else place / "allocation.json").provenance)
+
+
+@pytest.mark.parametrize("step", ["cost", "allocate", "schedule"])
+def test_strict_lets_everything_else_pass(step: str, run: Path, tmp_path: Path) -> None:
+    """Where all that is written has an effect, `--strict` changes nothing."""
+    network = run / "net.onnx"
+    words = {
+        "cost": [*given(network), "--cns", str(run), "--core", "left", "--no-store"],
+        "allocate": [*inputs(network, run), *GA],
+        "schedule": [*inputs(network, run), "--allocation", str(run / "allocation.json")],
+    }
+    assert main([step, *words[step], "--strict", "-o", str(tmp_path / "out")]) == 0
