@@ -32,26 +32,11 @@ SEVERAL_MEANINGS = {
 FILES_WITH_COLUMN = {"energy_pj": 57, "latency_cycles": 44, "edp_pj_cycles": 17, "area_mm2": 28}
 """Column of runs -> modules in which its name stands as a text."""
 PRODUCTS_OF_ENERGY_AND_LATENCY = {
-    "cost/breakdown.py": 1,
-    "cost/record.py": 1,
-    "designs/certificate.py": 2,
     "designs/certify.py": 2,
-    "designs/shard.py": 1,
-    "main_stage/own.py": 1,
-    "main_stage/several_cores.py": 1,
-    "multicore/allocation/result.py": 2,
-    "pipeline/stages/multi/result.py": 1,
-    "plans/answer.py": 2,
     "results/checks.py": 2,
-    "results/multi/baselines_figure.py": 1,
     "results/multi/checks.py": 1,
-    "results/multi/fusion_page.py": 1,
-    "results/multi/gantt.py": 1,
-    "results/multi/summary.py": 2,
-    "results/pareto.py": 1,
-    "search/summary.py": 1,
 }
-"""Module -> products of an energy and a latency in it: each is an energy-delay product of its own."""
+"""Module -> products of an energy and a latency in it: those check what `energy_delay_product` made."""
 LARGE_CLASSES = {
     "cli/auditing/several_cores.py SeveralCoresRun",
     "cli/config.py _Reader",

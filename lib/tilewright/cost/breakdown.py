@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from tilewright.base.objectives import energy_delay_product
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import array_use, energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS, ROUNDING
@@ -61,7 +62,7 @@ def breakdown(
         energy_pj=energy,
         energy_terms_pj=dict(zip(energy_term_names(core), ws.terms[: problem.term_count].tolist(), strict=True)),
         latency_cycles=latency,
-        edp_pj_cycles=latency * energy,
+        edp_pj_cycles=energy_delay_product(energy, latency),
         latency_breakdown_cycles=dict(zip(LATENCY_TERMS, latency_terms(problem, ws), strict=True)),
         energy_breakdown_pj=_per_link(layer, problem, ws.energy),
         word_accesses=_per_link(layer, problem, ws.words),

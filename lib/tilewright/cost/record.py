@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.base.artifacts.codec import LEFT_OUT, decode, encode
+from tilewright.base.objectives import energy_delay_product
 from tilewright.base.operator_groups import work_counts
 from tilewright.cost.ledger import energy_columns, energy_terms, without_terms
 from tilewright.hardware.array_model import InputWindow
@@ -238,7 +239,7 @@ def times(record: LayerRecord, count: int) -> LayerRecord:
         energy_pj=energy_pj,
         energy_terms_pj={term: energy * count for term, energy in record.energy_terms_pj.items()},
         latency_cycles=latency_cycles,
-        edp_pj_cycles=energy_pj * latency_cycles,
+        edp_pj_cycles=energy_delay_product(energy_pj, latency_cycles),
         latency_breakdown_cycles={term: cycles * count for term, cycles in record.latency_breakdown_cycles.items()},
         energy_breakdown_pj=_scaled_links(record.energy_breakdown_pj, count),
         word_accesses=_scaled_links(record.word_accesses, count),

@@ -12,6 +12,7 @@ import pandas
 
 from tilewright.base.artifacts.digests import DIGEST_BYTES
 from tilewright.base.dominance import first_dominators, on_front
+from tilewright.base.objectives import energy_delay_product
 from tilewright.designs.family_costs import FamilyCosts, energy_column, latency_column
 from tilewright.designs.results import ALL_NETWORKS, OK
 from tilewright.designs.space import Space
@@ -81,7 +82,7 @@ class DesignPoints:
         """The results of a design on a network, as constraints name them; without an area that is not given."""
         energy, latency = float(self.energy_pj[row, network]), float(self.latency_cycles[row, network])
         area = float(self.area_mm2[row])
-        found = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": energy * latency}
+        found = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": energy_delay_product(energy, latency)}
         return found if area != area else {**found, "area_mm2": area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +94,7 @@ class DesignPoints:
         for network in networks:  # one after the other, as totals are added up elsewhere
             energy += self.energy_pj[rows, network]
             latency += self.latency_cycles[rows, network]
-            product += self.energy_pj[rows, network] * self.latency_cycles[rows, network]
+            product += energy_delay_product(self.energy_pj[rows, network], self.latency_cycles[rows, network])
         columns = {
             "energy_pj": energy,
             "latency_cycles": latency,

@@ -11,6 +11,7 @@ from typing import Any
 import pandas
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.objectives import energy_delay_product
 from tilewright.designs.design_cost import DesignCost, DesignEvaluator, Sharing, reason_of
 from tilewright.designs.front_odds import part_columns
 from tilewright.designs.parts import SHARD_SCHEMA
@@ -106,7 +107,7 @@ class ShardMaker:
         row |= {**design.values, "network": network}
         row |= {"status": cost.status, "reason": cost.reason}
         row |= {"energy_pj": cost.energy_pj, "latency_cycles": float(cost.latency_cycles)}
-        row |= {"edp_pj_cycles": cost.energy_pj * cost.latency_cycles, "area_mm2": cost.area_mm2}
+        row |= {"edp_pj_cycles": energy_delay_product(cost.energy_pj, cost.latency_cycles), "area_mm2": cost.area_mm2}
         row |= cost.further
         row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
         row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from tilewright.base.errors import InputError, Problem, TilewrightError
+from tilewright.base.objectives import energy_delay_product
 from tilewright.cost.record import LayerRecord
 from tilewright.main_stage.costing import costed
 from tilewright.main_stage.evaluation import CostModelEvaluation, CumulativeCME
@@ -232,7 +233,9 @@ def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
     if not cme.is_changed():
         return record
     energy, latency = cme.energy_total, cme.latency_total2
-    return replace(record, energy_pj=energy, latency_cycles=latency, edp_pj_cycles=energy * latency)
+    return replace(
+        record, energy_pj=energy, latency_cycles=latency, edp_pj_cycles=energy_delay_product(energy, latency)
+    )
 
 
 class _Raw:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.artifacts.files import make_folder
 from tilewright.base.errors import nearest_name
+from tilewright.base.objectives import energy_delay_product
 from tilewright.main_stage import keywords as words
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class StreamCostModelEvaluation:
     @property
     def edp(self) -> float:
         """Energy times latency, in pJ cycles."""
-        return self.energy * self.latency
+        return energy_delay_product(self.energy, self.latency)
 
     @cached_property
     def workload(self) -> "DNNWorkload":

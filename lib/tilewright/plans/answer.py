@@ -11,7 +11,7 @@ from typing import Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
-from tilewright.base.objectives import OBJECTIVES, Goal
+from tilewright.base.objectives import OBJECTIVES, Goal, energy_delay_product
 from tilewright.base.proof import gap_to
 from tilewright.base.unused import with_unused
 from tilewright.hardware.system import system_area
@@ -156,7 +156,10 @@ class Fusion:
             },
             "gap_latency": gap_to(bounds.latency_cycles, self.latency_cycles),
             "gap_energy": gap_to(bounds.energy_pj, self.energy_pj),
-            "gap_edp": gap_to(bounds.latency_cycles * bounds.energy_pj, self.latency_cycles * self.energy_pj),
+            "gap_edp": gap_to(
+                energy_delay_product(bounds.energy_pj, bounds.latency_cycles),
+                energy_delay_product(self.energy_pj, self.latency_cycles),
+            ),
             "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
             **self._start(),
             "search": {

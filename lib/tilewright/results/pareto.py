@@ -16,6 +16,7 @@ import pandas
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.dominance import dominators
 from tilewright.base.harmless import ended_lines
+from tilewright.base.objectives import energy_delay_product
 from tilewright.base.units import energy_text
 from tilewright.hardware.system import lacks_unit
 from tilewright.results.records import Summary
@@ -292,7 +293,7 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
                     "latency_cycles": point.latency_cycles,
                     BY_TIME: point.latency_s,
                     "area_mm2": point.area_mm2,
-                    "edp_pj_cycles": point.energy_pj * point.latency_cycles,
+                    "edp_pj_cycles": energy_delay_product(point.energy_pj, point.latency_cycles),
                     "compared_by": " ".join(WORDS[key] for key in group.objectives),
                     "pareto": "true" if group.on_front(index) else "false",
                     "dominated_by": " ".join(names[other] for other in group.dominators[index]),

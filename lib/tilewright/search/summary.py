@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from tilewright.base.objectives import energy_delay_product
 from tilewright.base.profile import profile_by_name
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import energy_columns
@@ -61,7 +62,7 @@ def summarize(
             "distinct_layers": len({record.layer_names for record in records}),
             "energy_pj": energy,
             "latency_cycles": latency,
-            "edp_pj_cycles": energy * latency,
+            "edp_pj_cycles": energy_delay_product(energy, latency),
             **energy_columns(
                 {
                     term: total_in_order(record.energy_terms_pj[term] for record in in_order)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import InputError, Problem, nearest_name
-from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import BoundedValue
 from tilewright.multicore.allocation.space import AllocationSpace, Genome
 from tilewright.multicore.scheduling.assembled import SystemNames
@@ -32,7 +32,7 @@ class Evaluation:
     @property
     def edp(self) -> float:
         """Energy-delay product in pJ · cycles."""
-        return self.energy_pj * self.latency_cycles
+        return energy_delay_product(self.energy_pj, self.latency_cycles)
 
     @property
     def objectives(self) -> tuple[int, float]:
@@ -295,7 +295,7 @@ def allocation_document(
                 "parts_elsewhere": single.parts_elsewhere,
                 "latency_cycles": single.latency_cycles,
                 "energy_pj": single.energy_pj,
-                "edp": single.latency_cycles * single.energy_pj,
+                "edp": energy_delay_product(single.energy_pj, single.latency_cycles),
                 "energy_parts_pj": dict(single.energy_parts_pj),
             }
             for single in single_cores

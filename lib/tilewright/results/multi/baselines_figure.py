@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import covered_by
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
@@ -36,7 +37,7 @@ class BaselineRow:
     @property
     def edp(self) -> float:
         """Energy-delay product in pJ · cycles."""
-        return self.latency_cycles * self.energy_pj
+        return energy_delay_product(self.energy_pj, self.latency_cycles)
 
 
 def baseline_rows(summary: Summary) -> list[BaselineRow]:

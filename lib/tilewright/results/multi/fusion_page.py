@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tilewright.base.harmless import html
-from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import ALLOWED_ALLOCATIONS, covered_by
 from tilewright.base.units import energy_text
 from tilewright.results.canvas import GREY
@@ -132,7 +132,7 @@ def _head(title: str, text: str) -> str:
 
 
 def _figures(figures: Row) -> tuple[str, str, str]:
-    edp = figures["latency_cycles"] * figures["energy_pj"]
+    edp = energy_delay_product(figures["energy_pj"], figures["latency_cycles"])
     return f"{figures['latency_cycles']:,}", energy_text(figures["energy_pj"]), edp_text(edp)
 
 

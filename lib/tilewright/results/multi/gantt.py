@@ -18,6 +18,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.multicore.scheduling.problem import Integers
 from tilewright.results.canvas import GREY
@@ -167,7 +168,7 @@ def write_schedule_figure(
 
 def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) -> str:
     """Latency, energy, EDP, and gap to the lower bound, in a line."""
-    edp = latency_cycles * energy_pj
+    edp = energy_delay_product(energy_pj, latency_cycles)
     parts = [
         f"latency {latency_cycles:,} cycles",
         f"energy {three_digits(energy_pj / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.artifacts.codec import encode
-from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import gap_to
 from tilewright.base.units import size_text
 from tilewright.cost.rates import rates
@@ -149,7 +149,7 @@ def multi_summary(
         "objective": objective,
         "latency_cycles": latency,
         "energy_pj": energy,
-        "edp_pj_cycles": energy * latency,
+        "edp_pj_cycles": energy_delay_product(energy, latency),
         "energy": {
             "on_core_pj": schedule.energy_terms_pj[ON_CORE],
             "on_core_operational_pj": sum(row["operational_energy_pj"] for row in cores),
@@ -352,7 +352,7 @@ def _figures(row: Mapping[str, Any], bound: Mapping[str, Any] | None) -> Summary
     return {
         "latency_cycles": latency,
         "energy_pj": energy,
-        "edp_pj_cycles": latency * energy,
+        "edp_pj_cycles": energy_delay_product(energy, latency),
         "gap": gap,
         "energy_parts_pj": row["energy_parts_pj"]
         if "energy_parts_pj" in row

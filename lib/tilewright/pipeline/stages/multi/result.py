@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import Problems
+from tilewright.base.objectives import energy_delay_product
 from tilewright.base.unused import with_unused
 from tilewright.multicore.allocation.evaluate import INTERRUPTED
 from tilewright.multicore.allocation.result import AllocationResult, allocation_document, summary
@@ -75,7 +76,7 @@ class MultiCoreResult(SeveralCoresTables):
     @property
     def edp(self) -> float:
         """Energy times latency, pJ · cycles."""
-        return self.energy_pj * self.latency_cycles
+        return energy_delay_product(self.energy_pj, self.latency_cycles)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
