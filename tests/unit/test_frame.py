@@ -67,9 +67,11 @@ def test_conda_environment_equals_the_lock() -> None:
 
 
 def test_version_is_said_once() -> None:
-    """The package and its metadata have the same version."""
-    project = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())["project"]
-    assert project["version"] == tilewright.__version__
+    """The metadata takes it from the package, and who cites names the same one."""
+    about = tomllib.loads((PROJECT / "lib" / "pyproject.toml").read_text())
+    assert about["project"]["dynamic"] == ["version"]
+    assert about["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "tilewright.__version__"}
+    assert f"version: {tilewright.__version__}\n" in (PROJECT / "CITATION.cff").read_text()
 
 
 def test_modules_stay_small() -> None:

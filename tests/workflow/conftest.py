@@ -77,7 +77,7 @@ class Project:
         self._snakemake(*targets, cores=cores)
 
     def _snakemake(self, *targets: str, dryrun: bool = False, cores: int = 2) -> list[str]:
-        before = os.getcwd(), dict(os.environ)
+        before, paths = (os.getcwd(), dict(os.environ)), sys.path[:]
         try:
             said = OutputSettings(quiet={Quietness.ALL}, dryrun=dryrun, show_failed_logs=True)
             with jobs_run_by(self.programs / "python"), SnakemakeApi(said) as api:
@@ -103,6 +103,7 @@ class Project:
             os.chdir(before[0])
             os.environ.clear()
             os.environ.update(before[1])
+            sys.path[:] = paths  # to which the Snakefile adds the library of the project, here perhaps an edited copy
 
     def artifacts(self) -> dict[str, bytes]:
         """Every result file with its bytes, manifests included, without the store, the note whose results these are,

@@ -42,6 +42,11 @@ def withdraw(entries: Mapping[str, Mapping[str, str]]) -> None:
             del _entries[owner][name]
 
 
+def all_entered() -> tuple[tuple[str, str, str], ...]:
+    """(registry, name, entry) of all that `enter` gave until now, in order: what is known of them may be kept by it."""
+    return tuple((owner, name, entry) for owner, named in sorted(_entries.items()) for name, entry in named.items())
+
+
 def entered(owner: str) -> tuple[str, ...]:
     """The modules that the registry of a module may import."""
     return tuple(entry.partition(":")[0] for entry in _named(owner).values())

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from tilewright.base import bytecode
 from tilewright.base.artifacts.digests import DIGEST_BYTES
-from tilewright.base.registry import entered
+from tilewright.base.registry import all_entered, entered
 from tilewright.base.stage_table import CORE, modules_of
 from tilewright.base.steps import MULTI, SINGLE, STEPS
 
+Entries = tuple[tuple[str, str, str], ...]
 NAME = "tilewright"
 _MENTION = re.compile(
     rb"tilewright(?:(?<=from tilewright)|(?<=import tilewright)|(?<=[\"']tilewright))"
@@ -256,12 +257,12 @@ the user's may run on several cores.
 
 def code_digest(step: str) -> str:
     """Digest of the code that a step of the pipeline runs, as it is now; `step` is a key of `CODE_OF`."""
-    return _running_code_digest(CODE_OF[step])
+    return _running_code_digest(CODE_OF[step], all_entered())
 
 
 def code_digest_of_modules(modules: Iterable[str]) -> str:
     """Digest of the code that runs when modules of the package do, as it is now."""
-    return _running_code_digest(StepCode(tuple(sorted(set(modules)))))
+    return _running_code_digest(StepCode(tuple(sorted(set(modules)))), all_entered())
 
 
 def code_digests(package: Path) -> dict[str, str]:
@@ -275,13 +276,16 @@ def code_files(step: str, tree: SourceTree) -> list[str]:
     return _files_of(tree, CODE_OF[step])
 
 
-_running_tree = cache(lambda: SourceTree(PACKAGE, bytecode.SOURCES))
+@cache
+def _running_tree(entries: Entries) -> SourceTree:
+    """Sources of what runs. What is imported depends on what is entered in registries, which can change."""
+    return SourceTree(PACKAGE, bytecode.SOURCES)
 
 
 @cache
-def _running_code_digest(code: StepCode) -> str:
-    """Computed once, since searches ask for every layer."""
-    return digest_of(_running_tree(), code)
+def _running_code_digest(code: StepCode, entries: Entries) -> str:
+    """Code digest while these entries are entered: computed once, since searches ask for every layer."""
+    return digest_of(_running_tree(entries), code)
 
 
 def digest_of(tree: SourceTree, code: StepCode) -> str:

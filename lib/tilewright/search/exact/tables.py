@@ -1,6 +1,7 @@
-"""The record of an exact search over the orders of one multiset of loops, with its tables
-(docs/proofs.md#exact-search, 2 to 6), and where its outcome could depend on the order in which the model multiplies
-(8).
+"""Record of an exact search over the orders of one multiset of loops, with its tables (docs/proofs.md#exact-search).
+
+The tables are those of sections 2 to 6 there; section 8 says where the outcome could depend on the order in which the
+model multiplies.
 """
 
 import math

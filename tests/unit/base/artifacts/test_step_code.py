@@ -15,12 +15,14 @@ from tilewright.base.artifacts.step_code import (
     PACKAGE,
     SourceTree,
     StepCode,
+    code_digest,
     code_digests,
     code_files,
     digest_of,
     matcher,
     module_name,
 )
+from tilewright.base.registry import enter, withdraw
 from tilewright.pipeline.stages.run import default_pipeline
 from tilewright.pipeline.stages.user_stages import search_modules
 
@@ -73,6 +75,22 @@ def test_who_imports_by_name() -> None:
     """Names that are put together where they are imported would not be followed."""
     by_name = {file for file in SOURCES if re.search(rb"importlib|__import__", TREE.source(file))}
     assert by_name == FINDS_BY_NAME | FINDS_ELSEWHERE
+
+
+def test_entries_count_from_when_they_are_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A term that is entered after a first run is code of the next one, and is none once it is taken out."""
+    (tmp_path / "idle_term.py").write_text("IDLE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = {"tilewright.multicore.scheduling.energy_terms": {"idle": "idle_term:IDLE"}}
+    before = {step: code_digest(step) for step in ("schedule", "parse_workload")}
+    enter(entries)
+    try:
+        within = {step: code_digest(step) for step in before}
+    finally:
+        withdraw(entries)
+    assert within["schedule"] != before["schedule"]
+    assert within["parse_workload"] == before["parse_workload"]
+    assert {step: code_digest(step) for step in before} == before
 
 
 def test_what_a_registry_holds_counts() -> None:

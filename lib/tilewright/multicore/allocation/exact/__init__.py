@@ -1,3 +1,5 @@
-"""The exact search over allocations: a relaxation of every schedule, solved as a constraint program, says which
-allocations could be better than the best one known; those are scheduled (docs/proofs.md#exact-allocation has the
-proofs)."""
+"""Exact search over allocations: a relaxation of every schedule says which could be better than the best one known.
+
+It is solved as a constraint program; what could be better is scheduled. The proofs are in
+docs/proofs.md#exact-allocation.
+"""
