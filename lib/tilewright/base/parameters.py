@@ -174,7 +174,7 @@ class Parameters:
         return tuple(self.as_dict().values())
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """What is wrong between values, where those named in `wrong` are wrong by themselves."""
+        """Problems of values that do not go together; those named in `wrong` have problems of their own already."""
         return ()
 
     def without_effect(self) -> dict[str, str]:

@@ -279,7 +279,7 @@ def each(values: Sequence[Item | None] | None) -> Iterator[tuple[int, Item]]:
 
 
 def whole(values: Iterable[Item | None] | None) -> list[Item]:
-    """The items of a list that are no holes."""
+    """Items of a list without its holes."""
     return [item for item in values or () if item is not None]
 
 

@@ -83,7 +83,7 @@ def _ledger(given: str, network: str) -> "RunLedger":
 
         return ledger_of_design(Path(folder), design, network)
     if network:
-        raise InputError([Problem("is of designs of a space alone", path="--network", value=network)])
+        raise InputError([Problem("applies only to designs of a space", path="--network", value=network)])
     if path.name == LAYERS and not (path.parent / SUMMARY).is_file():
         return _of_one_core(path.parent, None)
     folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else existing_run(path)

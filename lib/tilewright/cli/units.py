@@ -406,8 +406,10 @@ class Units:
         return [f"{folder}/cns", *(f"{folder}/cost/{core}" for core in self.systems[run.hardware].core_names)]
 
     def workload_of(self, run: Run) -> str:
-        """The unit with the layers of a run on several cores, split where it says so; a companion has those of its
-        run."""
+        """Unit with the layers of a run on several cores, split where the run says so.
+
+        A companion of a run has the layers of that run.
+        """
         if run.splits:
             return f"{MULTI}/{run.base or run.name}/workload"
         return f"workload/{run.workload}/{MULTI_MODEL}/workload"

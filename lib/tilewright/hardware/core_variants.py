@@ -74,7 +74,7 @@ class CoreVariants:
         return tuple(self.widths.max(axis=0).tolist())
 
     def of_widths(self, rows: Sequence[int]) -> tuple["CoreVariants", np.ndarray]:
-        """Variants that have some of the widths, and their places among these variants."""
+        """Variants that have one of the given widths, and their places in this object."""
         chosen = np.flatnonzero(np.isin(self.width_of, rows))
         number = {row: place for place, row in enumerate(rows)}
         width_of = np.array([number[row] for row in self.width_of[chosen].tolist()], np.int64)

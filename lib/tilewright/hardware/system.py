@@ -226,8 +226,8 @@ def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
 def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str, float]]:
     """The parts of the area of a core with an in-memory array: `array` by component, `memories` by name; else {}.
 
-    The reference counts each memory once, also the cells, which are part of the array too; repaired each instance
-    counts, cells in the array alone (B15).
+    The reference counts each memory once, and the cells twice: as a memory and in the array. The repaired model counts
+    each instance, and the cells in the array only (B15).
     """
     array = core.operational_array
     circuits = array_model(array).area_breakdown_mm2(array)

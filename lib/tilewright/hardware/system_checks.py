@@ -145,7 +145,7 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
             problems.at(("graph", key), f"is {special[core_id]} too", core_id)
         special.setdefault(core_id, key)
         if core_id in (entry.core_counts or {}) and core_id != ids.offchip:
-            problems.at(("core_counts", core_id), f"is {key}, of which a graph has one", core_id)
+            problems.at(("core_counts", core_id), f"is {key}: a graph has only one such core", core_id)
     if graph.type is not None:
         _check_sizes(problems, graph, [core_id for core_id in ids.known if core_id not in special], is_known)
 

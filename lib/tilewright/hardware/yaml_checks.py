@@ -54,7 +54,7 @@ def check_in_memory(
 
 def _check_kind(problems: Problems, array: ArrayEntry) -> None:
     if array.imc_type is None and not problems.has("imc_type"):
-        problems.at(("imc_type",), "required key is missing: an in-memory array is one of", allowed="analog, digital")
+        problems.at(("imc_type",), "required key is missing: kind of in-memory array", allowed="analog, digital")
     if array.imc_type == "digital" and array.adc_resolution:
         problems.at(
             ("adc_resolution",), "a digital in-memory array converts nothing", WRITTEN, "0, or leave the key out"

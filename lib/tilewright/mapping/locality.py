@@ -332,7 +332,7 @@ class _Placement:
                 self._update_needs(memory, step)
 
     def reach(self, step: int) -> MemoryReach:
-        """The result for one layer."""
+        """Memories up to which the data of one layer go, and the bits that are reserved in memories."""
         layer = self.flow.layers[step].layer
         outermost = {size.operand: memory for size, memory in self._operands(step)}
         weight = weight_operand(layer)

@@ -30,7 +30,7 @@ def write_csv(table: "pandas.DataFrame", path: Path) -> None:
 
 
 def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table as Parquet, sealed."""
+    """Write a table as Parquet with its seal, the digest by which readers verify it."""
     write_atomically(path, sealed_parquet(table.to_parquet(index=False)))
 
 

@@ -92,7 +92,7 @@ def summarize(
 
 
 def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
-    """The first record of each layer, with the others among its alternatives: a network runs each layer once."""
+    """First record of each layer, which counts the others as alternatives: a network runs each layer once."""
     kept: dict[int, LayerRecord] = {}
     place_of: dict[str, int] = {}
     for record in records:

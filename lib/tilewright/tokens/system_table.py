@@ -217,11 +217,11 @@ def off_chip_memory(accelerator: MultiCoreAccelerator) -> Memory:
 
 
 def stage_ends(cycles: Numbers, first: Numbers, last: Numbers) -> tuple[int, ...]:
-    """[stage] the number of blocks that it and the stages before it have.
+    """Number of blocks up to the end of each stage: [stage].
 
-    `cycles` is [stage, block]; `first` and `last` are, for each stage, what comes before the blocks and behind them,
-    which the first and the last stage have besides. A stage may have no block. Of equal divisions that with the
-    earliest ends counts.
+    `cycles` is [stage, block]. `first` and `last` are [stage] cycles of what comes before the blocks and after them:
+    the first stage runs the former too, the last one the latter. A stage may have no block. Of equal
+    divisions the one with the earliest ends counts.
     """
     stages, blocks = cycles.shape
     until = np.concatenate((np.zeros((stages, 1)), np.cumsum(cycles, axis=1)), axis=1)

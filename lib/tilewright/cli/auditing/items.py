@@ -171,7 +171,7 @@ def differences(stored: Any, again: Any, path: str = "") -> Iterator[AuditDiffer
 
 
 def compared(stored: Any, again: Any, what: str) -> tuple[AuditDifference, ...]:
-    """The differences between a stored result and that made again, either of which may be NOTHING; `what` it is."""
+    """Differences between a stored result and the one made again; each may be missing. `what` names the result."""
     if isinstance(stored, Missing) or isinstance(again, Missing):
         return (AuditDifference(what, *(one if isinstance(one, Missing) else "there" for one in (stored, again))),)
     return tuple(differences(stored, again))

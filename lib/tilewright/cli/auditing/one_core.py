@@ -145,7 +145,7 @@ class OneCoreRun(Findings):
             pipeline = [{"stage": one["stage"], "parameters": one["parameters"]} for one in stages_stated]
         stages = pipeline_of(pipeline, options, files[WORKLOAD])
         if stages_stated is not None and as_stored(stated_pipeline(stages)) != stages_stated:
-            raise InputError("its pipeline has changed since it was made: the code of a stage, or what it takes")
+            raise InputError("its pipeline has changed since: code or parameters of a stage differ")
         described = Descriptions(files[HARDWARE], files[WORKLOAD], files[MAPPING], self._given.network_options)
         problem: NetworkProblem = next(stages.parsers().run(described))
         if wrong := changed(self._made_by["inputs"], input_digests(problem), files):

@@ -275,7 +275,7 @@ class SeveralCoresRun(Findings):
         if "pipeline" in stated:
             found = read_slice(step, IntraCoreMapping, self._whole_pipeline())
             if as_stored(list(found.identity or ())) != stated["pipeline"]:
-                raise InputError("its pipeline has changed since it was made: the code of a stage, or what it takes")
+                raise InputError("its pipeline has changed since: code or parameters of a stage differ")
             return found
         if step == "cost":
             return read_slice(step, IntraCoreMapping, None, made_of(CnSearchOptions, stated))

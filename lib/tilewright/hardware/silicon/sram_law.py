@@ -48,7 +48,7 @@ _CORNER = 4
 
 @dataclass(frozen=True, eq=False)
 class SramLaw:
-    """The law, fitted to memories."""
+    """Law of the costs of SRAM, fitted to reference memories."""
 
     places: tuple[tuple[SramGroup, SramPlace], ...]
     figures: tuple[SramFigures, ...]

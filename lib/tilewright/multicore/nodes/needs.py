@@ -278,7 +278,7 @@ class Producer:
     """Dimensions whose tiles add to the same elements: they cannot be of different groups."""
 
     def cns(self, owner: Integers) -> Integers:
-        """CNs from sums of owners."""
+        """CNs that make given elements; `owner` is the sum of the owners of each element over all axes."""
         return self.grid.cn_of(owner + self.last_step)
 
 

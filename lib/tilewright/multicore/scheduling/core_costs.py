@@ -97,5 +97,5 @@ def read_core_costs(path: Path | str) -> tuple[CoreCostRow, ...]:
     except ValueError as error:
         raise ArtifactError([Problem(f"artifact does not fit this version: {error}; {REMEDY}", str(path))]) from error
     if [row.cost_class for row in rows] != list(range(len(rows))):
-        raise ArtifactError([Problem(f"its rows are not one for each cost class, in order; {REMEDY}", str(path))])
+        raise ArtifactError([Problem(f"must have one row for each cost class, in order; {REMEDY}", str(path))])
     return rows

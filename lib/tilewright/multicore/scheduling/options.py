@@ -62,7 +62,7 @@ class SchedulerParameters(Parameters):
     """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """What is wrong between values, where those named in `wrong` are wrong by themselves."""
+        """Problems of values that do not go together; those named in `wrong` have problems of their own already."""
         if self.has_barriers and self.schedule_model != CAUSAL:
             allowed = f"priority, or schedule_model: {CAUSAL}"
             yield Problem(f"{self.schedule_model} has none", path="stack_order", value="barrier", allowed=allowed)

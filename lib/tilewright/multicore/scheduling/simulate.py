@@ -56,7 +56,7 @@ RECORDS = (INPUTS, STATE)
 
 @dataclass(frozen=True, eq=False)
 class KernelRecord:
-    """A record for the kernel and the arrays whose addresses it holds, by field."""
+    """Record that the kernel reads, with the arrays that its addresses point to, by field."""
 
     record: np.record
     arrays: dict[str, Array]

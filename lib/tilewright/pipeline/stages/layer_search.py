@@ -53,7 +53,7 @@ class LayerSearch:
 
     @property
     def store(self) -> Store | None:
-        """The store, unless a stage writes files while it searches, or comes from code that cannot be told apart."""
+        """Store of results; None if a stage writes files, or if a change of its code could not be noticed."""
         stages = self.search.stages
         usable = all(is_identified(stage) for stage in stages) and not any(stage.exports for stage in stages)
         return self.control.store if usable else None

@@ -147,4 +147,4 @@ def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:
             yield result
         else:
             what = type(result).__name__
-            raise InputError(f"the pipeline ends in {what}, not in records of layers: put Workload into it")
+            raise InputError(f"the pipeline yields {what}, not records of layers: add the stage Workload")

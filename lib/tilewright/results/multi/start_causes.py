@@ -55,7 +55,7 @@ class StartCauses:
 
 
 class ChainPart(NamedTuple):
-    """A stretch of the chain of causes that leads to the end of a schedule."""
+    """One part of the chain of causes that leads to the end of a schedule."""
 
     what: str
     """COMPUTING or MOVING."""

@@ -52,7 +52,10 @@ Verdicts = Mapping[str, Any]
 def one_core_detail(
     found: Bottlenecks, placed: Sequence[PlacedLayer], summary: Summary, verdicts: Verdicts | None
 ) -> dict[str, Any]:
-    """All that the page has of a run beside its row; `verdicts` say which ports limit, None where that is not known."""
+    """Everything that the page shows of a run apart from its row.
+
+    `verdicts` names the ports that limit; None: not known.
+    """
     kinds = [(layer.record_index, layer.repeats) for layer in placed]
     records = dict(zip(kinds, (layer.record for layer in placed), strict=True))
     limits = {

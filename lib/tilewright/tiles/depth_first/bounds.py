@@ -90,7 +90,7 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
     if not all(getattr(profile, name) for name in SWITCHES):
         problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
     if chain.core.operational_array.kind != DIGITAL or further_energy_terms(chain.core):
-        problems.append(Problem("the optimum is proven for digital arrays without further terms of the energy"))
+        problems.append(Problem("an optimum is proven only for digital arrays without further terms of the energy"))
     sides = {name for name, _ in chain.core.operational_array.dimensions}
     for entry in chain.layers:
         given = entry.constraints.spatial_mapping

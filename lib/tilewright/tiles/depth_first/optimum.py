@@ -269,7 +269,7 @@ def find_optimum(
     seconds: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Optimum:
-    """The best schedule of a space, or the best found in so many seconds or until Ctrl-C, with a lower bound.
+    """The best schedule of a space, or the best found within `seconds` or before Ctrl-C, with a lower bound.
 
     The mapping of each layer of each tile is that which the search finds. Raises InputError where the bounds are not
     proven, MappingError where no schedule that was looked at fits.

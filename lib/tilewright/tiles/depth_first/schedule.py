@@ -297,7 +297,7 @@ def schedules_of(
 
 
 def stack_model(problem: tuple[Workload, Core, Mapping], options: TileOptions) -> StackModel:
-    """What costs the stacks of a network. Raises InputError for one that is no chain."""
+    """Model that computes the costs of the stacks of a network. Raises InputError for a network that is no chain."""
     reading = READINGS[options.reading]
     if reading.own_tile_costs:
         options = replace(options, model=MODEL, objective="energy")

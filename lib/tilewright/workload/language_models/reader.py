@@ -187,7 +187,7 @@ def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...
     if entry.requests is not None:
         for key in single:
             if getattr(entry, key) is not None:
-                problems.at((key,), "is said by `requests`, which is given too", getattr(entry, key))
+                problems.at((key,), "cannot be given with `requests`, which says it already", getattr(entry, key))
         found = [Requests(one.count, one.tokens, one.context) for one in entry.requests]
         return tuple(found)
     if any(problems.has(key) for key in single):
@@ -222,7 +222,7 @@ def _check_experts(
             problems.at(("experts",), "the tokens of all experts add up to another number", sum(entry.experts), told)
         for place, tokens in enumerate(entry.experts):
             if tokens > rows:
-                problems.at(("experts", place), "an expert gets a token once at most", tokens, f"0 to {rows}")
+                problems.at(("experts", place), "has more tokens than the step", tokens, f"0 to {rows}")
 
 
 def _check_scales(precision: PrecisionOfModel | None, model: Architecture, problems: Problems) -> None:

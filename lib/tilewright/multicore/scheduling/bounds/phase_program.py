@@ -282,7 +282,7 @@ class _Primal:
             yield phase, constraint
 
     def weights(self) -> PhaseWeights:
-        """The prices, once solved."""
+        """Weights of the bound: the prices (dual values) of the solved program."""
         program, phases = self.program, self.program.phases
         rooms, orders, stays = len(self.rooms), len(self.orders), len(self.stays)
         order, stay = np.zeros((orders, phases)), np.zeros((stays, phases))

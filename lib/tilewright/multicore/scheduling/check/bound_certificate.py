@@ -165,7 +165,7 @@ class _Exact:
         return [(piece, operand) for piece, operand in self.either.get(cn, ()) if streams[operand] == 0]
 
     def work(self, on_cores: Mapping[int, int], on_traffic: Sequence[int]) -> Fraction:
-        """The bound by weights on cores and on what is read, written, and both."""
+        """Bound from weights on cores and on three amounts of off-chip traffic: read, written, and their sum."""
         total = sum(on_cores.values()) + sum(on_traffic)
         if not self.cores_of or total <= 0 or min(on_traffic) < 0:
             return Fraction(0)

@@ -59,7 +59,7 @@ class _Axis:
 
     @property
     def costed_source(self) -> AxisIndex:
-        """The input as the cost model takes it beside `costed_partial`."""
+        """Index of the input in the cost model, where `costed_partial` is that of the result."""
         if self.length < self.taps:
             return affine((f"O{self.letter}", 1))
         return affine((f"O{self.letter}", 1), (f"F{self.letter}", -1))

@@ -58,7 +58,7 @@ def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str
 
 
 def check_branches(branches: Mapping[str, str], if_names: list[str]) -> list[Problem]:
-    """Choices that name no `If` of the network, or neither branch."""
+    """Problems of choices: their `If` is not in the network, or their branch is none of its two."""
     problems = []
     for key, chosen in branches.items():
         path = f"branches.{key}"
