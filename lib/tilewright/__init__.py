@@ -21,6 +21,7 @@ bytecode.install()
 
 from tilewright.base.entries import ENTRIES  # noqa: E402  what is imported from here on is never older than its source
 from tilewright.base.registry import enter  # noqa: E402
+from tilewright.cli.old_names import OLD_VERBS  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -78,14 +79,8 @@ _HOMES = {
     "tilewright.search.options": ("SearchOptions",),
     "tilewright.base.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
 }
-_OTHER_NAMES = {
-    "map": "map_workload",
-    "build_cns": "cns",
-    "map_cores": "cost",
-    "certify": "check_front",
-    "court": "accuracy",
-    "validation": "compare_chips",
-    "costs": "cost_library",
+_OTHER_NAMES = {"map": "map_workload", "build_cns": "cns", "map_cores": "cost"} | {
+    old: verb.replace("-", "_") for old, verb in OLD_VERBS.items()
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -125,5 +120,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-for _module in ("tilewright.base", __name__):
-    bytecode.run_as_written(_module)
+bytecode.run_as_written(__name__)

@@ -504,6 +504,6 @@ map = map_workload
 build_cns = cns
 map_cores = cost
 certify = check_front
+costs = cost_library
 court = accuracy
 validation = compare_chips
-costs = cost_library

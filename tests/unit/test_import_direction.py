@@ -12,6 +12,12 @@ import tilewright
 PACKAGE = Path(tilewright.__file__).parent
 EVIDENCE = "tilewright_evidence"
 """The package beside it that compares with other tools and chips; nothing in the library imports it."""
+MODULES = {
+    path.relative_to(PACKAGE.parent).as_posix().removeprefix("tilewright/"): path
+    for package in (PACKAGE, PACKAGE.with_name(EVIDENCE))
+    for path in sorted(package.rglob("*.py"))
+}
+"""Module by its place in the package, one of the evidence with the name of that package -> its file."""
 WINGS = ("designs", "tiles", "plans", "tokens", "main_stage")
 LEVELS = (
     ("base",),

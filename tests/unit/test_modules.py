@@ -3,21 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import networkx
-import tilewright
-import tilewright_evidence
 
 from docs.plain_words import NAMES_NOTHING
+from tests.unit.test_import_direction import MODULES
 
-PACKAGE = Path(tilewright.__file__).parent
-EVIDENCE = Path(tilewright_evidence.__file__).parent
-MODULES = {
-    **{path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))},
-    **{path.relative_to(EVIDENCE.parent).as_posix(): path for path in sorted(EVIDENCE.rglob("*.py"))},
-}
-"""Module by its place in the package, or in that of evidence with its name -> its file."""
 PARAPHRASES = NAMES_NOTHING | {"what", "which", "how", "where", "whether", "who", "he"}
 """Words that name nothing: a title does not begin with them."""
 TITLE = re.compile(r'(?:#![^\n]*\n)?r?"""(.*?)"""', re.DOTALL)

@@ -7,22 +7,12 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import networkx
-import tilewright
-import tilewright_evidence
 
-from tests.unit.test_import_direction import imports
+from tests.unit.test_import_direction import MODULES, PACKAGE, imports
 
-PACKAGE = Path(tilewright.__file__).parent
-EVIDENCE = Path(tilewright_evidence.__file__).parent
-SOURCES = {
-    path.relative_to(place).as_posix(): path.read_text("utf-8")
-    for place in (PACKAGE, EVIDENCE.parent)
-    for path in sorted((PACKAGE if place == PACKAGE else EVIDENCE).rglob("*.py"))
-}
-"""Modules of the package by their places in it, those of the package of evidence by their whole names."""
+SOURCES = {module: path.read_text("utf-8") for module, path in MODULES.items()}
 NAMES_OF_OTHERS = "main_stage/"
 """Classes there have the names that scripts for zigzag-dse and Stream use."""
 SEVERAL_MEANINGS = {

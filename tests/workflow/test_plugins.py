@@ -52,23 +52,36 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """Output of a verb, with the packages of a folder beside those of this environment."""
+@pytest.fixture
+def site(installed: Path, tmp_path: Path) -> Path:
+    """A copy of that folder, to change what is installed there."""
+    return shutil.copytree(installed, tmp_path / "site")
+
+
+def entry_points(site: Path) -> Path:
+    """The file with the entry points of the example."""
+    return next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
+
+
+def python(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
+    """Output of Python, with the packages of a folder beside those of this environment."""
     paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "tilewright", *words]
+    command = [sys.executable, *words]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 
 
+def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
+    """Output of a verb."""
+    return python(["-m", "tilewright", *words], site, folder, code)
+
+
 def digest(site: Path | None, step: str = "map") -> str:
     """The code digest of a step."""
-    paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
     program = f"from tilewright.base.artifacts.step_code import code_digest; print(code_digest({step!r}))"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-c", program]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return python(["-c", program], site, ROOT)
 
 
 def network(path: Path) -> Path:
@@ -131,24 +144,20 @@ def test_several_cores(installed: Path, tmp_path: Path) -> None:
     assert summary["energy"]["terms_pj"] == {"grants": 2.0 * transfers}
 
 
-def test_its_code_is_part_of_what_results_are_made_of(installed: Path, tmp_path: Path) -> None:
+def test_its_code_is_part_of_what_results_are_made_of(site: Path) -> None:
     """Installed, changed, taken away: the code of steps that may run it is other code."""
-    site = tmp_path / "site"
-    shutil.copytree(installed, site)
     found = [digest(None), digest(site)]
     module = site / "tilewright_example.py"
     module.write_text(module.read_text().replace("fixed_pj=1000.0", "fixed_pj=1001.0"))
     found.append(digest(site))
     assert len(set(found)) == 3
-    shutil.rmtree(next(site.glob("tilewright_example-*.dist-info")))
+    shutil.rmtree(entry_points(site).parent)
     assert digest(site) == found[0]
 
 
-def test_what_is_wrong_with_a_package_is_said(installed: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_package_is_said(site: Path, tmp_path: Path) -> None:
     """A kind that is none, with the nearest one; an entry that its module does not have: exit code 2, no traceback."""
-    site = tmp_path / "site"
-    shutil.copytree(installed, site)
-    points = next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
+    points = entry_points(site)
     text = points.read_text()
     words = ["draw", str(CONFIG / "hardware" / "tpu_like.yaml"), "-o", "x.svg"]
     points.write_text(text.replace("topology.star", "topolgy.star"))
@@ -195,10 +204,8 @@ CLASHES = {
 
 
 @pytest.mark.parametrize(("text", "other", "message"), CLASHES.values(), ids=CLASHES)
-def test_a_module_at_fault_is_refused(installed: Path, tmp_path: Path, text: str, other: str, message: str) -> None:
+def test_a_module_at_fault_is_refused(site: Path, tmp_path: Path, text: str, other: str, message: str) -> None:
     """What it brings has a name that is taken, or is none of its kind: exit code 2, no traceback, no numbers."""
-    site = tmp_path / "site"
-    shutil.copytree(installed, site)
     module = site / "tilewright_example.py"
     assert text in module.read_text()
     module.write_text(module.read_text().replace(text, other))
@@ -217,11 +224,9 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("point", "other", "message"), [(key, *value) for key, value in NAMES.items()], ids=NAMES)
-def test_names_that_are_taken(installed: Path, tmp_path: Path, point: str, other: str, message: str) -> None:
+def test_names_that_are_taken(site: Path, tmp_path: Path, point: str, other: str, message: str) -> None:
     """No entry takes the place of one that is built in, and none is dropped without a word."""
-    site = tmp_path / "site"
-    shutil.copytree(installed, site)
-    points = next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
+    points = entry_points(site)
     points.write_text(points.read_text().replace(point, other))
     program = (
         "from tilewright.base.registry import KINDS, Registry; from importlib import import_module\n"
@@ -240,25 +245,21 @@ def test_names_that_are_taken(installed: Path, tmp_path: Path, point: str, other
     assert f"InputError: {message}" in done.stderr
 
 
-def test_an_entry_with_the_name_of_another_package(installed: Path, tmp_path: Path) -> None:
+def test_an_entry_with_the_name_of_another_package(site: Path, tmp_path: Path) -> None:
     """An array with the name of one that this package enters is told, not dropped."""
-    site = tmp_path / "site"
-    shutil.copytree(installed, site)
-    points = next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
+    points = entry_points(site)
     points.write_text(points.read_text() + "array.analog in-memory = tilewright_example:STAR\n")
     said = tilewright(["validate", str(CONFIG / "hardware" / "aimc.yaml")], site, tmp_path, code=2)
     assert "plug-in analog in-memory has the name of tilewright.hardware.in_memory:ANALOG" in " ".join(said.split())
 
 
-def test_a_column_of_a_name_that_is_taken(installed: Path, tmp_path: Path) -> None:
+def test_a_column_of_a_name_that_is_taken(site: Path, tmp_path: Path) -> None:
     """One that is built in, and one that a term makes: the row is refused, no cell is overwritten."""
-    site = tmp_path / "site"
-    shutil.copytree(installed, site)
     module = site / "tilewright_example.py"
     text = module.read_text()
     words = ["map", "--hardware", str(CONFIG / "hardware" / "tpu_like.yaml"), "--no-store", "-o", "run", "--workload"]
     words += [str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml")]
-    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")], installed, tmp_path)
+    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")], site, tmp_path)
     for key, message in (("energy_pj", "which is built in"), ("mac_energy_pj", "is the name of two columns")):
         module.write_text(text.replace('"cycles_a_layer"', f'"{key}"'))
         said = tilewright(["summarize", "run", "--csv", "runs.csv"], site, tmp_path, code=2)

@@ -81,8 +81,9 @@ def _finder(folder: str) -> FileFinder:
 
 
 def install() -> None:
-    """Have this module checked, and all modules of the package that are imported from now on."""
-    run_as_written(__name__)
+    """Have this module and its package checked, and all modules of tilewright that are imported from now on."""
+    for module in (__name__.rpartition(".")[0], __name__):
+        run_as_written(module)
     _find_modules()
 
 

@@ -112,6 +112,7 @@ class Registry(Generic[Entry]):
 
     def __init__(self, owner: str, fault: Callable[[str, Any], str] = lambda name, entry: "") -> None:
         self.owner, self._fault = owner, fault
+        self._sound: dict[str, Any] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,8 +131,10 @@ class Registry(Generic[Entry]):
                 raise
             what = f"{type(error).__name__}: {error}"
             raise InputError([Problem(f"cannot be loaded: {what}", f"plug-in {name}", value=entry)]) from error
-        if reason := self._fault(name, found):
-            raise InputError([Problem(reason, f"plug-in {name}", value=entry)])
+        if self._sound.get(name) is not found:  # looked at once: array models are asked for by every layer
+            if reason := self._fault(name, found):
+                raise InputError([Problem(reason, f"plug-in {name}", value=entry)])
+            self._sound[name] = found
         return found  # type: ignore[no-any-return]
 
 

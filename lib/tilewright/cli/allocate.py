@@ -14,7 +14,7 @@ from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.base.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.base.units import count_text, energy_text
-from tilewright.base.unused import refuse_unused, to_tell, with_unused
+from tilewright.base.unused import refuse_unused, with_unused
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -167,7 +167,7 @@ def _allocated(
     unused = unused_options(stages, search, settings)
     notices = [*inputs.descriptions.notices, *unused]
     refuse_unused(notices, strict)
-    control.on_notices(to_tell(notices, strict))
+    control.on_notices(notices)
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
     placed = replace(control, threads=asked.thread_count, exports=exports or Path(EXPORTS))

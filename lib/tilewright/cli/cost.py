@@ -11,7 +11,7 @@ from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.errors import Problems
 from tilewright.base.steps import CN_GRAPH, cost_table
-from tilewright.base.unused import refuse_unused, to_tell, with_unused
+from tilewright.base.unused import refuse_unused, with_unused
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -152,7 +152,7 @@ def _costed(
     unused = unused_options(stages, options)
     notices = [*described.notices, *cut, *unused]
     refuse_unused(notices, strict)
-    control.on_notices(to_tell(notices, strict))
+    control.on_notices(notices)
     files = {} if output is None else {name: output if core else cost_table(output, name) for name in cores}
     for file in files.values():
         make_folder(file.parent)  # a place that cannot be written is told before the search, not after it

@@ -14,7 +14,7 @@ from tilewright import __version__
 from tilewright.base.errors import TilewrightError
 from tilewright.base.harmless import terminal
 from tilewright.cli import interruption
-from tilewright.cli.old_names import current_verb, note_old_verb
+from tilewright.cli.old_names import GONE_WITH, OLD_VERBS
 from tilewright.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
@@ -141,9 +141,10 @@ class _LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         from tilewright.base.errors import nearest_name
 
-        if args and not ctx.resilient_parsing:
-            note_old_verb(args[0])
-        args = [*map(current_verb, args[:1]), *args[1:]]
+        if args and (name := OLD_VERBS.get(args[0])):
+            if not ctx.resilient_parsing:
+                echo(f"`{args[0]}` is now called `{name}`; the old name goes with {GONE_WITH}", err=True)
+            args = [name, *args[1:]]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = nearest_name(args[0], list(VERBS))
             ctx.fail(f"No such verb '{args[0]}'." + (f" Did you mean '{near}'?" if near else ""))

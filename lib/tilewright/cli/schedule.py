@@ -16,7 +16,7 @@ from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.errors import Problem, Problems, Unused
 from tilewright.base.objectives import Goal
 from tilewright.base.steps import ALLOCATION, SCHEDULE, SUMMARY
-from tilewright.base.unused import refuse_unused, to_tell
+from tilewright.base.unused import refuse_unused
 from tilewright.cli.options import (
     FILE,
     PipelineSource,
@@ -267,7 +267,7 @@ def scheduled(
     unused = unused_options(stages, goal, settings)
     notices = [*inputs.descriptions.notices, *other_settings, *unused]
     refuse_unused(notices, strict)
-    tell(to_tell(notices, strict))
+    tell(notices)
     if output:
         make_folder(output)
     fixed = in_place_of_search(stages, known.genome, chosen)

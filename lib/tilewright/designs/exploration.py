@@ -14,14 +14,14 @@ class Exploration:
 
     name: str
     axis_names: tuple[str, ...]
-    """What is varied."""
+    """Names of what is varied."""
     law_names: tuple[str, ...]
-    """What follows from that by the laws of the space."""
+    """Names of what follows from that by the laws of the space."""
     objectives: tuple[str, ...]
     """Columns that designs are compared by, of MEASURES."""
     networks: tuple[str, ...]
     assumptions: tuple[str, ...]
-    """What a comparison takes for granted, a sentence each: model, search, where data are between layers."""
+    """Assumptions of a comparison, a sentence each: model, search, where data are between layers."""
     table: pandas.DataFrame
     """One row for each design and network, by index of the design, then in the order of the networks.
 
@@ -35,14 +35,14 @@ class Exploration:
     settled: int = 0
     """Designs that are on no front, as a certificate tells, and have no rows."""
     notices: tuple[str, ...] = ()
-    """What was written and not used."""
+    """Notices of what was written and not used."""
     others: pandas.DataFrame | None = None
-    """What came of all designs that were evaluated, where `table` has some of them alone: `index`, `network`, `status`,
+    """Outcomes of all designs that were evaluated, where `table` has some of them alone: `index`, `network`, `status`,
     `reason` and `unmet`, a row for each design and network."""
 
     @property
     def outcomes(self) -> pandas.DataFrame:
-        """What came of every design that was evaluated, for each network: columns as in `others`."""
+        """Outcome of every design that was evaluated, for each network: columns as in `others`."""
         return self.table if self.others is None else self.others
 
     def compared_count(self, network: str) -> int:

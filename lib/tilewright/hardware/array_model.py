@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from tilewright.base.errors import MappingError
 from tilewright.base.profile import REFERENCE, ModelProfile
-from tilewright.base.registry import Registry, lacking, taken
+from tilewright.base.registry import Registry, lacking, methods_of, taken
 from tilewright.hardware.core import DIGITAL, OperationalArray
 
 MAC = "mac"
@@ -112,9 +112,7 @@ class Digital(NamedTuple):
 
 
 def _fault(name: str, entry: object) -> str:
-    return taken(name, (DIGITAL,)) or lacking(
-        entry, [own for own in vars(ArrayModel) if own in dir(Digital) and not own.startswith("_")]
-    )
+    return taken(name, (DIGITAL,)) or lacking(entry, methods_of(ArrayModel))
 
 
 ARRAY_MODELS: Registry[ArrayModel] = Registry(__name__, _fault)

@@ -12,8 +12,8 @@ from tests.unit.cli.multi_core import GA, cut_and_cost, given, inputs, write_net
 SALSA = ["--temporal-mapping-search-engine", "salsa", "--lpf-limit", "4"]
 LIST_SCHEDULER = ["--schedule-model", "stream-2023", "--share-divisor", "2"]
 WITHOUT_EFFECT = {
-    "cost": (["--core", "left", "--no-store", *SALSA], "lpf_limit"),
-    "allocate": ([*GA, *LIST_SCHEDULER], "share_divisor"),
+    "cost": (SALSA, "lpf_limit"),
+    "allocate": (LIST_SCHEDULER, "share_divisor"),
     "schedule": (LIST_SCHEDULER, "share_divisor"),
 }
 """Step -> options of which one has no effect, and its name."""
@@ -29,20 +29,26 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def words_of(step: str, run: Path) -> list[str]:
+    """The step with what it needs of a run, all of which has an effect."""
+    network = run / "net.onnx"
+    if step == "cost":
+        return [step, *given(network), "--cns", str(run), "--core", "left", "--no-store"]
+    more = GA if step == "allocate" else ["--allocation", str(run / "allocation.json")]
+    return [step, *inputs(network, run), *more]
+
+
 @pytest.mark.parametrize("step", WITHOUT_EFFECT)
 def test_an_option_without_effect(step: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Told and kept in what is written; with `--strict` refused by name, and nothing is written."""
     options, name = WITHOUT_EFFECT[step]
-    place = tmp_path / "left.jsonl" if step == "cost" else tmp_path / "out"
-    words = [*given(run / "net.onnx"), "--cns", str(run)] if step == "cost" else inputs(run / "net.onnx", run)
-    if step == "schedule":
-        words += ["--allocation", str(run / "allocation.json")]
-    assert main([step, *words, *options, "--strict", "-o", str(place)]) == 2
+    place, words = tmp_path / ("left.jsonl" if step == "cost" else "out"), words_of(step, run)
+    assert main([*words, *options, "--strict", "-o", str(place)]) == 2
     said = capsys.readouterr().err
     assert name in said
     assert "which strict forbids" in said
     assert not place.exists()
-    assert main([step, *words, *options, "-o", str(place)]) == 0
+    assert main([*words, *options, "-o", str(place)]) == 0
     assert name in capsys.readouterr().err
     assert [row["key"] for row in kept(step, place)["unused"]] == [name]
 
@@ -58,10 +64,4 @@ def kept(step: str, place: Path) -> dict[str, object]:
 @pytest.mark.parametrize("step", ["cost", "allocate", "schedule"])
 def test_strict_lets_everything_else_pass(step: str, run: Path, tmp_path: Path) -> None:
     """Where all that is written has an effect, `--strict` changes nothing."""
-    network = run / "net.onnx"
-    words = {
-        "cost": [*given(network), "--cns", str(run), "--core", "left", "--no-store"],
-        "allocate": [*inputs(network, run), *GA],
-        "schedule": [*inputs(network, run), "--allocation", str(run / "allocation.json")],
-    }
-    assert main([step, *words[step], "--strict", "-o", str(tmp_path / "out")]) == 0
+    assert main([*words_of(step, run), "--strict", "-o", str(tmp_path / "out")]) == 0

@@ -171,8 +171,7 @@ def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
 
 def provenance(step: str, inputs: dict[str, str], options: dict[str, Any] | None = None) -> dict[str, Any]:
     """Provenance of an artifact that a step of the pipeline made; never times, paths or names of machines."""
-    from tilewright.base.artifacts.step_code import (
-        code_digest,  # here, because commands that make nothing start without
-    )
+    # Here, because commands that make nothing start without.
+    from tilewright.base.artifacts.step_code import code_digest
 
     return {"tilewright": __version__, "code": code_digest(step), "inputs": inputs, "options": options or {}}

@@ -167,22 +167,23 @@ class StepCode:
 
 
 DISPATCH = (
-    *(
-        "tilewright",
-        "tilewright.base.bytecode",
-        "tilewright.pipeline.stages",
-        "tilewright.cli.main",
-        "tilewright.cli.options",
-    ),
-    *("tilewright.cli.parameter_options", "tilewright.cli.planned", "tilewright.cli.old_names"),
-    *("tilewright.pipeline.configuration", "tilewright.pipeline.configuration.arguments"),
-    *("tilewright.base.artifacts.step_code", "tilewright.base.steps", "tilewright.base.stage_table"),
-    *(
-        "tilewright.base.registry",
-        "tilewright.base.entries",
-        "tilewright.base.noted_files",
-        "tilewright.cli.interruption",
-    ),
+    "tilewright",
+    "tilewright.base.bytecode",
+    "tilewright.pipeline.stages",
+    "tilewright.cli.main",
+    "tilewright.cli.options",
+    "tilewright.cli.parameter_options",
+    "tilewright.cli.planned",
+    "tilewright.cli.old_names",
+    "tilewright.pipeline.configuration",
+    "tilewright.pipeline.configuration.arguments",
+    "tilewright.base.artifacts.step_code",
+    "tilewright.base.steps",
+    "tilewright.base.stage_table",
+    "tilewright.base.registry",
+    "tilewright.base.entries",
+    "tilewright.base.noted_files",
+    "tilewright.cli.interruption",
 )
 """Modules that name others and say what can be asked for; they decide no result of any step."""
 _REPORT = "tilewright.results.*"

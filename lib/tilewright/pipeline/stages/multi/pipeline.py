@@ -127,9 +127,8 @@ def run_whole(
     has no effect."""
     problem = only_result(pipeline.parsers().run(descriptions, control), SystemProblem)
     if strict:
-        from tilewright.pipeline.stages.preflight.network import (
-            preflight,  # here, because configurations are checked faster
-        )
+        # Here, because configurations are checked faster.
+        from tilewright.pipeline.stages.preflight.network import preflight
 
         refused = Problems()
         refused.attempt(problem.check_complete)
