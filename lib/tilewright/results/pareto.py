@@ -5,8 +5,8 @@ several cores are compared with each other however they cut, allocate and order 
 one model.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -180,30 +180,22 @@ class ComparableRuns:
 def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
     """The point of a run; `made_by` is the provenance of its summary."""
     options = {key: value for key, value in made_by.get("options", {}).items() if key != "objective"}
-    return RunPoint(
-        run=run,
-        workload=summary["workload"],
-        workload_digest=str(made_by.get("inputs", {}).get("workload", "")),
-        core=summary["hardware"],
-        objective=summary["objective"],
-        model=summary["model"],
-        options=(*_options(options, setting_of(summary)), *_work_costed(summary)),
-        energy_pj=summary["energy_pj"],
-        latency_cycles=summary["latency_cycles"],
-        area_mm2=summary["area_mm2"],
-        area_note=summary["area_note"],
-        clock_frequency_mhz=summary.get("clock_frequency_mhz"),
-        static_power_w=summary.get("static_power_w"),
+    return replace(
+        _point(run, summary, made_by, _options(options, setting_of(summary))),
         between_layers=setting_text(summary),
         assumes=assumption([summary]),
-        cost_parts=cost_parts(summary),
         could_keep=could_keep(summary),
     )
 
 
 def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
     """The point of a run of several cores."""
-    settings = {key: str(summary["settings"][key]) for key in MODEL_SETTINGS}
+    settings = [(key, str(summary["settings"][key])) for key in MODEL_SETTINGS]
+    return replace(_point(run, summary, made_by, settings), is_of_several_cores=True)
+
+
+def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iterable[tuple[str, str]]) -> RunPoint:
+    """Point of a run of either flow, with what both tell."""
     return RunPoint(
         run=run,
         workload=summary["workload"],
@@ -211,7 +203,7 @@ def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> R
         core=summary["hardware"],
         objective=summary["objective"],
         model=summary["model"],
-        options=(*settings.items(), *_work_costed(summary)),
+        options=(*options, *_work_costed(summary)),
         energy_pj=summary["energy_pj"],
         latency_cycles=summary["latency_cycles"],
         area_mm2=summary["area_mm2"],
@@ -219,7 +211,6 @@ def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> R
         clock_frequency_mhz=summary.get("clock_frequency_mhz"),
         static_power_w=summary.get("static_power_w"),
         cost_parts=cost_parts(summary),
-        is_of_several_cores=True,
     )
 
 
