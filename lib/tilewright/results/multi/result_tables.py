@@ -3,7 +3,7 @@
 What makes them is imported when they are asked for: commands that make a result start without it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,10 +15,7 @@ from tilewright.multicore.scheduling.result import ScheduleArtifact
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.multicore.scheduling.core_costs import CoreCostRow
-
-CoreCosts = Mapping[str, Sequence["CoreCostRow"]]
-"""Core file -> its cost table."""
+    from tilewright.multicore.scheduling.core_costs import CoreCosts
 
 
 class _OfSeveralCores(Protocol):
@@ -33,7 +30,7 @@ class _OfSeveralCores(Protocol):
         """Totals."""
 
     @property
-    def core_costs(self) -> CoreCosts | None:
+    def core_costs(self) -> "CoreCosts | None":
         """None where they are not known: the energy on cores is then one term of each layer."""
 
 
@@ -129,7 +126,7 @@ class ScheduledRun(SeveralCoresTables):
     """The schedule, with the problem that it solves."""
     summary: dict[str, Any]
     """Totals, bounds, use of cores, memories and links."""
-    core_costs: CoreCosts | None = None
+    core_costs: "CoreCosts | None" = None
     """Core file -> its cost table; None where they do not lie in the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What the summary says it was made of."""
