@@ -11,6 +11,7 @@ from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.base.artifacts.seals import read_sealed
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import from_csv_table
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import CN_COLUMNS, CN_GRAPH, FRONT, MULTI, SPACE, SUMMARY
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _folder(folder: Path) -> Any:
     raise InputError([Problem(message, str(folder), allowed=", ".join(below) or _ALLOWED)])
 
 
-def _mapped(folder: Path, summary: dict[str, Any]) -> "MappedWorkload":
+def _mapped(folder: Path, summary: JsonObject) -> "MappedWorkload":
     from tilewright.cli.runs import read_records
     from tilewright.pipeline.stages.items import MappedWorkload
 

@@ -14,6 +14,7 @@ from typing import Any
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.errors import MappingError
 from tilewright.base.harmless import terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import REFERENCE
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, LoopOrder
@@ -144,7 +145,7 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
         report.add(point["id"], _value_pairs(record, expected))
 
 
-def _fits_repaired(point: dict[str, Any], core: Core, order: LoopOrder) -> bool:
+def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
     """Whether an order fits for which the reference has no energy: it sees that last."""
     try:
         evaluate_prepared(_prepare_point(point, core, f"{REFERENCE.name}+complete_in_memory_model"), order)

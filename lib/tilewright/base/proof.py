@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from tilewright.base.json_values import JsonObject
+
 ROUNDING = 1e-9
 """Share by which bounds are lowered, since sums of floating-point numbers are rounded: what writers of proofs allow."""
 CLOSE = 1e-9
@@ -33,7 +35,7 @@ class BoundedValue:
         """Share of the value by which the optimum could be smaller; 0 where the value is proven."""
         return 0.0 if self.is_proven else gap_to(self.lower_bound, self.value)
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """Value, lower bound, gap and proof as JSON values."""
         return {"value": self.value, "lower_bound": self.lower_bound, "gap": self.gap, "proven": self.is_proven}
 

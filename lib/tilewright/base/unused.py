@@ -9,7 +9,7 @@ A verb that has collected all of them calls `refuse_unused` before its search, k
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypedDict
 
 from tilewright.base.errors import InputError, Problem, Unused
 
@@ -45,16 +45,29 @@ def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
     return [*lines[:most], *more]
 
 
-def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[dict[str, Any]]:
+class UnusedRow(TypedDict):
+    """A part of a file that had no effect, as summaries and parsed descriptions have it."""
+
+    file: str
+    """Name of the file, without its folder."""
+    line: int
+    """0 where the line is not known."""
+    key: str
+    """Path of the key in the file."""
+    why: str
+    """Reason why the part has no effect."""
+
+
+def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[UnusedRow]:
     """Rows of a summary: name of the file, line (0 if unknown), key, and why it has no effect."""
     rows = [
-        {"file": PurePath(one.file).name, "line": one.line if with_lines else 0, "key": one.path, "why": _reason(one)}
+        UnusedRow(file=PurePath(one.file).name, line=one.line if with_lines else 0, key=one.path, why=_reason(one))
         for one in (notice.problem for notice in unused_in(notices))
     ]
     return list({tuple(row.values()): row for row in rows}.values())
 
 
-def noted_rows(rows: Iterable[dict[str, Any]]) -> list[Unused]:
+def noted_rows(rows: Iterable[UnusedRow]) -> list[Unused]:
     """The notices behind such rows, of a file that another step has written."""
     return [Unused(Problem(row["why"], row["file"], row["line"], row["key"])) for row in rows]
 

@@ -26,6 +26,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from tilewright.base.errors import KeyPath, Problems, nearest_name
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import field_docs
 from tilewright.base.units import (
     LARGEST_AREA_MM2,
@@ -121,7 +122,7 @@ class TextForm:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.parse, core_schema.str_schema(strict=True))
 
-    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonObject:
         return {"type": "string", "pattern": f"^{self.pattern}$"}
 
 

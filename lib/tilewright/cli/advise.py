@@ -16,6 +16,7 @@ from tilewright.base.artifacts.envelope import is_artifact, read_artifact
 from tilewright.base.artifacts.files import FilePath, existing_file, make_folder, write_atomically
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, FIXED_MAPPING, LAYERS, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.described_run import (
     HARDWARE,
@@ -290,7 +291,7 @@ def _core(hardware: Path) -> "Core":
     return single_core(parse_accelerator(hardware))
 
 
-def _options(stated: dict[str, Any], folder: Path) -> "SearchOptions":
+def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
     """The options of the run. Raises InputError where its search was another one than options say."""
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of

@@ -11,6 +11,7 @@ from tilewright.base.artifacts.envelope import provenance, write_document
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.seals import FILES_BESIDE
 from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.base.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.base.units import count_text, energy_text
@@ -181,7 +182,7 @@ def _allocated(
     return found
 
 
-def _write(folder: Path, found: "MultiCoreResult", made_by: dict[str, Any]) -> None:
+def _write(folder: Path, found: "MultiCoreResult", made_by: JsonObject) -> None:
     from tilewright.multicore.allocation.result import SCHEMA
 
     texts = texts_of(found)
@@ -254,7 +255,7 @@ def _show(
             echo(f"{row['name']} [{row['group']}]: core {row['core']} {row['core_name']}{only}")
 
 
-def _proof_text(proof: dict[str, Any]) -> str:
+def _proof_text(proof: JsonObject) -> str:
     """What is proven, on one line."""
     if proof["is_proven"]:
         return f"proven to be the best over {ALLOWED_ALLOCATIONS}: {proof['rule']}"

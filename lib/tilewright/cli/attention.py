@@ -14,6 +14,7 @@ from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import ATTENTION, ATTENTION_TABLE
 from tilewright.base.unused import refuse_unused, unused_in, with_unused
 from tilewright.cli.csv_text import csv_text, plain
@@ -230,7 +231,7 @@ def _found(
     return _Found(name, problems[0].core.name, asked.points, optima, tuple(notices))
 
 
-def _object(found: _Found) -> dict[str, Any]:
+def _object(found: _Found) -> JsonObject:
     """All of it as JSON values."""
     from tilewright.tiles.attention.result import optimum_object
 

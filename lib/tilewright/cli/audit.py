@@ -11,6 +11,7 @@ import click
 
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import ArtifactError, InputError, Problem, some_of
+from tilewright.base.json_values import JsonObject
 from tilewright.cli.auditing.inputs import GivenDescriptions
 from tilewright.cli.auditing.items import (
     PLURALS,
@@ -170,7 +171,7 @@ class Audit:
             told.append(f"left out  and {len(self.left_out) - most:,} more (-v)")
         return told + [f"not audited  {one.place}: {one.reason}" for one in self.not_audited]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """All of it as JSON values."""
         return {
             "folder": str(self.folder),

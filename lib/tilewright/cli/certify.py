@@ -1,13 +1,14 @@
 """`tilewright check-front`: whether the certificate of complete fronts is true."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.harmless import terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.front import CERTIFICATE, SPACE_PATH
 from tilewright.cli.options import FILE, common_options, echo_json
@@ -61,7 +62,7 @@ def check_front(
     seed: int = 0,
     everything: bool = False,
     jobs: int = 1,
-) -> "dict[str, Any]":
+) -> "JsonObject":
     """What a check of the certificate in a folder finds: what was checked, and `problems`, [] if it is true.
 
     Raises InputError where there is none, or no space.
@@ -83,7 +84,7 @@ def verdict_text(verdict: "CertificateVerdict") -> str:
     return terminal_lines([*checked, *(result or ["the certificate is true as far as this was checked"])])
 
 
-def _as_dict(verdict: "CertificateVerdict") -> "dict[str, Any]":
+def _as_dict(verdict: "CertificateVerdict") -> "JsonObject":
     counts = {key: getattr(verdict, key) for key in ("designs", "fronts", "members", "costed", "families")}
     return {**counts, "problems": [f"{problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]}
 

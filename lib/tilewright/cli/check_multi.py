@@ -1,10 +1,11 @@
 """`tilewright check` for a run of the multi-core flow."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import ALLOCATION, CN_COLUMNS, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
 from tilewright.workload.network_options import NetworkOptions
 
@@ -48,7 +49,7 @@ def check_folder(
 
 
 def _assembled(
-    run: Path, described: Descriptions, network_options: NetworkOptions, settings: dict[str, Any]
+    run: Path, described: Descriptions, network_options: NetworkOptions, settings: JsonObject
 ) -> "AssembledProblem | None":
     """The scheduling problem of the descriptions, None if they are not given."""
     hardware, workload, mapping = described

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.errors import Problems, Unused
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import CN_COLUMNS, CN_GRAPH
 from tilewright.base.unused import refuse_unused, to_tell, unused_in, with_unused
 from tilewright.cli.options import (
@@ -146,7 +147,7 @@ def _cut(
 
 
 def _write(
-    folder: Path, problem: "SystemProblem", stated: dict[str, Any], graph: "CnGraph", notices: Sequence[str]
+    folder: Path, problem: "SystemProblem", stated: JsonObject, graph: "CnGraph", notices: Sequence[str]
 ) -> None:
     """What was not used stands with the provenance, so that the digest of the graph does not move by it."""
     from tilewright.multicore.nodes.graph import write_cn_graph

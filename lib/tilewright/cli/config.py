@@ -14,6 +14,7 @@ from typing import Any
 
 from tilewright.base.errors import InputError, Problem, Unused, nearest_name
 from tilewright.base.file_kinds import CONFIG, refuse_other_kind
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Parameters, parameters_of
 from tilewright.base.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.base.yamlfile import YamlDocument, load_yaml
@@ -153,7 +154,7 @@ class _Reader:
             return 1
         return given
 
-    def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
+    def _entries(self, config: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str, JsonObject]]:
         for section in ("runs", "sweeps"):
             table = config.get(section)
             if table is None or not self._is_table(table, (section,)):
@@ -432,7 +433,7 @@ def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) ->
     return {key: value for key, value in own.items() if value is not None or key not in SETTINGS}
 
 
-def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, JsonObject]]:
     """(name, run) of every combination of the lists of a sweep.
 
     The name is workload-hardware, followed by what else is swept: resnet18-tpu_like-objective-energy.

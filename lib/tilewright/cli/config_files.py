@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.artifacts.digests import input_digest, said_digest
 from tilewright.base.errors import InputError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 from tilewright.hardware.core_paths import (
     contained_cores,
@@ -104,7 +105,7 @@ def matching(kind: str, value: str) -> list[str]:
     return sorted(named) or sorted(path for suffix in suffixes for path in _files(f"{value}{suffix}"))
 
 
-def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tuple[str, dict[str, Any]]]:
+def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tuple[str, JsonObject]]:
     """(name, run) of every combination of what the globs of a run stand for; the name is followed by those of the
     files, in the order workload, hardware, mapping: mine-systolic-16x16."""
     keys = [key for key in NAMED if (key, entry.get(key)) in globs]
@@ -113,7 +114,7 @@ def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tu
         yield "-".join((name, *names)), {**entry, **dict(zip(keys, values, strict=True))}
 
 
-def expand_choices(entry: Mapping[str, Any], globs: Globs) -> dict[str, Any]:
+def expand_choices(entry: Mapping[str, Any], globs: Globs) -> JsonObject:
     """A sweep with its globs replaced by the files that they stand for, each file once."""
     found = dict(entry)
     for key in {key for key, _ in globs}:

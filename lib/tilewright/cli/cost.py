@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +10,7 @@ from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.errors import Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import CN_GRAPH, cost_table
 from tilewright.base.unused import refuse_unused, with_unused
 from tilewright.cli.main import InterruptedRunError
@@ -167,7 +168,7 @@ def _write(
     cns: "FilePath | CnProblem",
     problem: "CnProblem",
     found: "CostedCnProblem",
-    stated: dict[str, Any],
+    stated: JsonObject,
     unused: Sequence[str],
 ) -> None:
     from tilewright.multicore.scheduling.core_costs import write_core_costs

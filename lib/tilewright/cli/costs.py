@@ -9,6 +9,7 @@ import click
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import ended_lines, terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.units import FieldError, parse_size_bits
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.terminal import echo_text
@@ -79,7 +80,7 @@ def cost_library(
     width: int | None = None,
     node_nm: float | None = None,
     cells: str = "hp",
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """A row for each entry of the library, or for those that are named.
 
     The name `sram`, `register_file` or `auto_cost_extraction` is a memory of a `size` in words of `width` bits; that of
@@ -104,7 +105,7 @@ def _of_kind(kind: str) -> list[LibraryEntry]:
     return [entry for entry in entries().values() if kind in ("", entry.kind)]
 
 
-def _named(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> dict[str, Any]:
+def _named(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> JsonObject:
     """An entry, or what a memory costs."""
     if name in (SRAM, REGISTER_FILE, ZIGZAG) or (name in dram_types() and width is not None):
         return {"name": name, **memory_row(_memory(name, size, width, node_nm, cells))}
@@ -138,7 +139,7 @@ def _memory(name: str, size: str | int, width: int | None, node_nm: float | None
         raise InputError([Problem(error.message, path=name, allowed=error.allowed)]) from error
 
 
-def _of_hardware(hardware: FilePath) -> list[dict[str, Any]]:
+def _of_hardware(hardware: FilePath) -> list[JsonObject]:
     from tilewright.hardware.source import parse_accelerator
 
     rows = []

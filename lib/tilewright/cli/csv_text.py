@@ -1,11 +1,10 @@
 """Rows as CSV, without pandas, which takes long to load."""
 
-from typing import Any
-
 from tilewright.base import harmless
+from tilewright.base.json_values import JsonObject
 
 
-def csv_text(rows: list[dict[str, Any]]) -> str:
+def csv_text(rows: list[JsonObject]) -> str:
     """Rows of equal keys as CSV; '' for none."""
     import csv  # here, because --help starts faster without
     import io

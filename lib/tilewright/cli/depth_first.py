@@ -15,6 +15,7 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem, Problems, Unused
 from tilewright.base.harmless import terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import DEPTH_FIRST, DEPTH_FIRST_TABLE
 from tilewright.base.unused import refuse_unused, to_tell, unused_option, with_unused
 from tilewright.cli.csv_text import csv_text, plain
@@ -275,7 +276,7 @@ def _problem(given: tuple[Any, Any, Any], options: TileOptions, network: Network
     return problem
 
 
-def _object(found: _Found) -> dict[str, Any]:
+def _object(found: _Found) -> JsonObject:
     """All of it as JSON values."""
     chain = found.schedules[0].chain
     told: dict[str, Any] = {"tilewright": __version__, "core": chain.core.name, "workload": chain.name}

@@ -15,6 +15,7 @@ import click
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
 from tilewright.base.harmless import terminal, terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import REFERENCE, ModelChoice
 from tilewright.base.units import LARGEST_WHOLE_NUMBER, energy_text
 from tilewright.base.unused import refuse_unused, unused_in, with_unused
@@ -118,7 +119,7 @@ class _PointReader:
         loops = tuple(TemporalOrderingEntry(dimension, size) for dimension, size in order)
         return layer, MappingConstraints(layer.name, spatial, (), links, loops, boundaries)
 
-    def _object(self, text: str) -> dict[str, Any] | None:
+    def _object(self, text: str) -> JsonObject | None:
         try:
             point = json.loads(text, object_pairs_hook=self._table)
         except json.JSONDecodeError as error:
@@ -131,7 +132,7 @@ class _PointReader:
             self._note("is not a JSON object", allowed=", ".join(KEYS))
         return None
 
-    def _table(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def _table(self, pairs: list[tuple[str, Any]]) -> JsonObject:
         table = dict(pairs)
         if len(table) < len(pairs):
             self._note("a key is given twice", value=", ".join(repr(key) for key, _ in pairs)[:80])
@@ -173,7 +174,7 @@ class _PointReader:
             found.append((loop[0], loop[1]))
         return tuple(found)
 
-    def _links(self, point: dict[str, Any], layer: Layer | None) -> Links:
+    def _links(self, point: JsonObject, layer: Layer | None) -> Links:
         if "memory_operand_links" not in point:
             return MappingConstraints.memory_operand_links
         place, table = "memory_operand_links", point["memory_operand_links"]
@@ -187,7 +188,7 @@ class _PointReader:
                 self._note("must be the name of a memory operand", f"{place}.{operand}", _shown(memory_operand))
         return tuple(table.items())
 
-    def _boundaries(self, point: dict[str, Any], layer: Layer | None, loops: int) -> Boundaries:
+    def _boundaries(self, point: JsonObject, layer: Layer | None, loops: int) -> Boundaries:
         if "level_boundaries" not in point:
             return ()
         place, table = "level_boundaries", point["level_boundaries"]

@@ -7,6 +7,7 @@ import click
 
 from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import FIXED_MAPPING
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
@@ -121,13 +122,13 @@ def _text(form: str, run: Path, records: "tuple[LayerRecord, ...]", hardware: Fi
     return export_loop_nests(records) if form == LOOP_NEST else network_loop_orderings(records, read_summary(run))
 
 
-def _mapping_entries(records: "tuple[LayerRecord, ...]") -> list[dict[str, Any]]:
+def _mapping_entries(records: "tuple[LayerRecord, ...]") -> list[JsonObject]:
     from tilewright.results.recorded_mappings import mapping_entries
 
     return mapping_entries(records)
 
 
-def _simple(records: "tuple[LayerRecord, ...]", summary: dict[str, Any], output: Path | None) -> Any:
+def _simple(records: "tuple[LayerRecord, ...]", summary: JsonObject, output: Path | None) -> Any:
     from tilewright.peers.zigzag.exports.files import write_all_simple
     from tilewright.peers.zigzag.exports.results import simple_result
     from tilewright.results.records import OVERALL, layers_in_order
@@ -157,7 +158,7 @@ def _descriptions(
 def _complete(
     form: str,
     records: "tuple[LayerRecord, ...]",
-    summary: dict[str, Any],
+    summary: JsonObject,
     core: "Core",
     network: "Workload",
     output: Path | None,

@@ -14,6 +14,7 @@ from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import EXPORTS, LAYERS, SUMMARY
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, with_unused
@@ -194,7 +195,7 @@ def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, work
     return Pipeline.build(text.value, options, onnx=is_onnx, documents=text.documents, prefix=text.prefix)
 
 
-def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> dict[str, Any]:
+def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> JsonObject:
     """Where the results come from; a pipeline of the user's is told stage by stage."""
     told = encode(options)
     if given:
@@ -213,14 +214,14 @@ def input_digests(problem: "NetworkProblem") -> dict[str, str]:
     }
 
 
-def stated_pipeline(stages: "Pipeline") -> list[dict[str, Any]]:
+def stated_pipeline(stages: "Pipeline") -> list[JsonObject]:
     """The stages that map, with parameters and digests of a user's code, for provenance."""
     from tilewright.pipeline.stages.user_stages import identity_of
 
     return [identity_of(stage) for stage in stages.search().stages]
 
 
-def write_run(directory: Path, mapped: "MappedWorkload", made_by: dict[str, Any]) -> None:
+def write_run(directory: Path, mapped: "MappedWorkload", made_by: JsonObject) -> None:
     """Write the records and the summary of a run into a folder."""
     from tilewright.base.artifacts.envelope import write_document, write_rows
     from tilewright.cost.record import record_row

@@ -1,7 +1,7 @@
 """`tilewright parse workload`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +10,7 @@ from tilewright.base.artifacts.digests import input_digest
 from tilewright.base.artifacts.envelope import provenance, write_document
 from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.base.errors import Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import CORRECTED, ModelChoice
 from tilewright.base.unused import refuse_unused, to_tell
 from tilewright.cli.options import (
@@ -97,14 +98,14 @@ def read_workload_file(
     return parsed
 
 
-def _made_by(file: Path, model: str, options: NetworkOptions) -> dict[str, Any]:
+def _made_by(file: Path, model: str, options: NetworkOptions) -> JsonObject:
     return provenance("parse_workload", {"workload": input_digest(file)}, {"model": model, **options.stated()})
 
 
 def _write(
     parsed: Workload,
     coverage: "Coverage",
-    made_by: dict[str, Any],
+    made_by: JsonObject,
     output: FilePath | None,
     coverage_output: FilePath | None,
     table_output: FilePath | None,

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
 from tilewright.cli.options import (
     FIGURES,
@@ -97,7 +98,7 @@ def report(
 
 
 def _write_figures(
-    records: "Sequence[LayerRecord]", summary: dict[str, Any], directory: Path, layers: tuple[str, ...]
+    records: "Sequence[LayerRecord]", summary: JsonObject, directory: Path, layers: tuple[str, ...]
 ) -> list[Path]:
     from tilewright.results.figures import write_figures
     from tilewright.results.nest_figure import write_layer_nests, write_nest_pages
@@ -108,7 +109,7 @@ def _write_figures(
     return [*paths, directory / LOOP_NEST_PAGES]
 
 
-def _write_tables(records: "Sequence[LayerRecord]", summary: dict[str, Any], directory: Path) -> list[Path]:
+def _write_tables(records: "Sequence[LayerRecord]", summary: JsonObject, directory: Path) -> list[Path]:
     from tilewright.results.loop_nest import network_loop_nests
     from tilewright.results.tables import layer_table
     from tilewright.results.text_tables import write_csv

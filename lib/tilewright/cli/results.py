@@ -14,6 +14,7 @@ from tilewright.base.artifacts.files import FilePath, write_atomically, writing
 from tilewright.base.artifacts.manifest import UP_TO_DATE, ResultsLedger
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.harmless import terminal, terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import FRONT, MULTI, SINGLE, SPACE, SUMMARY
 from tilewright.cli.options import FILE, common_options, echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS, read_unfinished
@@ -130,7 +131,7 @@ def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Un
     return Units(plan, code_digests(PACKAGE), unfinished)
 
 
-def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> JsonObject:
     """The order of the report of Snakemake, if it has to be made, else ''; and the units that are not up to date."""
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()

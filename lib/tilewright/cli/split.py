@@ -1,12 +1,13 @@
 """`tilewright split`: layers whose weights are too large for the cores become several layers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.errors import Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.terminal import echo, echo_text
@@ -117,7 +118,7 @@ def _split(
     return split_layers(model, *described, options, given.network_options), problem
 
 
-def _told(split: "LayerSplit") -> dict[str, Any]:
+def _told(split: "LayerSplit") -> JsonObject:
     return {
         "layer": split.layer,
         "operator_type": split.operator_type,

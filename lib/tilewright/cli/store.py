@@ -12,6 +12,7 @@ from tilewright.base.artifacts.folder_lock import take, take_away
 from tilewright.base.artifacts.seals import REMEDY
 from tilewright.base.artifacts.verification import verify_folder
 from tilewright.base.errors import ArtifactError, InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.noted_files import damaged_caches
 from tilewright.cli.options import CACHES, DEFAULT_STORE, FILE, common_options, echo_json
 from tilewright.cli.terminal import echo
@@ -155,7 +156,7 @@ def _removed(files: Sequence[str]) -> Iterator[str]:
 
 def store(
     action: str, folder: FilePath | None = None, *, remove_damaged: bool = False, process: int | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Look after stored results, as the verb does: "gc" deletes a store, "verify" reads every artifact of a folder,
     "lock" takes its lock for a `process`, by default this one, and "unlock" takes that away from a run that has ended.
 

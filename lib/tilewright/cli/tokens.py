@@ -11,6 +11,7 @@ import click
 from tilewright.base.artifacts.files import FilePath, file_of, make_folder
 from tilewright.base.errors import InputError, Problem, Problems, nearest_name
 from tilewright.base.harmless import terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import parameters_of
 from tilewright.base.unused import UNUSED, refuse_unused, unused_option, unused_rows
 from tilewright.cli.options import (
@@ -316,7 +317,7 @@ def _checked(numbers: Sequence[int], option: str) -> list[int]:
     return sorted(set(numbers))
 
 
-def _document(found: "TokenCosts") -> dict[str, Any]:
+def _document(found: "TokenCosts") -> JsonObject:
     from tilewright.base.artifacts.codec import encode
 
     return {name: value for name, value in encode(found).items() if name != UNUSED or value}

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.base.json_values import JsonObject
 from tilewright.hardware.array_model import MAC
 
 ACCESSES = "memory"
@@ -55,7 +56,7 @@ def energy_terms(row: Mapping[str, Any]) -> dict[str, float]:
     return {key.removesuffix(ENERGY_KEY): value for key, value in row.items() if _is_term(key)}
 
 
-def without_terms(row: Mapping[str, Any]) -> dict[str, Any]:
+def without_terms(row: Mapping[str, Any]) -> JsonObject:
     """What a row has besides the terms of its energy."""
     return {key: value for key, value in row.items() if not _is_term(key)}
 

@@ -138,7 +138,11 @@ def new_record(dtype: np.dtype) -> np.record:
     return record
 
 
-def fill(record: np.record, values: dict[str, Any]) -> None:
+FieldValues = dict[str, "float | np.ndarray[Any, np.dtype[Any]]"]
+"""Field of the record of a problem -> its number, or its array."""
+
+
+def fill(record: np.record, values: FieldValues) -> None:
     """Write values into the leading part of each field; raises MappingError where one is larger than its field."""
     for name, value in values.items():
         field = record[name]
@@ -247,7 +251,7 @@ def term_arrays(
     spatial: ConvertedSpatialMapping,
     profile: ModelProfile,
     links: tuple[tuple[str, str], ...],
-) -> dict[str, Any]:
+) -> FieldValues:
     """The terms of the energy as numbers. Raises MappingError where the array cannot run the spatial mapping."""
     terms = energy_terms_of(layer, core, spatial.unrolling, profile, links)
     fixed = np.array([cost.fixed_pj for cost in terms.values()], np.float64)
@@ -292,7 +296,7 @@ def most_cycles(problem: Problem, spatial: ConvertedSpatialMapping, bits_a_cycle
 
 def _relevancy_arrays(
     layer: Layer, relevancy: dict[str, OperandRelevancy], dimensions: dict[str, int], profile: ModelProfile
-) -> dict[str, Any]:
+) -> FieldValues:
     operands, relations = layer.operands, layer.relations
     kind = np.full((len(operands), len(dimensions)), NEUTRAL, np.int64)
     relevant = np.full((len(operands), len(dimensions) + 1), -1, np.int64)
@@ -347,7 +351,7 @@ def _memory_arrays(
     chains: dict[str, tuple[int, ...]],
     depth: int,
     profile: ModelProfile,
-) -> dict[str, Any]:
+) -> FieldValues:
     level_memory = np.full((len(operands), depth), -1, np.int64)
     for o, operand in enumerate(operands):
         level_memory[o, : len(chains[operand])] = chains[operand]
@@ -414,7 +418,7 @@ def _services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ...]],
 
 def _port_arrays(
     core: Core, operands: tuple[str, ...], link: dict[str, str], chains: dict[str, tuple[int, ...]], depth: int
-) -> dict[str, Any]:
+) -> FieldValues:
     port_of = np.full((len(operands), depth, len(DIRECTIONS)), -1, np.int64)
     layer_operand = {link[operand]: o for o, operand in enumerate(operands)}
     starts, services, shared = [0], [], []
@@ -447,7 +451,7 @@ def _spatial_arrays(
     relevancy: dict[str, OperandRelevancy],
     depth: int,
     profile: ModelProfile,
-) -> dict[str, Any]:
+) -> FieldValues:
     fractional, integer = dict(spatial.fractional), dict(spatial.integer)
     longest = max(1, *(sum(len(level) for level in fractional[operand]) for operand in operands))
     start = np.zeros((len(operands), depth + 2), np.int64)

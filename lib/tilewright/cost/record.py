@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.base.artifacts.codec import LEFT_OUT, decode, encode
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.operator_groups import work_counts
 from tilewright.cost.ledger import energy_columns, energy_terms, without_terms
@@ -263,7 +264,7 @@ def _scaled_port(port: PortRecord, count: int) -> PortRecord:
     return port._replace(stall_slack_cycles=port.stall_slack_cycles * count, activities=tuple(activities))
 
 
-def record_row(record: LayerRecord) -> dict[str, Any]:
+def record_row(record: LayerRecord) -> JsonObject:
     """A record as a row of a file; the terms of its energy stand beside the sum."""
     row: dict[str, Any] = {}
     for name, value in encode(record).items():
@@ -271,7 +272,7 @@ def record_row(record: LayerRecord) -> dict[str, Any]:
     return row
 
 
-def record_of_row(row: dict[str, Any]) -> LayerRecord:
+def record_of_row(row: JsonObject) -> LayerRecord:
     """The record of a row. Raises ValueError where the row is none."""
     return decode(LayerRecord, without_terms(row) | {"energy_terms_pj": energy_terms(row)})
 

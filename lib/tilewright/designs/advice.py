@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import InputError, KeyPath, MappingError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import ranking
 from tilewright.base.processes import in_processes
 from tilewright.cost.record import LayerRecord, times
@@ -269,7 +270,7 @@ def _held(
         return dict(zip(chosen, work(tasks), strict=True))
 
 
-def _holder(run: ExplainedRun, core: Core) -> Callable[[dict[str, Any]], HeldMappings]:
+def _holder(run: ExplainedRun, core: Core) -> Callable[[JsonObject], HeldMappings]:
     """What holds mappings of searches in one process."""
     return lambda hardware: held_mappings(run.network, run.mapping, run.options, hardware, core)
 
@@ -309,7 +310,7 @@ def advice_table(advices: Advices) -> "pandas.DataFrame":
     return pandas.DataFrame(rows)
 
 
-def advices_object(advices: Advices) -> dict[str, Any]:
+def advices_object(advices: Advices) -> JsonObject:
     """The advices as plain data."""
     return {
         "objective": advices.objective,
@@ -328,7 +329,7 @@ def advices_object(advices: Advices) -> dict[str, Any]:
     }
 
 
-def _together_object(advices: Advices) -> dict[str, Any] | None:
+def _together_object(advices: Advices) -> JsonObject | None:
     if advices.together is None:
         return None
     return {
@@ -339,7 +340,7 @@ def _together_object(advices: Advices) -> dict[str, Any] | None:
     }
 
 
-def _row(number: int, one: Advice, advices: Advices) -> dict[str, Any]:
+def _row(number: int, one: Advice, advices: Advices) -> JsonObject:
     change = one.change
     row: dict[str, Any] = {"number": number, "kind": change.kind, "gives": "more" if change.more else "less"}
     row |= {"key": change.key, "file": change.file, "line": change.line}
@@ -372,7 +373,7 @@ def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
 
 
 def _on_changed(
-    hardware: dict[str, Any], settings: Sequence[tuple[KeyPath, Any]], mappings: Sequence[tuple[RecordedMapping, int]]
+    hardware: JsonObject, settings: Sequence[tuple[KeyPath, Any]], mappings: Sequence[tuple[RecordedMapping, int]]
 ) -> Outcome:
     """What the mappings cost on the changed core, each so many times, added up as the summary of a run does it."""
     try:
@@ -423,17 +424,17 @@ def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:
 
 def _searcher(
     network: Workload, mapping: Mapping, options: SearchOptions
-) -> Callable[[Sequence[dict[str, Any]]], list[Outcome]]:
+) -> Callable[[Sequence[JsonObject]], list[Outcome]]:
     """What searches designs in one process."""
     evaluator = NetworkEvaluator(network, mapping, options)
 
-    def search(designs: Sequence[dict[str, Any]]) -> list[Outcome]:
+    def search(designs: Sequence[JsonObject]) -> list[Outcome]:
         return [_cost(evaluator, hardware) for hardware in designs]
 
     return search
 
 
-def _cost(evaluator: NetworkEvaluator, hardware: dict[str, Any]) -> Outcome:
+def _cost(evaluator: NetworkEvaluator, hardware: JsonObject) -> Outcome:
     try:
         found = evaluator.cost(hardware, parse_accelerator(hardware))
     except InputError as error:

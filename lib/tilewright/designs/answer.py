@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pandas
 
+from tilewright.base.json_values import JsonObject
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
@@ -136,7 +136,7 @@ def best_probability(front: Front, measure: str) -> float:
     return least_probability(front.compared, measure, front.compared[measure].idxmin())
 
 
-def values_text(row: dict[str, Any], names: tuple[str, ...]) -> str:
+def values_text(row: JsonObject, names: tuple[str, ...]) -> str:
     """The values of a design in one line."""
     return ", ".join(f"{name} {value_text(row[name])}" for name in names)
 

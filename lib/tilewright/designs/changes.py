@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tilewright.base.errors import KeyPath
+from tilewright.base.json_values import JsonObject
 from tilewright.base.units import BANDWIDTH_UNITS, NUMBER_PATTERN
 from tilewright.base.yamlfile import YamlDocument, items, table
 from tilewright.designs.space_reader import CORES, SystemBase
@@ -303,7 +304,7 @@ def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
     return ", ".join(f"{loop} {lanes}" for loop, lanes in factors[side]) or "-"
 
 
-def _written(entry: MappingConstraints, spatial: Unrolling) -> dict[str, Any]:
+def _written(entry: MappingConstraints, spatial: Unrolling) -> JsonObject:
     """The value of `spatial_mapping` in the changed file."""
     written: dict[str, Any] = as_entry(replace(entry, spatial_mapping=spatial)).get("spatial_mapping", {})
     return written

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, count_of
+from tilewright.base.json_values import JsonObject
 from tilewright.search.cost_ranges import CostPart
 from tilewright.search.store import Store
 
@@ -39,7 +40,7 @@ class DesignCost:
 class DesignEvaluator(Protocol):
     """The costs of a network on one design after the other. Results do not depend on the designs before."""
 
-    def cost(self, hardware: dict[str, Any], accelerator: Any) -> DesignCost:
+    def cost(self, hardware: JsonObject, accelerator: Any) -> DesignCost:
         """The costs on one design, which has been read from `hardware`."""
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, NothingFitsError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import LATENCY_TERMS
@@ -76,7 +77,7 @@ class NetworkEvaluator:
         self._searched = lru_cache(_REMEMBERED_LAYERS)(self._search_layer)
         self._costs = LayerCosts(self.search)
 
-    def cost(self, hardware: dict[str, Any], accelerator: Accelerator) -> DesignCost:
+    def cost(self, hardware: JsonObject, accelerator: Accelerator) -> DesignCost:
         """The costs on one design, which has been read from `hardware`."""
         core = single_core(accelerator)
         try:

@@ -8,11 +8,11 @@ core that is another one, or is to run others of them.
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.rates import time_and_power
 from tilewright.designs.columns import USES
 from tilewright.designs.design_cost import (
@@ -87,7 +87,7 @@ class SystemEvaluator:
         self._graph = lru_cache(REMEMBERED_GRAPHS)(self._built)
         self._tables = lru_cache(REMEMBERED_TABLES)(self._mapped)
 
-    def cost(self, hardware: dict[str, Any], accelerator: MultiCoreAccelerator) -> DesignCost:
+    def cost(self, hardware: JsonObject, accelerator: MultiCoreAccelerator) -> DesignCost:
         """The costs on one design, which has been read from `hardware`."""
         return self.found(accelerator)[0]
 

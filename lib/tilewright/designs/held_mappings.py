@@ -8,9 +8,10 @@ memory in which each loop of an operand ends, since loops are dealt out in anoth
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tilewright.base.errors import InputError, MappingError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import OBJECTIVES, ranking
 from tilewright.cost.record import LayerRecord, times
 from tilewright.hardware.core import Core, single_core
@@ -60,7 +61,7 @@ class HeldMappings:
 
 
 def held_mappings(
-    network: Workload, mapping: Mapping, options: SearchOptions, hardware: dict[str, Any], core: Core
+    network: Workload, mapping: Mapping, options: SearchOptions, hardware: JsonObject, core: Core
 ) -> HeldMappings:
     """The mappings that a search finds for changed hardware, held on `core`, the hardware as it is."""
     try:

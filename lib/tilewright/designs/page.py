@@ -16,6 +16,7 @@ import pandas
 from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import html, html_data
+from tilewright.base.json_values import JsonObject
 from tilewright.base.unused import unused_rows
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import DOMINATED_BY, ON_FRONT
@@ -63,7 +64,7 @@ def write_page(answer: Answer, path: Path) -> Path:
     return path
 
 
-def page_data(answer: Answer) -> dict[str, Any]:
+def page_data(answer: Answer) -> JsonObject:
     """What the scripts get: columns with their words, and for each network and all together the designs to draw."""
     exploration = answer.exploration
     columns = [*_columns(answer)]
@@ -75,7 +76,7 @@ def page_data(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _columns(answer: Answer) -> Iterator[dict[str, Any]]:
+def _columns(answer: Answer) -> Iterator[JsonObject]:
     """Values, measures, what is used and parts, in the order in which they are offered; texts have levels."""
     table = answer.exploration.table
     for name in answer.exploration.value_names:
@@ -105,7 +106,7 @@ def _scale(column: dict[str, Any]) -> float:
 
 
 def _view(
-    front: Front, axis_names: tuple[str, ...], columns: Sequence[dict[str, Any]], most: int, order: pandas.Series
+    front: Front, axis_names: tuple[str, ...], columns: Sequence[JsonObject], most: int, order: pandas.Series
 ) -> dict[str, Any]:
     rows = drawn_rows(front, most, order)
     names = rows["design"].tolist()

@@ -9,6 +9,7 @@ from typing import Any
 from tilewright.base.artifacts.digests import DIGEST_BYTES, canonical_text, digest_of_bytes, input_digest
 from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.designs.families import Families
 from tilewright.designs.space import Space, stated_options
 
@@ -129,7 +130,7 @@ class ShardDigests:
         self.space, self._told = space, told
 
     @cached_property
-    def made_of(self) -> dict[str, Any]:
+    def made_of(self) -> JsonObject:
         """Provenance of every shard."""
         return made_of(self.space, STEP_OF[self.space.is_of_systems]) if self._told is None else self._told
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import InputError, KeyPath, MappingError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.problem import MOST_CYCLES, most_cycles
 from tilewright.designs.design_cost import reason_of
@@ -35,12 +36,12 @@ Settings = tuple[tuple[KeyPath, Any], ...]
 class FigureReader:
     """Reads the hardware of designs, each value of a path once."""
 
-    def __init__(self, base: dict[str, Any]) -> None:
+    def __init__(self, base: JsonObject) -> None:
         self.base = base
         self._known: dict[tuple[KeyPath, str, float | None], float] = {}
         """(path, value, least that it may be) -> the number that it means."""
 
-    def whole(self, settings: Settings) -> tuple[dict[str, Any], Accelerator]:
+    def whole(self, settings: Settings) -> tuple[JsonObject, Accelerator]:
         """The hardware file that settings make, and the accelerator in it. Raises InputError where it is none."""
         hardware = with_values(self.base, settings)
         accelerator = parse_accelerator(hardware)

@@ -11,6 +11,7 @@ from typing import Any
 import pandas
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import energy_delay_product
 from tilewright.designs.design_cost import DesignCost, DesignEvaluator, Sharing, reason_of
 from tilewright.designs.front_odds import part_columns
@@ -92,7 +93,7 @@ class ShardMaker:
             else:
                 yield name, evaluator.cost(design.hardware, accelerator)
 
-    def _accelerator(self, hardware: dict[str, Any]) -> Accelerator:
+    def _accelerator(self, hardware: JsonObject) -> Accelerator:
         """The accelerator of a design. Raises InputError where it is none, or of another kind than the base."""
         accelerator = parse_accelerator(hardware)
         if isinstance(accelerator, MultiCoreAccelerator) != self.space.is_of_systems:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.errors import KeyPath, Problem, count_of
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import CORRECTED
 from tilewright.designs.columns import ODDS, RESULTS, USES
 from tilewright.designs.laws import Expression, ExpressionError, Value
@@ -38,7 +39,7 @@ class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, Schedu
         """Options of other engines; the search for an allocation has a use for every seed."""
         return {name: why for name, why in super().without_effect().items() if name != "seed"}
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """The options as plain data."""
         tiling = self.part(TilingOptions).stated()
         return tiling | {name: encode(value) for name, value in self.as_dict().items() if name not in tiling}
@@ -54,7 +55,7 @@ DEFAULTS: dict[bool, Mapping[str, Any]] = {
 """Where a space differs from a configuration: designs are compared, and without them no memory is worth its size."""
 
 
-def stated_options(options: SpaceOptions) -> dict[str, Any]:
+def stated_options(options: SpaceOptions) -> JsonObject:
     """Options as plain data."""
     if isinstance(options, SystemOptions):
         return options.stated()

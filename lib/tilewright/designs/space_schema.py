@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, PlainValidator, Tag, create_model
 from pydantic import WithJsonSchema as JsonSchema
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import parameters_of
 from tilewright.base.steps import NAME_PATTERN
 from tilewright.base.units import FieldError
@@ -138,7 +139,7 @@ class SpaceFile(TableModel):
     """How many designs are evaluated in one job; without it as many as take some minutes."""
 
 
-def space_schema() -> dict[str, Any]:
+def space_schema() -> JsonObject:
     """The JSON Schema of the file of a design space."""
     schema = json_schema(SpaceFile, "tilewright design space", "Accelerators to explore, for some networks.")
     options: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.seals import read_sealed, sealed_parquet
 from tilewright.base.errors import ArtifactError, InputError, Problem
+from tilewright.base.json_values import JsonObject
 
 _METADATA = b"tilewright"
 
@@ -56,7 +57,7 @@ def digest_in(path: Path, schema: str) -> str:
         return ""
 
 
-def _said(schema: pyarrow.Schema, name: str) -> dict[str, Any]:
+def _said(schema: pyarrow.Schema, name: str) -> JsonObject:
     said: dict[str, Any] = json.loads((schema.metadata or {})[_METADATA])
     if said["schema"] != name:
         raise ValueError("another kind of file")

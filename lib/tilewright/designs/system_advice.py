@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from tilewright.base.errors import InputError, MappingError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.processes import in_processes
 from tilewright.designs.advice import Advice, Advices, together
 from tilewright.designs.changes import FileChange
@@ -107,7 +108,7 @@ def system_advices_of(
     return replace(made, together=None if made.helpful else together(made, changes, on_changed, MOST_SETS_OF_CHANGES))
 
 
-def _on_hardware(run: ExplainedSystemRun, hardware: dict[str, Any]) -> Outcome:
+def _on_hardware(run: ExplainedSystemRun, hardware: JsonObject) -> Outcome:
     """What the run costs at its tiles and its allocation on another accelerator."""
     try:
         accelerator = parse_accelerator(hardware)

@@ -14,6 +14,7 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic_core import CoreSchema
 
 from tilewright.base.errors import nearest_name
+from tilewright.base.json_values import JsonObject
 from tilewright.base.units import FieldError, parse_bandwidth_bits
 from tilewright.base.validation import (
     TABLE_MARK,
@@ -204,7 +205,7 @@ class ConnectionEntry(TableModel):
 class _ConnectionForms:
     """Marks connections with their JSON Schema, which is made when it is asked for: that takes a while."""
 
-    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonObject:
         return {"anyOf": [*_IDS_SCHEMA["anyOf"], ConnectionEntry.model_json_schema()]}
 
 
@@ -317,7 +318,7 @@ SystemFile = ConnectivityFile | GraphFile
 ROLE_KEYS = {"pooling_core_id": POOLING, "simd_core_id": SIMD}
 
 
-def multi_core_schema() -> dict[str, Any]:
+def multi_core_schema() -> JsonObject:
     """The JSON Schema of the file of an accelerator of several cores."""
     text = "Several cores: their files, the links between them, the off-chip memory."
     return json_schema(SystemFile, "tilewright multi-core accelerator", text)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, create_model
 
 from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.json_values import JsonObject
 from tilewright.base.operator_groups import GROUPS, KNOWN_TYPES, MAC
 from tilewright.base.units import FieldError
 from tilewright.base.validation import (
@@ -292,6 +293,6 @@ def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, .
     return made  # type: ignore[no-any-return]
 
 
-def hardware_schema() -> dict[str, Any]:
+def hardware_schema() -> JsonObject:
     """The JSON Schema of a hardware file."""
     return json_schema(hardware_file(), "tilewright hardware", "One core: operational array and memory hierarchy.")

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from tilewright.base.errors import nearest_name
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, number
 from tilewright.main_stage.accelerator import Accelerator
@@ -275,7 +276,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
         found = self.record.latency_breakdown_cycles
         return sum(found.get(part, 0) for part in parts)
 
-    def __jsonrepr__(self) -> dict[str, Any]:
+    def __jsonrepr__(self) -> JsonObject:
         """Inputs and outputs, as complete files have them."""
         problem = self._costs.batch.problem
         return complete_layer(self.record, problem.core, problem.layer, self.layer.name)

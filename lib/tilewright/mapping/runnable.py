@@ -8,8 +8,8 @@ a pooling core poolings, a vector unit (simd) what needs one.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.operator_groups import (
     ALL,
     KNOWN_TYPES,
@@ -55,7 +55,7 @@ class UncostedWork:
     operation_count: int | None
     """Other operations; None if they are not known."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain data for the summary of a run."""
         return {
             "operator_type": self.operator_type,
@@ -153,7 +153,7 @@ def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
     return macs, operations
 
 
-def coverage_of(workload: Workload, uncosted: tuple[UncostedWork, ...]) -> dict[str, Any]:
+def coverage_of(workload: Workload, uncosted: tuple[UncostedWork, ...]) -> JsonObject:
     """How much of the work of a network is costed, as plain data; `workload` is what is left to be run.
 
     Shares are null where the whole is not known.

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator
 from pydantic import WithJsonSchema as JsonSchema
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.units import LARGEST_WHOLE_NUMBER, FieldError
 from tilewright.base.validation import Count, Name, TableModel, TextForm, json_schema
 from tilewright.hardware.yaml_schema import ArrayDimension, Unrolling
@@ -164,6 +165,6 @@ class MappingEntry(TableModel):
 MappingFile = Annotated[list[MappingEntry], Field(min_length=1)]
 
 
-def mapping_schema() -> dict[str, Any]:
+def mapping_schema() -> JsonObject:
     """The JSON Schema of a mapping file."""
     return json_schema(MappingFile, "tilewright mapping", "Spatial and temporal mapping constraints by layer.")

@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import OBJECTIVES, Goal, energy_delay_product
 from tilewright.base.proof import gap_to
 from tilewright.base.unused import with_unused
@@ -138,7 +139,7 @@ class Fusion:
         }
 
     @cached_property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """What `fusion.json` says."""
         bounds = self.multi_core_problem.bounds
         assert bounds is not None  # schedules are of the causal model
@@ -189,7 +190,7 @@ class Fusion:
         }
         return with_unused(document, self.problem.notices)
 
-    def _alone(self, lbl: PlanOutcome, figures: PlanFigures) -> dict[str, Any]:
+    def _alone(self, lbl: PlanOutcome, figures: PlanFigures) -> JsonObject:
         """The best plan with each layer alone: its figures, the terms of its energy, and the bound of its latency."""
         if lbl == self.best:
             problem, artifact = self.multi_core_problem, self.artifact
@@ -207,14 +208,14 @@ class Fusion:
             "lower_bound": None if bounds is None else {"latency_cycles": bounds.latency_cycles},
         }
 
-    def _start(self) -> dict[str, Any]:
+    def _start(self) -> JsonObject:
         """What the plan that was given as a start gives here; nothing where there was none."""
         start = self.found.start
         if start is None:
             return {}
         return {"start": {"reason": start.reason} if start.figures is None else _figures(start.figures)}
 
-    def _rates(self) -> dict[str, Any]:
+    def _rates(self) -> JsonObject:
         accelerator, (macs, _) = self.problem.accelerator, work_of(self.problem.workload.nodes)
         area_mm2, costs = system_area(accelerator).mm2, self.multi_core_problem.inputs.costs
         return {
@@ -222,7 +223,7 @@ class Fusion:
             **range_fields(self.artifact, costs, accelerator, area_mm2),
         }
 
-    def _stack_rows(self) -> list[dict[str, Any]]:
+    def _stack_rows(self) -> list[JsonObject]:
         names = {one.node.node_id: one.node.name for one in self.space.layers}
         return [
             {"stack": number, "layers": len(stack), "first": names[stack[0]], "last": names[stack[-1]]}
@@ -230,7 +231,7 @@ class Fusion:
             if stack
         ]
 
-    def _cut_row(self, cut: CutWorth) -> dict[str, Any]:
+    def _cut_row(self, cut: CutWorth) -> JsonObject:
         without = None if cut.figures is None else _figures(cut.figures)
         row: dict[str, Any] = {"after": cut.after, "before": cut.before, "without": without}
         for key, mine in (("saves_latency_cycles", self.latency_cycles), ("saves_energy_pj", self.energy_pj)):
@@ -238,7 +239,7 @@ class Fusion:
             row[key] = None if other is None else other - mine
         return row
 
-    def _layer_rows(self) -> list[dict[str, Any]]:
+    def _layer_rows(self) -> list[JsonObject]:
         ids = self.problem.accelerator.core_ids
         return [
             {
@@ -341,7 +342,7 @@ def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
     return len(plan.stacks) == len(ends)
 
 
-def origin_rows(tried: Sequence[Tried], objective: str) -> list[dict[str, Any]]:
+def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
     """Rows for each kind of plans: how many there were, had no schedule or were the best so far, and the best."""
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}
@@ -359,7 +360,7 @@ def origin_rows(tried: Sequence[Tried], objective: str) -> list[dict[str, Any]]:
     return [{**row, "best": _figures(best[name]) if name in best else None} for name, row in rows.items()]
 
 
-def tried_rows(found: FusionResult) -> list[dict[str, Any]]:
+def tried_rows(found: FusionResult) -> list[JsonObject]:
     """The rows of `fusion.csv`: each plan that was looked at, in order."""
     return [
         {

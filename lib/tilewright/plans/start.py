@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import FUSION
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import TilingEntry
@@ -18,7 +19,7 @@ from tilewright.plans.plan import LayerTiles, Plan
 from tilewright.plans.space import LayerSpace, PlanSpace
 
 
-def read_start(path: Path, schema: str) -> dict[str, Any]:
+def read_start(path: Path, schema: str) -> JsonObject:
     """What an answer of `tilewright fuse` says, by its file or its folder. Raises ArtifactError where it is none."""
     found: dict[str, Any] = read_artifact(path / FUSION if path.is_dir() else path, schema).payload
     return found

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tilewright.base.errors import MappingError
 from tilewright.base.harmless import ended_lines, terminal
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import profile_by_name
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
@@ -126,7 +127,7 @@ class ArrayUses:
         return {"sides": sides, "layers": [_layer_object(one) for one in self.layers]}
 
 
-def _layer_object(one: LayerArrayUse) -> dict[str, Any]:
+def _layer_object(one: LayerArrayUse) -> JsonObject:
     sides = {side.array_dimension: _side_object(side) for side in one.sides}
     parts = {"by_mapping_file_cycles": one.by_mapping_file_cycles, "by_sizes_cycles": one.by_sizes_cycles}
     return {
@@ -138,7 +139,7 @@ def _layer_object(one: LayerArrayUse) -> dict[str, Any]:
     }
 
 
-def _side_object(side: SideUse) -> dict[str, Any]:
+def _side_object(side: SideUse) -> JsonObject:
     return {"loops": dict(side.loops), "lanes": side.lanes, "share": side.share, "fixed": side.is_fixed}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import terminal
+from tilewright.base.json_values import JsonObject
 from tilewright.base.units import energy_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, PortRecord
@@ -275,7 +276,7 @@ def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
     return pandas.DataFrame([_use_row(layer, use) for layer, own in uses.items() for use in own], columns=_USE_COLUMNS)
 
 
-def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
+def bottlenecks_object(found: Bottlenecks) -> JsonObject:
     """The bottlenecks as plain data."""
     run = found.run
     return {
@@ -300,7 +301,7 @@ def bottlenecks_object(found: Bottlenecks) -> dict[str, Any]:
     }
 
 
-def _chain_rows(found: Bottlenecks) -> list[dict[str, Any]]:
+def _chain_rows(found: Bottlenecks) -> list[JsonObject]:
     """The chain of a run on several cores, added up by what, where and layer, in the order in which these come."""
     sums: dict[tuple[str, str, str], int] = {}
     for part in found.chain:
@@ -369,7 +370,7 @@ def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> tup
     return limits, limit_of_network(limits, core, [(mappings[one.record_index], one.repeats) for one in placed])
 
 
-def _port_rows(found: Bottlenecks) -> Iterator[dict[str, Any]]:
+def _port_rows(found: Bottlenecks) -> Iterator[JsonObject]:
     for layer, uses in found.uses.items():
         limit = found.limits.get(layer)
         ranks = {} if limit is None else {one.ports[0]: place for place, one in enumerate(limit.ports, 1)}
@@ -387,7 +388,7 @@ def _port_rows(found: Bottlenecks) -> Iterator[dict[str, Any]]:
             }
 
 
-def _use_row(layer: str, use: PortUse) -> dict[str, Any]:
+def _use_row(layer: str, use: PortUse) -> JsonObject:
     return dict(zip(_USE_COLUMNS, (layer, use.memory, use.port, use.busy_cycles, use.stall_cycles), strict=True))
 
 

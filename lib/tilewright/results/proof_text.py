@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tilewright.base.errors import count_of, some_of
+from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import covered_text
 
 
-def layer_proof(search: Mapping[str, Any]) -> dict[str, Any]:
+def layer_proof(search: Mapping[str, Any]) -> JsonObject:
     """Columns on the proof of a layer, from the `search` of its record; {} where the search proves nothing."""
     if "proven" not in search:
         return {}
@@ -15,7 +16,7 @@ def layer_proof(search: Mapping[str, Any]) -> dict[str, Any]:
     return {"proven": search["proven"], "gap": search["gap"], "proof_covers": covered}
 
 
-def run_proof(summary: Mapping[str, Any]) -> dict[str, Any]:
+def run_proof(summary: Mapping[str, Any]) -> JsonObject:
     """Columns on the proofs of a run, from its `summary.json`; {} where the search proves nothing."""
     if "certificate" not in summary:
         return {}

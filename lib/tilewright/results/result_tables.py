@@ -5,9 +5,10 @@ their names. What is no table of a file has columns of the same form. What makes
 asked for: commands that make a result start without it.
 """
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tilewright.base.harmless import terminal
+from tilewright.base.json_values import JsonObject
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +29,7 @@ class _OfOneCore(Protocol):
         """Records of each distinct layer problem."""
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonObject:
         """Totals."""
 
 

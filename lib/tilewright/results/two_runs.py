@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.harmless import ended_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, RunPoint, objectives_of, uncertain_run
@@ -158,7 +159,7 @@ def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
     return pandas.DataFrame(rows, columns=list(COLUMNS)).assign(assumes=". ".join(comparison.lines))
 
 
-def comparison_object(comparison: RunComparison) -> dict[str, Any]:
+def comparison_object(comparison: RunComparison) -> JsonObject:
     """The comparison as plain data."""
     return {
         "a": _run_object(comparison.a),
@@ -180,7 +181,7 @@ def _rows(comparison: RunComparison) -> list[tuple[Any, ...]]:
     return sorted(found, key=lambda row: (QUANTITIES.index(row[0]), -abs(row[7])))
 
 
-def _run_object(ledger: RunLedger) -> dict[str, Any]:
+def _run_object(ledger: RunLedger) -> JsonObject:
     run = ledger.run
     return {
         "run": run.run,

@@ -8,8 +8,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+from tilewright.base.json_values import JsonObject
 from tilewright.results.text_tables import share_text
 
 Part = TypeVar("Part")
@@ -91,7 +92,7 @@ class Verdict:
         more = "" if self.next is None else f" (next: {self.next.name} {self.share(self.next)})"
         return self.text + more
 
-    def as_object(self) -> dict[str, Any]:
+    def as_object(self) -> JsonObject:
         """The verdict as plain data."""
         winner = self.winner
         return {

@@ -5,8 +5,9 @@ times a factor between the ends of its range.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import REFERENCE, ModelProfile
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
@@ -33,7 +34,7 @@ def cost_ranges(
     energy_pj: float,
     area_mm2: float | None,
     profile: ModelProfile = REFERENCE,
-) -> dict[str, Any]:
+) -> JsonObject:
     """`energy_pj` and `area_mm2` as [least, most], the area null where it is not known, and the `parts`: for each
     memory whose costs have a range its energy, its area, its law, and the ends of its factor.
 
@@ -43,7 +44,7 @@ def cost_ranges(
     return ranges_of(parts, energy_pj, area_mm2) if parts else {}
 
 
-def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> dict[str, Any]:
+def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> JsonObject:
     """The parts with the ends of the energy and the area, as `cost_ranges` says."""
     return {
         "energy_pj": _ends(energy_pj, [(part.energy_pj, part) for part in parts]),

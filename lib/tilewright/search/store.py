@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import JsonValue, canonical_text, content_digest
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.seals import is_sealed_line, sealed_line
 from tilewright.base.errors import InputError
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.record import LayerRecord, record_of_row, record_row
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import BETWEEN_CORES, MappingConstraints
@@ -34,7 +34,7 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, searc
     return content_digest([SCHEMA, *_name_free(layer, core, constraints), search])
 
 
-def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[dict[str, Any]]:
+def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonObject]:
     """What decides the result. Which operands are constant matters to the network, not to the mapping of a layer."""
     return [
         {**encode(layer), "name": "", "constant_operands": []},
@@ -44,7 +44,7 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
 
 
 @lru_cache(maxsize=64)
-def _name_free_core(core: Core) -> dict[str, Any]:
+def _name_free_core(core: Core) -> JsonObject:
     """Most layers of a network are asked for on the same core. What else it can run does not matter to a layer."""
     encoded = {**encode(core), "name": ""}
     del encoded["operator_types"]

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.profile import profile_by_name
 from tilewright.cost.energy_terms import energy_term_names
@@ -27,9 +27,9 @@ def summarize(
     objective: str,
     model: str,
     records: tuple[LayerRecord, ...],
-    coverage: dict[str, Any] | None = None,
-    data_locality: dict[str, Any] | None = None,
-) -> dict[str, Any]:
+    coverage: JsonObject | None = None,
+    data_locality: JsonObject | None = None,
+) -> JsonObject:
     """The summary of a mapped network; sums run in execution order, over the record of each layer (`one_a_layer`).
 
     `coverage` says what of the work is costed (`mapping.runnable`); by default all that the workload has layers for.
@@ -107,13 +107,13 @@ def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
     return tuple(kept.values())
 
 
-def _alternatives(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
+def _alternatives(records: tuple[LayerRecord, ...]) -> JsonObject:
     """How many further mappings came back, of how many distinct layers; {} where each layer had one."""
     counts = [record.alternatives for record in records if record.alternatives]
     return {"alternatives": {"mappings": sum(counts), "distinct_layers": len(counts)}} if counts else {}
 
 
-def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
+def _certificate(records: tuple[LayerRecord, ...]) -> JsonObject:
     """Number of distinct problems with a proof, the largest gap of the others, and what the proofs cover.
 
     {} without proofs.
@@ -130,7 +130,7 @@ def _certificate(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
     return {"certificate": {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said}}
 
 
-def _without_proof(records: tuple[LayerRecord, ...]) -> dict[str, Any]:
+def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
     """Why layers have no proof of an exact search -> these layers; {} where none says so."""
     reasons: dict[str, list[str]] = {}
     for record in records:

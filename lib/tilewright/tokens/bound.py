@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.base.json_values import JsonObject
 from tilewright.results.bottlenecks import ARRAY
 from tilewright.results.verdict import MOST_SETS, Verdict, smallest_set
 
@@ -42,7 +43,7 @@ class StepLimit:
         """The verdict that counts."""
         return self.widths if self.parts else self.kinds
 
-    def row(self, word_of: Mapping[str, str] | None = None) -> dict[str, Any]:
+    def row(self, word_of: Mapping[str, str] | None = None) -> JsonObject:
         """The columns of a table; `word_of` a part is what a few words call it."""
         kinds = self.kinds
         busy = next((one.value / kinds.whole for one in kinds.rivals if one.name == COMPUTE), 0.0)

@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from tilewright.base.json_values import JsonObject
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.number_axes import number_axis
 from tilewright.tokens.table import TokenCosts
@@ -38,12 +39,12 @@ def token_figure(found: TokenCosts) -> Figure:
     return figure
 
 
-def _of_smallest_batch(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _of_smallest_batch(rows: Sequence[dict[str, Any]]) -> list[JsonObject]:
     least = min(row["batch"] for row in rows)
     return [row for row in rows if row["batch"] == least]
 
 
-def _draw(axis: Any, rows: Sequence[dict[str, Any]], column: str) -> None:
+def _draw(axis: Any, rows: Sequence[JsonObject], column: str) -> None:
     for place, batch in enumerate(dict.fromkeys(row["batch"] for row in rows)):
         own = [row for row in rows if row["batch"] == batch]
         colour = f"C{place % 10}"

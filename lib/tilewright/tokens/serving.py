@@ -7,10 +7,10 @@ Attention is that of requests of one kind: those of several kinds in a step run 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from tilewright import __version__
 from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.yamlfile import yaml_text
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns
@@ -257,7 +257,7 @@ def variant_of(precision: Precision) -> str:
     return weights if weights == cache else f"{weights}-kv{cache}"
 
 
-def _about(what: Described, limits: ProfileLimits, times: OperatorCosts, notes: tuple[str, ...]) -> dict[str, Any]:
+def _about(what: Described, limits: ProfileLimits, times: OperatorCosts, notes: tuple[str, ...]) -> JsonObject:
     """What release 1.1 reads beside the tables, and what they were made with."""
     return {
         "profiler_version": f"tilewright {__version__}",

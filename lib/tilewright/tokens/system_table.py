@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import InputError, MappingError, Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.operator_groups import MAC_ARRAY, work_counts
 from tilewright.cost.rates import time_and_power
 from tilewright.hardware.core import Memory
@@ -324,7 +325,7 @@ def _pipeline(figures: SystemFigures, found: Numbers) -> Shared:
     return Shared(PIPELINE, total, min(interval, float(total[LATENCY])), sizes)
 
 
-def _token(curves: SystemCurves, batch: int, context: int) -> dict[str, Any]:
+def _token(curves: SystemCurves, batch: int, context: int) -> JsonObject:
     """What is said of one more token for each request of a batch."""
     figures = curves.figures
     ways = shared_ways(figures, curves.next_token(batch, context), batch)
@@ -347,7 +348,7 @@ def _token(curves: SystemCurves, batch: int, context: int) -> dict[str, Any]:
     return row | {f"{way.strategy}_time_per_token_cycles": way.latency_cycles for way in ways}
 
 
-def _prompt(curves: SystemCurves, tokens: int) -> dict[str, Any]:
+def _prompt(curves: SystemCurves, tokens: int) -> JsonObject:
     """What is said of the prompt of one request; its tokens are what data parallel cores share."""
     figures = curves.figures
     best = min(shared_ways(figures, curves.prompt(tokens), tokens), key=lambda way: way.latency_cycles)
@@ -364,7 +365,7 @@ def _seconds(clock_period_ns: float, cycles: float) -> float:
     return time_and_power(clock_period_ns, cycles, 0.0)["latency_s"]
 
 
-def _limit(curves: SystemCurves, batch: int, context: int, best: Shared) -> dict[str, Any]:
+def _limit(curves: SystemCurves, batch: int, context: int, best: Shared) -> JsonObject:
     """What limits a step, and what twice as much of each part would save of the time."""
     figures = curves.figures
     parts, cycles = figures.single_parts, figures.doubled_cycles(best.figures)

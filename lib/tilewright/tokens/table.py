@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.harmless import ended_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.rates import time_and_power
 from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import top_memories
@@ -322,7 +323,7 @@ def _prompt_figures(core: Core, found: Figures) -> dict[str, Any]:
     return row | ({"time_to_first_token_s": known["latency_s"]} if known else {})
 
 
-def limit_of(figures: LayerFigures, found: Figures, workload: Workload) -> dict[str, Any]:
+def limit_of(figures: LayerFigures, found: Figures, workload: Workload) -> JsonObject:
     """What limits a step, and the shares of the time that more width and more room would save.
 
     That is twice the width of the best port, and twice the size of each memory below the outermost ones. `workload` has

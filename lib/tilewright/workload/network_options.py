@@ -1,8 +1,9 @@
 """Options of an ONNX model that its file leaves open."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.json_values import JsonObject
 
 ASSUMED, FILE = "assumed", "file"
 PRECISIONS = (ASSUMED, FILE)
@@ -36,7 +37,7 @@ class NetworkOptions(NamedTuple):
         if problems:
             raise InputError(problems)
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """What is said, as plain data for provenance."""
         return {
             "dims": [list(pair) for pair in self.dims],

@@ -13,6 +13,7 @@ from pydantic import Field
 from tilewright.base.artifacts.digests import LANGUAGE_MODEL
 from tilewright.base.errors import WRITTEN, Problems, nearest_name
 from tilewright.base.file_kinds import WORKLOAD, refuse_other_kind
+from tilewright.base.json_values import JsonObject
 from tilewright.base.validation import (
     Count,
     PositiveCount,
@@ -115,7 +116,7 @@ class LayerEntry(TableModel):
 WorkloadFile = Annotated[list[LayerEntry], Field(min_length=1)]
 
 
-def workload_schema() -> dict[str, Any]:
+def workload_schema() -> JsonObject:
     """The JSON Schema of a workload file."""
     from tilewright.workload.language_models.reader import LanguageModelFile
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.json_values import JsonObject
 
 from tilewright_evidence.court import gemmini, gpu, timeloop, tpu
 from tilewright_evidence.court.case import DATA, set_files
@@ -38,7 +39,7 @@ def write_samples(folder: Path) -> None:
     _write_csv(tpu.NAME, "attention_sample.csv", _chosen(rows, lambda row: False, lambda row: row["phase"], each=8))
 
 
-def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[dict[str, Any]]:
+def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[JsonObject]:
     return read_rows(set_files(folder / name, patterns), columns)
 
 
@@ -64,7 +65,7 @@ def _write_csv(name: str, file: str, rows: list[dict[str, Any]]) -> None:
     write_atomically(DATA / name / file, "\n".join(lines) + "\n")
 
 
-def _write_lines(name: str, rows: list[dict[str, Any]]) -> None:
+def _write_lines(name: str, rows: list[JsonObject]) -> None:
     text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     write_atomically(DATA / name / "sample.jsonl", text)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.json_values import JsonObject
 
 MOST_PROBLEMS = 20
 
@@ -45,7 +46,7 @@ def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...
 
 def _raw_rows(
     file: Path, needed: Mapping[str, type | tuple[type, ...]], problems: list[Problem]
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Iterator[tuple[int, JsonObject]]:
     """(line, row) of a file that can be read at all."""
     told = Problems()
     text = told.attempt(_text, file)

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import csv_text, terminal, terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import COURT, COURT_TABLE
 from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, keep_font_cache_here
 from tilewright.cli.terminal import echo_text
@@ -180,7 +181,7 @@ def _draw_lines(one: Heard) -> list[str]:
     ]
 
 
-def _object(found: Sequence[Heard]) -> list[dict[str, Any]]:
+def _object(found: Sequence[Heard]) -> list[JsonObject]:
     """The verdicts as JSON values."""
     return [
         {

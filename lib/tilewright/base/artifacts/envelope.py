@@ -25,6 +25,7 @@ from tilewright.base.artifacts.seals import (
     sealed_line,
 )
 from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.json_values import JsonObject
 
 SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/accelerator": 3,
@@ -62,7 +63,7 @@ class Artifact(NamedTuple):
     """The object, or the tuple of rows of a table."""
 
 
-def write_document(path: Path | str, schema: str, payload: Any, provenance: dict[str, Any]) -> str:
+def write_document(path: Path | str, schema: str, payload: Any, provenance: JsonObject) -> str:
     """Write one object atomically; returns the digest of its payload."""
     digest = content_digest(payload)
     head = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance, "digest": digest}
@@ -70,7 +71,7 @@ def write_document(path: Path | str, schema: str, payload: Any, provenance: dict
     return digest
 
 
-def write_rows(path: Path | str, schema: str, rows: Iterable[Any], provenance: dict[str, Any]) -> str:
+def write_rows(path: Path | str, schema: str, rows: Iterable[Any], provenance: JsonObject) -> str:
     """Write a table, one JSON object a line, atomically; returns the digest of the rows."""
     lines = [canonical_text(row) for row in rows]
     header = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance}
@@ -169,7 +170,7 @@ def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
         raise ArtifactError([Problem(f"artifact does not fit this version: {error}", str(path))]) from error
 
 
-def provenance(step: str, inputs: dict[str, str], options: dict[str, Any] | None = None) -> dict[str, Any]:
+def provenance(step: str, inputs: dict[str, str], options: JsonObject | None = None) -> JsonObject:
     """Provenance of an artifact that a step of the pipeline made; never times, paths or names of machines."""
     # Here, because commands that make nothing start without.
     from tilewright.base.artifacts.step_code import code_digest

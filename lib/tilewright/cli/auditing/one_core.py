@@ -11,6 +11,7 @@ from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.artifacts.envelope import Artifact, read_artifact
 from tilewright.base.errors import InputError, MappingError, Problem, TimeBudgetError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import made_of
 from tilewright.base.steps import LAYERS, SUMMARY
 from tilewright.base.unused import UNUSED
@@ -99,7 +100,7 @@ class OneCoreRun(Findings):
         layers = [node.layer for node in self._problem.workload.layers_in_order]
         return [layer.name for layer in layers if layer is not None and layer.name not in known]
 
-    def _mapped(self, names: Sequence[str]) -> list[dict[str, Any] | MappingError]:
+    def _mapped(self, names: Sequence[str]) -> list[JsonObject | MappingError]:
         """The rows of layers, or why nothing fits; each by itself where one of them fits in no way."""
         from tilewright.cost.record import record_row
         from tilewright.pipeline.stages.base import Control
@@ -188,7 +189,7 @@ class OneCoreRun(Findings):
         return DescribedRun.of(self.folder, self._made_by, summary)
 
 
-def _judged(item: AuditItem, stored: Any, found: dict[str, Any] | MappingError) -> Made:
+def _judged(item: AuditItem, stored: Any, found: JsonObject | MappingError) -> Made:
     """A stored row, or NOTHING, beside that made again, or why there is none."""
     if isinstance(found, TimeBudgetError):
         return Made(item, ended=f"a time budget ended its search when it was made again: {found}")

@@ -14,6 +14,7 @@ from tilewright.base.artifacts.columns import read_columns
 from tilewright.base.artifacts.envelope import Artifact, read_artifact
 from tilewright.base.artifacts.seals import FILES_BESIDE
 from tilewright.base.errors import InputError, MappingError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import Goal
 from tilewright.base.parameters import parameters_of
 from tilewright.base.steps import (
@@ -147,7 +148,7 @@ class SeveralCoresRun(Findings):
         return Descriptions(found[HARDWARE], found[WORKLOAD], found[MAPPING], options)
 
     @cached_property
-    def _names(self) -> dict[str, Any]:
+    def _names(self) -> JsonObject:
         """Names that files of people may have."""
         file = self.folder / SUMMARY
         summary = read_artifact(file).payload if file.is_file() else {}
@@ -397,7 +398,7 @@ def _search_of(stated: Mapping[str, Any]) -> AllocationOptions:
     return AllocationOptions(**{name: value for name, value in stated.items() if name in names}, threads=1)
 
 
-def _without(data: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _without(data: Mapping[str, Any], *names: str) -> JsonObject:
     return {name: value for name, value in data.items() if name not in names}
 
 

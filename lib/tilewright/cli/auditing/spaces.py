@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.artifacts.files import YAML_SUFFIXES
 from tilewright.base.errors import InputError, Problem, TilewrightError
+from tilewright.base.json_values import JsonObject
 from tilewright.cli.auditing.inputs import GivenDescriptions, note_of_code
 from tilewright.cli.auditing.items import DESIGN, AuditDifference, AuditItem, Findings, LeftOut, Made, differences
 from tilewright.cli.described_run import WRITTEN
@@ -190,12 +191,12 @@ class FrontOfSpace(_DesignFolder):
             yield from differences(_plain(told), _plain(again), network.name)
 
 
-def _by_network(table: "pandas.DataFrame") -> dict[str, dict[str, Any]]:
+def _by_network(table: "pandas.DataFrame") -> dict[str, JsonObject]:
     """The rows of one design as plain data."""
     return {row["network"]: _plain(row) for row in table.to_dict("records")}
 
 
-def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+def _plain(row: Mapping[Any, Any]) -> JsonObject:
     """A row without what is not known."""
     plain = {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
     return {key: value for key, value in plain.items() if value is not None and value == value}

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tilewright.base.json_values import JsonObject
 from tilewright.hardware.silicon.library import CACTI, CHECKED, LibraryEntry, sram_table
 from tilewright.hardware.silicon.memory_cost import CostSource, MemoryCost
 
 
-def entry_row(entry: LibraryEntry) -> dict[str, Any]:
+def entry_row(entry: LibraryEntry) -> JsonObject:
     """An entry as JSON data."""
     low, high = entry.energy_range_pj or (None, None)
     return {
@@ -50,7 +51,7 @@ def entry_lines(entry: LibraryEntry) -> Iterator[str]:
     yield f"  checked     {entry.checked}: {CHECKED[entry.checked]}"
 
 
-def memory_row(cost: MemoryCost) -> dict[str, Any]:
+def memory_row(cost: MemoryCost) -> JsonObject:
     """Costs of a memory as JSON data."""
     return {
         "read_energy_pj": cost.read_energy_pj,
@@ -61,7 +62,7 @@ def memory_row(cost: MemoryCost) -> dict[str, Any]:
     }
 
 
-def source_row(source: CostSource) -> dict[str, Any]:
+def source_row(source: CostSource) -> JsonObject:
     """Where costs come from, as JSON data."""
     return {
         "leakage_mw": source.leakage_mw,

@@ -2,8 +2,9 @@
 
 import os
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import Chance, Goal
 from tilewright.base.parameters import Count, Limits, Parameters, PositiveNumber, Told
 
@@ -65,7 +66,7 @@ class AllocationOptions(AllocationParameters):
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """The options by name for the summary of a search, but for the objective."""
         names = ("nb_ga_individuals", "nb_ga_generations", "seed")
         stated = {name: getattr(self, name) for name in names} | {"time_budget_s": self.ga_time_budget_s}

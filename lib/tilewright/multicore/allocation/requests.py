@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice
@@ -57,7 +58,7 @@ def layer_requests(
 
 def fixed_entries(
     cores_of: dict[int, list[int]], graph: CnGraph, workload: Workload, mapping: Mapping
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Entries of a mapping file that fix the cores of every layer, and behind them those of `mapping`.
 
     `cores_of` has the core ids of the groups of each layer. Each entry repeats what the original says for its layer,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import BoundedValue
 from tilewright.multicore.allocation.space import AllocationSpace, Genome
@@ -108,7 +109,7 @@ class AllocationProof(BoundedValue):
         """Whether a rule says that no allocation is better."""
         return bool(self.rule)
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """The proof as JSON values, without the certificate."""
         names = ("is_proven", "rule", "value", "lower_bound", "of_any_schedule", "excluded")
         return {name: getattr(self, name) for name in names} | {"gap": self.gap}
@@ -204,7 +205,7 @@ def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
     ]
 
 
-def generation_table(result: AllocationResult) -> list[dict[str, Any]]:
+def generation_table(result: AllocationResult) -> list[JsonObject]:
     """A row for each generation, keys as in `GenerationRow`."""
     return [asdict(row) for row in result.generations]
 
@@ -304,7 +305,7 @@ def allocation_document(
     }
 
 
-def _figures(point: Evaluation) -> dict[str, Any]:
+def _figures(point: Evaluation) -> JsonObject:
     return {"latency_cycles": point.latency_cycles, "energy_pj": point.energy_pj, "edp": point.edp}
 
 

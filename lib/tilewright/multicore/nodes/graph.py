@@ -21,6 +21,7 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.seals import REMEDY
 from tilewright.base.errors import ArtifactError, Problem
 from tilewright.base.harmless import terminal
+from tilewright.base.json_values import JsonObject
 from tilewright.multicore.nodes.grid import Integers, LayerGrid
 from tilewright.multicore.nodes.tiling import LayerTiling
 from tilewright.workload.layer import Layer
@@ -199,7 +200,7 @@ class _Description(_Described):
 _FIELDS = tuple(one.name for one in fields(_Described))
 
 
-def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: dict[str, Any]) -> str:
+def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: JsonObject) -> str:
     """Write both files, each atomically, the same bytes for the same graph; returns the digest of the payload."""
     payload, content = _files_of(graph)
     write_atomically(npz_path, content)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits, Parameters, Read, Told, parameters_of
 from tilewright.multicore.nodes.stacks import LAYER_BY_LAYER, StackMode, Stacks, layer_stacks
 from tilewright.multicore.nodes.tiling import (
@@ -177,7 +178,7 @@ class TilingOptions(WeightShare, Cutting):
             loops = ((),)
         return HintLoopOptions(self.cn_define_mode, loops, self.layer_cutoffs, weight_capacity_bits)
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """The options as plain data for provenance."""
         hints: Any = self.hint_loops
         if isinstance(hints, Table):

@@ -1,6 +1,6 @@
 """Costs of a CN of each class on one core, or why it cannot run there: the rows of `cost/{core}.jsonl`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from tilewright.base.artifacts.codec import LEFT_OUT, decode, encode
 from tilewright.base.artifacts.envelope import read_artifact, rows_digest, write_rows
 from tilewright.base.artifacts.seals import REMEDY
 from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.json_values import JsonObject
 
 SCHEMA = "tilewright/core-costs"
 
@@ -80,11 +81,7 @@ class CoreCostRow:
         return self.ideal_cycles / self.total1_cycles if self.total1_cycles else 0.0
 
 
-CoreCosts = Mapping[str, Sequence[CoreCostRow]]
-"""Core file -> its cost table."""
-
-
-def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: dict[str, Any]) -> str:
+def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: JsonObject) -> str:
     """Write the table of one core, one row for each class, atomically; returns the digest of the rows."""
     return write_rows(path, SCHEMA, [encode(row) for row in rows], provenance)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
 from tilewright.base.errors import InputError, Problem, nearest_name, some_of
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Count, OneOf, Parameters, PositiveCount, Told, parameters_of
 from tilewright.base.registry import Registry
 
@@ -114,7 +115,7 @@ class ScheduleSettings(SchedulerParameters):
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] = ()
     """Ids of the layers whose results go to other memories by way of the off-chip memory, around full links."""
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """The settings as plain data for provenance and results."""
         values = {parameter.name: getattr(self, parameter.name) for parameter in parameters_of(ScheduleSettings)}
         return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}

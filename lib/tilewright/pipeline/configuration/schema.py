@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any, Literal
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits, Parameter
 from tilewright.pipeline.configuration.keys import FLOWS, KEYS, SETTINGS, flows_of
 
@@ -76,7 +77,7 @@ _NETWORK = {
 """What is said of ONNX files."""
 
 
-def parameter_schema(parameter: Parameter, may_be_null: bool = False) -> dict[str, Any]:
+def parameter_schema(parameter: Parameter, may_be_null: bool = False) -> JsonObject:
     """What a value of a parameter may be; a null may give it its default."""
     forms = [form for form in parameter.forms if form is not type(None)]
     found = [_form(form, parameter) for form in forms]
@@ -91,7 +92,7 @@ def parameter_schema(parameter: Parameter, may_be_null: bool = False) -> dict[st
     return schema | told
 
 
-def _form(form: Any, parameter: Parameter) -> dict[str, Any]:
+def _form(form: Any, parameter: Parameter) -> JsonObject:
     if parameter.choices and form is str:
         return {"enum": list(parameter.choices)}
     if form in _TYPES:
@@ -120,7 +121,7 @@ def _is_list(key: str) -> bool:
     return key == "pipeline" or (key in KEYS and KEYS[key].takes_list)
 
 
-def _or_list(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _or_list(schema: Mapping[str, Any]) -> JsonObject:
     told = {name: schema[name] for name in ("description", "default") if name in schema}
     one = {name: value for name, value in schema.items() if name not in told}
     return {"anyOf": [one, {"type": "array", "items": one}]} | told

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tilewright.base.errors import InputError, Problem, TilewrightError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import profile_by_name
 from tilewright.cost.record import UNEVEN, LayerRecord
 from tilewright.hardware.core import Core
@@ -92,7 +92,7 @@ class RemoveUnusedMemory(Change):
         return replace(item, core=remove_unused_memories(item.core, item.layer, links, item.memory_reach))
 
 
-def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> dict[str, Any]:
+def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> JsonObject:
     """What a run does with the data between layers, as plain data for the summary; {} where the model is not known.
 
     `layers_below_top` counts the layers of which an operand ends below the last memory of the core: in the run itself

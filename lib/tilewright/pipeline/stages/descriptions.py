@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.artifacts.files import file_of
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.runnable import NOT_MODELLED, UncostedWork, coverage_of, restrict_to_core, unmodelled_work
@@ -92,7 +93,7 @@ class NetworkProblem:
         object.__setattr__(self, "uncosted", (*not_run, *known))
 
     @property
-    def coverage(self) -> dict[str, Any]:
+    def coverage(self) -> JsonObject:
         """How much of the work of the network is costed, as plain data for the summary."""
         return coverage_of(self.workload, self.uncosted or ())
 

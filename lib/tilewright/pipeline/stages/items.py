@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import gap_to
 from tilewright.cost.record import CandidateRow, LayerRecord, unrolling_record
 from tilewright.hardware.core import Core
@@ -110,7 +111,7 @@ SUMMED_NOTES = ("nodes", "evaluations", "orders_in_space")
 """Notes that count work or choices."""
 
 
-def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | None) -> dict[str, Any]:
+def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | None) -> JsonObject:
     """What the searches of all spatial mappings of a layer say together, {} if nothing.
 
     The notes are those of the chosen spatial mapping, but the bound is that of all, and a proof needs all.

@@ -25,6 +25,7 @@ from tilewright.base.artifacts.digests import content_digest, input_digest
 from tilewright.base.artifacts.step_code import NAME, code_digest, code_digest_of_modules
 from tilewright.base.bytecode import SourceLoader
 from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.json_values import JsonObject
 from tilewright.pipeline.stages.base import Stage, is_own, problem_in_code
 from tilewright.pipeline.stages.items import LayerProblem
 from tilewright.search.store import problem_key
@@ -286,7 +287,7 @@ def is_identified(stage: Stage) -> bool:
     return identity_of(stage)["code"] is not None and all(_as_json(value) is not None for value in values)
 
 
-def parameters_of(stage: Stage) -> dict[str, Any]:
+def parameters_of(stage: Stage) -> JsonObject:
     """Parameter -> value, as JSON, in the order of definition; from Python, a parameter may be what has no JSON."""
     values = ((field.name, getattr(stage, field.name)) for field in fields(stage))
     return {name: repr(value) if (plain := _as_json(value)) is None else plain[0] for name, value in values}

@@ -16,6 +16,7 @@ import numpy as np
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.files import make_folder, write_atomically, writing
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.record import LayerRecord, record_row
 from tilewright.hardware.core import Core
 from tilewright.peers.zigzag.exports.files import write_complete_network, write_pickle, write_simple
@@ -301,7 +302,7 @@ class _Pickle(Save):
         for name, file_name in zip(passed.place.names or ("",), passed.place.file_names(self.file_name), strict=True):
             write_pickle(folder / file_name, self.values(passed, name))
 
-    def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
+    def values(self, passed: Passed, layer: str) -> list[JsonObject]:
         """What is pickled of a layer, of all with ''."""
         raise NotImplementedError
 
@@ -318,7 +319,7 @@ class PickleSave(_Pickle):
 
     stands_for = "PickleSaveStage"
 
-    def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
+    def values(self, passed: Passed, layer: str) -> list[JsonObject]:
         """The complete object of every mapping."""
         place = passed.place
         if place.core is None:
@@ -351,7 +352,7 @@ class Dump(_Pickle):
         return [*networks, *map(record_row, passed.layers), *map(_evaluations, passed.evaluations)]
 
 
-def _evaluations(found: Evaluations) -> dict[str, Any]:
+def _evaluations(found: Evaluations) -> JsonObject:
     """Batches as plain data: the loop orders that fit, innermost first, with their costs."""
     rows = [] if found.costs is None else np.flatnonzero(found.costs.fits).tolist()
     plain: dict[str, Any] = {

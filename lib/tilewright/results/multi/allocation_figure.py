@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from tilewright.base.artifacts.envelope import read_beside
 from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import covered_by
 from tilewright.base.steps import ALLOCATION
 from tilewright.results.canvas import GREY
@@ -28,12 +29,12 @@ GENERATION_COLUMNS = {"generation": int, "best_latency_cycles": int, "best_energ
 FRONT_COLUMNS = {"latency_cycles": int, "energy_pj": float, "is_chosen": lambda text: text.lower() in ("true", "1")}
 
 
-def read_generations(path: Path) -> list[dict[str, Any]]:
+def read_generations(path: Path) -> list[JsonObject]:
     """The rows of generations.csv: generation, best latency and energy so far. Raises ArtifactError."""
     return _read_rows(path, GENERATION_COLUMNS)
 
 
-def read_front(path: Path) -> list[dict[str, Any]]:
+def read_front(path: Path) -> list[JsonObject]:
     """The rows of pareto.csv: latency, energy, whether it is the chosen allocation. Raises ArtifactError."""
     return _read_rows(path, FRONT_COLUMNS)
 
@@ -130,7 +131,7 @@ def _room(axes: Axes, values: Sequence[float]) -> None:
     axes.set_ylim(least - 0.1 * span, most + 0.15 * span)
 
 
-def _read_rows(path: Path, columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _read_rows(path: Path, columns: Mapping[str, Any]) -> list[JsonObject]:
     try:
         with io.StringIO(read_beside(path, path.with_name(ALLOCATION)).decode(), newline="") as stream:
             reader = csv.DictReader(stream)

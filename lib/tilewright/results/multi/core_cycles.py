@@ -16,11 +16,11 @@ before a CN by what the CN, at that time, still waits for (docs/bottlenecks.md#e
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tilewright.multicore.scheduling.core_costs import CoreCostRow, CoreCosts
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND
 from tilewright.results.multi.bars import CATEGORIES, ScheduleView
 from tilewright.results.multi.start_causes import (
@@ -64,6 +64,9 @@ BUSY_CAUSES = CAUSES_OF_CYCLES[: CAUSES_OF_CYCLES.index(NOT_MADE)]
 WAITS = tuple(cause for cause in CAUSES_OF_CYCLES if cause not in (*BUSY_CAUSES, IDLE))
 """Causes in which it waits."""
 
+if TYPE_CHECKING:
+    from tilewright.results.multi.result_tables import CoreCosts
+
 
 class CoreCycles(NamedTuple):
     """Cycles of a core."""
@@ -86,7 +89,7 @@ class _Stretch(NamedTuple):
     what: str
 
 
-def core_cycles(view: ScheduleView, costs: CoreCosts | None) -> tuple[CoreCycles, ...]:
+def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycles, ...]:
     """What each core but the off-chip one does with the latency, by core, then layer, then cause; without zeros.
 
     `costs` are the cost tables by core file, without which the cycles of CNs are in one. () for a schedule of a model
@@ -113,7 +116,7 @@ def core_cycles(view: ScheduleView, costs: CoreCosts | None) -> tuple[CoreCycles
 
 
 def _of_core(
-    view: ScheduleView, waits: "_Waits", costs: CoreCosts | None, core: int
+    view: ScheduleView, waits: "_Waits", costs: "CoreCosts | None", core: int
 ) -> Iterator[tuple[int, str, str, int]]:
     """(layer, cause, what, cycles) of a core, from cycle 0 to the latency."""
     schedule = view.schedule

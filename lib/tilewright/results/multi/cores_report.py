@@ -17,7 +17,6 @@ from tilewright.base.errors import MappingError
 from tilewright.base.harmless import ended_lines
 from tilewright.hardware.system import OFFCHIP_PORT
 from tilewright.multicore.scheduling.assembled import WEIGHT
-from tilewright.multicore.scheduling.core_costs import CoreCosts
 from tilewright.multicore.scheduling.options import CAUSAL, ScheduleOptions
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, CoreSystem, Integers, SchedulingProblem
 from tilewright.multicore.scheduling.result import ScheduleArtifact
@@ -30,6 +29,8 @@ from tilewright.results.words import short_layer_name
 
 if TYPE_CHECKING:
     import pandas
+
+    from tilewright.results.multi.result_tables import CoreCosts
 
 
 CORE, LINK, ROOM, WORD = "core", "link", "room", "word"
@@ -349,7 +350,7 @@ class CoresReport:
 
 def cores_report(
     view: ScheduleView,
-    costs: CoreCosts | None,
+    costs: "CoreCosts | None",
     summary: Mapping[str, Any],
     node_ids: Sequence[int] | None = None,
 ) -> CoresReport | None:

@@ -6,10 +6,10 @@ it, and by data that moves, word by word. Both are linear in the costs of the me
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from tilewright.base.json_values import JsonObject
 from tilewright.hardware.core import Memory
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
@@ -49,7 +49,7 @@ def range_fields(
     costs: Mapping[str, Sequence[CoreCostRow]],
     accelerator: MultiCoreAccelerator,
     area_mm2: float | None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """`cost_ranges` as in the summary of a run of one core; {} where no costs have a range."""
     parts = schedule_cost_parts(artifact, costs, accelerator)
     return {"cost_ranges": ranges_of(parts, artifact.schedule.energy_pj, area_mm2)} if parts else {}

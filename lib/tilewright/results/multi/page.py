@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import html, html_data
+from tilewright.base.json_values import JsonObject
 from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.results.figure_layout import layer_colour, text_colour
 from tilewright.results.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
@@ -66,7 +67,7 @@ def write_schedule_page(
     return path
 
 
-def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTable) -> dict[str, Any]:
+def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTable) -> JsonObject:
     """What the script gets: names, rows, lanes and packed columns."""
     schedule, names = view.schedule, view.names
     memories, curves = _memories(view)
@@ -95,7 +96,7 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
     }
 
 
-def packed_column(values: Column) -> dict[str, Any]:
+def packed_column(values: Column) -> JsonObject:
     """A column for the script: integers that fit as `i4`, else `f8`; differences where values are whole numbers."""
     if values.dtype.kind == "f":
         return _packed(values.astype("<f8"), is_delta=False)
@@ -105,7 +106,7 @@ def packed_column(values: Column) -> dict[str, Any]:
     return _packed(differences.astype("<i4" if small else "<f8"), is_delta=True)
 
 
-def _packed(values: Column, is_delta: bool) -> dict[str, Any]:
+def _packed(values: Column, is_delta: bool) -> JsonObject:
     planes = values.view(np.uint8).reshape(len(values), values.itemsize).T
     text = base64.b64encode(zlib.compress(planes.tobytes(), 6)).decode("ascii")
     return {"type": values.dtype.str[1:], "length": len(values), "delta": is_delta, "data": text}
@@ -136,7 +137,7 @@ def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Colum
     return rows, {"memory_time": np.concatenate(times), "memory_bits": np.concatenate(values)}
 
 
-def _layers(view: ScheduleView) -> list[dict[str, Any]]:
+def _layers(view: ScheduleView) -> list[JsonObject]:
     names, types = view.names.layer_names, view.names.layer_operator_types
     cut = view.tiles.dimensions if view.tiles is not None else ((),) * len(names)
     return [

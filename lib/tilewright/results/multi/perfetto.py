@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import perfetto
+from tilewright.base.json_values import JsonObject
 from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.results.multi.bars import (
     CATEGORIES,
@@ -31,7 +32,7 @@ MOST_FLOWS = 20_000
 """Dependencies; a trace has none of more: each is two events."""
 MOST_DETAILED = 300_000
 """Bars; of more, slices have no more than their number, and there are no counters."""
-Event = dict[str, Any]
+Event = JsonObject
 
 
 def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iterator[Event]:
@@ -54,7 +55,7 @@ def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
     events = ",\n".join(_text(event) for event in trace_events(view, table))
     is_detailed = table.bar_count <= MOST_DETAILED
     has_flows = is_detailed and _has_flows(view)
-    about = {
+    about: JsonObject = {
         "network": view.names.network,
         "accelerator": view.names.accelerator,
         "latency_cycles": view.schedule.latency_cycles,
@@ -66,7 +67,7 @@ def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
     return f'{{"traceEvents":[\n{events}\n],"displayTimeUnit":"ms","otherData":{_text(about)}}}\n'
 
 
-def _text(value: dict[str, Any]) -> str:
+def _text(value: JsonObject) -> str:
     text = canonical_text(value)
     # Nearly all events have nothing to show as an escape, and a trace has very many events.
     return text if text.isprintable() and "\\" not in text else canonical_text(perfetto(value))
@@ -146,9 +147,9 @@ def _plain_bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tup
         yield {"name": name, "ph": "X", "ts": start, "dur": end - start, "pid": process, "tid": thread}
 
 
-def _node_args(view: ScheduleView, node: int) -> dict[str, Any]:
+def _node_args(view: ScheduleView, node: int) -> JsonObject:
     layer = int(view.node_layer[node])
-    args: dict[str, Any] = {
+    args: JsonObject = {
         "cn": node,
         "layer": view.names.layer_names[layer],
         "operator_type": view.names.layer_operator_types[layer],
@@ -161,10 +162,10 @@ def _node_args(view: ScheduleView, node: int) -> dict[str, Any]:
     return args
 
 
-def _transfer_args(view: ScheduleView, transfer: int, others: list[int]) -> dict[str, Any]:
+def _transfer_args(view: ScheduleView, transfer: int, others: list[int]) -> JsonObject:
     move, names, artifact = view.schedule.transfers[transfer], view.names, view.artifact
     piece, producer = int(move["piece"]), int(artifact.graph.piece_producer[move["piece"]])
-    args: dict[str, Any] = {
+    args: JsonObject = {
         "transfer": transfer,
         "tensor": names.tensor_names[int(artifact.piece_tensor[piece])],
         "piece": piece,
@@ -177,7 +178,7 @@ def _transfer_args(view: ScheduleView, transfer: int, others: list[int]) -> dict
     return args | ({"made_by": f"CN {view.node_name(producer)}"} if producer >= 0 else {})
 
 
-def _stream_args(view: ScheduleView, place: int) -> dict[str, Any]:
+def _stream_args(view: ScheduleView, place: int) -> JsonObject:
     stream = view.schedule.streams[place]
     return {
         "stream": place,

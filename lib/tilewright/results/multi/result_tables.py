@@ -3,19 +3,23 @@
 What makes them is imported when they are asked for: commands that make a result start without it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tilewright.base.harmless import terminal
+from tilewright.base.json_values import JsonObject
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.multicore.scheduling.core_costs import CoreCosts
+    from tilewright.multicore.scheduling.core_costs import CoreCostRow
+
+CoreCosts = Mapping[str, Sequence["CoreCostRow"]]
+"""Core file -> its cost table."""
 
 
 class _OfSeveralCores(Protocol):
@@ -26,11 +30,11 @@ class _OfSeveralCores(Protocol):
         """The schedule, with the problem that it solves."""
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonObject:
         """Totals."""
 
     @property
-    def core_costs(self) -> "CoreCosts | None":
+    def core_costs(self) -> CoreCosts | None:
         """None where they are not known: the energy on cores is then one term of each layer."""
 
 
@@ -126,7 +130,7 @@ class ScheduledRun(SeveralCoresTables):
     """The schedule, with the problem that it solves."""
     summary: dict[str, Any]
     """Totals, bounds, use of cores, memories and links."""
-    core_costs: "CoreCosts | None" = None
+    core_costs: CoreCosts | None = None
     """Core file -> its cost table; None where they do not lie in the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What the summary says it was made of."""

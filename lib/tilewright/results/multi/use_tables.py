@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.ledger import energy_columns
 from tilewright.results.multi.bars import ScheduleView
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-def layer_use_rows(view: ScheduleView) -> list[dict[str, Any]]:
+def layer_use_rows(view: ScheduleView) -> list[JsonObject]:
     """A row for each layer in the order of the network; cores are ids, `busy_cycles` adds up its CNs."""
     graph, schedule, names = view.artifact.graph, view.schedule, view.names
     count = len(names.layer_names)

@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.harmless import html, html_data
+from tilewright.base.json_values import JsonObject
 from tilewright.results.multi.page import schedule_frame
 from tilewright.results.page.columns import LIMITED_BY, area_words, cause_text, cell, shown_columns
 from tilewright.results.pareto import RunPoint, compare
@@ -55,7 +56,7 @@ def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]
     return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], (FOLDER / PAGE).read_text("utf-8"))
 
 
-def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> JsonObject:
     """What the scripts get: columns, a row for each run, details by run, and which runs can be compared."""
     rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
     columns = shown_columns(rows)

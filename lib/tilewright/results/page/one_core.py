@@ -6,6 +6,7 @@ Energies are in µJ, latencies in cycles. Equal layers share a record.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS
@@ -51,7 +52,7 @@ Verdicts = Mapping[str, Any]
 
 def one_core_detail(
     found: Bottlenecks, placed: Sequence[PlacedLayer], summary: Summary, verdicts: Verdicts | None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Everything that the page shows of a run apart from its row.
 
     `verdicts` names the ports that limit; None: not known.
@@ -84,7 +85,7 @@ def _label(layer: PlacedLayer) -> str:
     return f"{layer.repeats:,} x {layer.name}" if layer.repeats > 1 else layer.name
 
 
-def network_parts(found: Bottlenecks) -> dict[str, Any]:
+def network_parts(found: Bottlenecks) -> JsonObject:
     """Cycles by cause, and energy by memory, or other term, and operand; the largest first."""
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     energies = found.added(ENERGY, lambda one: (memory_words(one), one.operand))

@@ -6,6 +6,7 @@ Energies are in µJ, latencies in cycles.
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import covered_by
 from tilewright.results.bottlenecks import Bottlenecks
 from tilewright.results.multi.bars import ScheduleView
@@ -31,9 +32,7 @@ _BASELINES = {
 }
 
 
-def several_cores_detail(
-    found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str
-) -> dict[str, Any]:
+def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str) -> JsonObject:
     """All that the page has of a run beside its row; what limits it is in `found`."""
     waits = _waits_of_layers(found.cores)
     data = schedule_data_text(view, summary)
@@ -75,7 +74,7 @@ def limited_by(report: CoresReport | None) -> str:
     return f"{best.short}{more} -{share_text(limits.gain_cycles(best), limits.latency_cycles)}"
 
 
-def _limits(report: CoresReport | None) -> dict[str, Any]:
+def _limits(report: CoresReport | None) -> JsonObject:
     """What cores do with the latency, what they wait for, and what twice as much of a part would save, in cycles."""
     if report is None:
         return {"limits": None, "work": None, "waits": []}
@@ -125,7 +124,7 @@ def _link(row: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def _bound(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+def _bound(summary: Mapping[str, Any]) -> JsonObject | None:
     bound = summary["lower_bound"]
     if bound is None:
         return None

@@ -5,6 +5,7 @@ from typing import Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.harmless import terminal_lines
+from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import TilePlans, optimum_line
 from tilewright.base.units import count_text, energy_text
 from tilewright.tiles.attention.costs import AttentionCosts
@@ -60,7 +61,7 @@ def plan_object(costs: AttentionCosts, plan: AttentionPlan) -> dict[str, Any]:
     }
 
 
-def ledger_object(ledger: Ledger) -> dict[str, Any]:
+def ledger_object(ledger: Ledger) -> JsonObject:
     """A ledger as JSON values: energy by memory and tensor, cycles by part."""
     return {
         "energy_pj": ledger.energy_pj,
@@ -72,7 +73,7 @@ def ledger_object(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def optimum_object(found: AttentionOptimum) -> dict[str, Any]:
+def optimum_object(found: AttentionOptimum) -> JsonObject:
     """An attention with its best plan, both costs and the certificate."""
     costs, shape = found.costs, found.costs.attention.shape
     names = [memory.name for memory in costs.core.memories]
@@ -97,12 +98,12 @@ def optimum_object(found: AttentionOptimum) -> dict[str, Any]:
     }
 
 
-def row(found: AttentionOptimum, points: AttentionPoints) -> dict[str, Any]:
+def row(found: AttentionOptimum, points: AttentionPoints) -> JsonObject:
     """A row of the table."""
     costs, plan = found.costs, found.plan
     shape, told = costs.attention.shape, {} if plan is None else plan_object(costs, plan)
     energy, latency = found.unfused.energy_pj, found.unfused.latency_cycles()
-    result: dict[str, Any] = {
+    result: JsonObject = {
         "attention": costs.attention.name,
         "repeats": costs.attention.repeats,
         "units": shape.units,

@@ -1,11 +1,11 @@
 """The question and the answer of a search for the best depth-first schedule: space, costed stacks, certificate."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tilewright.base.artifacts.codec import encode
+from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import BoundedValue
 from tilewright.tiles.depth_first.locations import MODES
 from tilewright.tiles.depth_first.schedule import DepthFirstSchedule
@@ -70,7 +70,7 @@ class Optimum(BoundedValue):
     is_interrupted: bool = False
     """Whether Ctrl-C ended the search; it is the best schedule so far then."""
 
-    def as_object(self) -> dict[str, Any]:
+    def as_object(self) -> JsonObject:
         """The certificate as JSON values."""
         names = [entry.layer.name for entry in self.schedule.chain.layers]
         return {

@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.breakdown import latency_terms
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import ACCESSES, LATENCY_TERMS
@@ -211,11 +211,11 @@ class DepthFirstSchedule:
         """Multiply-accumulates beyond those of the layers: what tiles compute again."""
         return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JsonObject:
         """A row of the table; the tile is that of the first stack."""
         first, ledger = self.stacks[0], self.ledger
         top = self.chain.core.memories[-1].name
-        row: dict[str, Any] = {
+        row: JsonObject = {
             "mode": first.mode,
             "tile_x": first.tile_x,
             "tile_y": first.tile_y,
@@ -236,7 +236,7 @@ class DepthFirstSchedule:
         row["top_written_words"] = sum(v for (memory, _), v in ledger.written_words.items() if memory == top)
         return row
 
-    def as_object(self) -> dict[str, Any]:
+    def as_object(self) -> JsonObject:
         """All of it as JSON values."""
         names = [entry.layer.name for entry in self.chain.layers]
         return {
@@ -258,7 +258,7 @@ class DepthFirstSchedule:
         }
 
 
-def _ledger_object(ledger: Ledger, reading: Reading) -> dict[str, Any]:
+def _ledger_object(ledger: Ledger, reading: Reading) -> JsonObject:
     return {
         "tiles": ledger.tile_count,
         "macs": ledger.mac_count,

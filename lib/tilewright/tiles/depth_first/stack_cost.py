@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from tilewright.base.errors import MappingError
+from tilewright.base.json_values import JsonObject
 from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -50,7 +51,7 @@ class Ledger:
         _add(self.written_words, other.written_words, times)
         _add(self.cycles, other.cycles, times)
 
-    def accesses(self, cause: str) -> list[dict[str, object]]:
+    def accesses(self, cause: str) -> list[JsonObject]:
         """Energy and words of each memory and cause, by name, as JSON values; `cause` is the key for the latter."""
         return [
             {

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+from tilewright.base.json_values import JsonObject
 
 MODELLED = "modelled"
 PASS_THROUGH = "pass-through"
@@ -77,7 +78,7 @@ class Coverage:
         """The operators that do work that is not costed."""
         return tuple(row for row in self.operators if row.status == UNSUPPORTED)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Plain data for coverage.json."""
         return {
             "mac_count": self.total_mac_count,

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.multicore.allocation.evaluate import EVERYTHING, INTERRUPTED, TIME_BUDGET, Evaluator, Judge
 from tilewright.multicore.allocation.exact.model import (
@@ -274,7 +275,7 @@ class _ExactSearch:
             },
         )
 
-    def _stated(self, block: dict[int, int], least: float | None) -> dict[str, Any]:
+    def _stated(self, block: dict[int, int], least: float | None) -> JsonObject:
         return {"cores": [block.get(part) for part in range(len(self.space.parts))], "best": least}
 
     def _value(self, point: Evaluation) -> float:

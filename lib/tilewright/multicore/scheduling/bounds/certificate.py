@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.json_values import JsonObject
 from tilewright.multicore.scheduling.bounds.classes import cn_classes
 from tilewright.multicore.scheduling.bounds.core_work import traffic_loads, weighted_core_work
 from tilewright.multicore.scheduling.bounds.limits import system_limits
@@ -16,7 +17,7 @@ _UNITS = 2**40
 """A weight is a whole number of these parts of all weights, about."""
 
 
-def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> dict[str, Any]:
+def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> JsonObject:
     """Bounds over all allocations with `allowed[cn, core]`, which are `bounds`, with their weights as whole numbers, as
     plain data. Before and after one CN, and phases, are left out."""
     certificate: dict[str, Any] = {

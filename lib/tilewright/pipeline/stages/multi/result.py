@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import Problems
+from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.unused import with_unused
 from tilewright.multicore.allocation.evaluate import INTERRUPTED
@@ -42,7 +43,7 @@ class MultiCoreResult(SeveralCoresTables):
         return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
 
     @cached_property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """What was found and how, as in `allocation.json` of a run; made when it is first asked for."""
         compares = self.single_core and self.allocation.stopped_by != INTERRUPTED
         singles = multi_run.single_cores(self.problem) if compares else ()
@@ -79,7 +80,7 @@ class MultiCoreResult(SeveralCoresTables):
         return energy_delay_product(self.energy_pj, self.latency_cycles)
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JsonObject:
         """Totals and their parts, bounds, use of cores, memories and links, as in `summary.json` of a run."""
         search = summary(self.allocation)
         del search["excluded_cores"]
@@ -93,7 +94,7 @@ class MultiCoreResult(SeveralCoresTables):
         notices: Sequence[str] = (),
         unused: Sequence[str] = (),
         **first: Any,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
         are given; with `notices` after those of the descriptions, what else was not used, and other fields."""
         from tilewright.mapping.file_checks import document_behind

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from tilewright.base.errors import InputError, Unused
+from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Parameters
 from tilewright.pipeline.stages.base import Control, Stage, run_stages
 from tilewright.pipeline.stages.parameters import make_stage
@@ -48,7 +49,7 @@ class Slice:
         """What the stages make of an item. Raises InputError where that is not one result of the kind."""
         return only_result(run_stages(self.stages, item, control), kind)
 
-    def stated(self, options: Mapping[str, Any], **always: Any) -> dict[str, Any]:
+    def stated(self, options: Mapping[str, Any], **always: Any) -> JsonObject:
         """What decides the result, for provenance: the options of the default stages, or the stages that were given
         with the digests of their code; `always` is told of both."""
         return {**options, **always} if self.identity is None else {**always, "pipeline": list(self.identity)}
