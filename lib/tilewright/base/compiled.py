@@ -1,4 +1,4 @@
-"""Compiles kernels, once per version of their sources and per processor, into the project's own cache folder.
+"""Compiles kernels, once per version of their sources and per processor, into a cache folder of our own.
 
 A kernel is a plain function in Numba's language. Numba is imported only to compile: importing it and filling its type
 registries takes longer than mapping a small network, so the machine code of an entry point is kept as an object file,
@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import hashlib
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache, cached_property
@@ -50,8 +51,11 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """Numba's dispatcher of the function, with Numba's own cache in the project's folder."""
-        return _numba().njit(cache=True, **_OPTIONS)(self.py_func)
+        """Numba's dispatcher of the function, with Numba's own cache in our folder; without a folder, with none.
+
+        Elsewhere Numba would write beside the sources, and not notice that a kernel in another file has changed.
+        """
+        return _numba().njit(cache=cache_directory() is not None, **_OPTIONS)(self.py_func)
 
     @property
     def _numba_type_(self) -> Any:
@@ -70,18 +74,26 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 @cache
 def cache_directory() -> Path | None:
-    """`.cache/kernels/<digest of the sources>` of the checkout; None where the package is installed elsewhere."""
-    project = _PACKAGE.parent.parent
-    if not (project / "Snakefile").is_file():
+    """Folder of the compiled kernels, named after the digest of their sources.
+
+    It lies in `.cache/kernels` of the checkout, or in `.cache/tilewright` of the environment in which the package is
+    installed. None where neither may be written: each process then compiles what it needs.
+    """
+    project, environment = _PACKAGE.parent.parent, Path(sys.prefix)
+    if (project / "Snakefile").is_file():
+        place = project / ".cache" / "kernels"
+    elif _PACKAGE.is_relative_to(environment) and os.access(environment, os.W_OK):
+        place = environment / ".cache" / "tilewright"
+    else:
         return None
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted({path for pattern in _KERNEL_SOURCES for path in _PACKAGE.glob(pattern)}):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
-    return project / ".cache" / "kernels" / digest.hexdigest()
+    return place / digest.hexdigest()
 
 
 def _numba() -> Any:
-    """Numba, with its cache in the project, and without vector code: it only slows down loops of a few rounds."""
+    """Numba, with its cache in our folder, and without vector code: it only slows down loops of a few rounds."""
     directory = cache_directory()
     if directory is not None:
         os.environ["NUMBA_CACHE_DIR"] = str(directory / NUMBA_FOLDER)

@@ -140,6 +140,32 @@ input()
     assert damaged_caches(tmp_path) == [numba / "f.nbi"]
 
 
+def test_an_installed_package_stores_kernels_in_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of the environment, of another name for other sources; none where the package lies outside of it."""
+    package = tmp_path / "environment" / "lib" / "site-packages" / "tilewright"
+    (package / "cost").mkdir(parents=True)
+    monkeypatch.setattr(compiled, "_PACKAGE", package)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    folders = []
+    for text in ("A = 1", "A = 2"):
+        (package / "cost" / "kernel.py").write_text(text)
+        folders.append(compiled.cache_directory.__wrapped__())
+    assert {folder.parent for folder in folders} == {tmp_path / "environment" / ".cache" / "tilewright"}
+    assert folders[0] != folders[1]
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "elsewhere"))
+    assert compiled.cache_directory.__wrapped__() is None
+
+
+def test_numba_caches_nothing_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own cache beside the sources would not notice that a kernel in another file has changed."""
+    for folder, caches in ((None, False), (compiled.cache_directory(), True)):
+        monkeypatch.setattr(compiled, "cache_directory", lambda folder=folder: folder)
+        dispatcher = compiled.Kernel(chain).dispatcher
+        assert (type(dispatcher._cache).__name__ != "NullCache") == caches
+
+
 def test_nothing_is_stored_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a project folder there is no place for object files, and none is asked for."""
     monkeypatch.setattr(compiled, "cache_directory", lambda: None)
