@@ -59,6 +59,8 @@ class RunLedger:
     """Options besides those of `run`: choices rather than ways of counting."""
     made_of: Mapping[str, str] = field(default_factory=dict)
     """Digests of its descriptions: hardware, workload, mapping; {} of a design."""
+    memory_bits: Mapping[str, int] = field(default_factory=dict)
+    """Memory on chip -> its size, of a run on several cores; {} of others."""
 
     @property
     def options(self) -> dict[str, str]:
@@ -78,6 +80,7 @@ def ledger_of(
     entries: Iterable[tuple[LedgerPlace, float]],
     settings: Iterable[tuple[str, str]] = (),
     made_of: Mapping[str, str] | None = None,
+    memory_bits: Mapping[str, int] | None = None,
 ) -> RunLedger:
     """The ledger of these numbers; equal places are added up, and zeros left out."""
     found = added_up(entries)
@@ -87,7 +90,7 @@ def ledger_of(
         if not agree(total, terms):
             found[LedgerPlace(quantity, "", NO_TERM)] = total - terms
     kept = {place: value for place, value in found.items() if value}
-    return RunLedger(run, kept, tuple(settings), made_of or {})
+    return RunLedger(run, kept, tuple(settings), made_of or {}, memory_bits or {})
 
 
 def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
@@ -122,7 +125,9 @@ def ledger_of_schedule(
     counted = dict(run.options)
     settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
     entries = [*schedule_energies(artifact, costs), *_ends(artifact)]
-    return ledger_of(run, entries, settings, made_by.get("inputs", {}))
+    sizes = dict(zip(artifact.names.memory_names, artifact.system.memory_capacity_bits.tolist(), strict=True))
+    del sizes[artifact.names.memory_names[artifact.system.off_chip_memory]]
+    return ledger_of(run, entries, settings, made_by.get("inputs", {}), sizes)
 
 
 def schedule_energies(

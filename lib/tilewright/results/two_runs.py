@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, some_of
 from tilewright.base.harmless import ended_lines
 from tilewright.base.json_values import JsonObject
-from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text
+from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, RunPoint, objectives_of, uncertain_run
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
@@ -259,6 +259,29 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
         yield clock
     if leakage := _group(*runs).leakage_note:
         yield leakage
+    if more := slower_with_more_memory(a, b):
+        yield more
+
+
+def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
+    """Notice that the run with more memory takes more cycles; '' where it does not, or where sizes are not known.
+
+    The rules of schedules can do that (docs/multi-core-model.md#operands-that-are-too-large); a reader would blame the
+    memory.
+    """
+    for small, large in ((a, b), (b, a)):
+        sizes = [(name, bits, large.memory_bits.get(name, 0)) for name, bits in small.memory_bits.items()]
+        more = [f"{name} {size_text(bits)} -> {size_text(other)}" for name, bits, other in sizes if other > bits]
+        has_less = small.memory_bits.keys() != large.memory_bits.keys() or any(bits > other for _, bits, other in sizes)
+        less, cycles = small.total(LATENCY), large.total(LATENCY)
+        if more and not has_less and cycles > less:
+            return (
+                f"{large.run.run} has more memory than {small.run.run} ({some_of(more)}) and takes {cycles:,.0f} cycles"
+                f" instead of {less:,.0f}. Schedules can do that: what fits a core is fetched before it is used and not"
+                " streamed, and with more room a scheduler takes other decisions. So this does not show what the memory"
+                " is worth"
+            )
+    return ""
 
 
 def _is_one_network(a: RunPoint, b: RunPoint) -> bool:

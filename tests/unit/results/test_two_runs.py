@@ -31,6 +31,7 @@ from tilewright.results.two_runs import (
     comparison_table,
     comparison_text,
     shown,
+    slower_with_more_memory,
     with_own_names,
 )
 from tilewright.results.two_runs_figure import comparison_figure, write_comparison_figure
@@ -153,6 +154,28 @@ def test_what_differs_besides_is_named(changed: dict[str, Any], options: dict[st
     assert any(notice in line for line in comparison_object(comparison)["notes"])
     drawn = " ".join(text.get_text() for text in comparison_figure(comparison).texts)
     assert notice[:60] in drawn
+
+
+def test_more_memory_that_takes_more_cycles_is_told() -> None:
+    """Where no memory is smaller, one is larger, and the cycles are more; whichever run stands first."""
+
+    def run(name: str, cycles: int, **sizes: int) -> RunLedger:
+        place = LedgerPlace(LATENCY, "conv", "ideal")
+        return replace(run_of({place: cycles}, name), memory_bits=sizes)
+
+    small, large = run("small", 100, l1=8192, l2=8192), run("large", 107, l1=8192, l2=16384)
+    told = "large has more memory than small (l2 1 KiB -> 2 KiB) and takes 107 cycles instead of 100."
+    for pair in ((small, large), (large, small)):
+        assert told in slower_with_more_memory(*pair)
+        assert told in " ".join(compare_two(*pair).notices)
+    for other in (
+        run("large", 100, l1=8192, l2=16384),  # no slower
+        run("large", 107, l1=8192, l2=8192),  # no larger
+        run("large", 107, l1=8191, l2=16384),  # one is smaller
+        run("large", 107, l1=8192, l3=16384),  # other memories
+        run("large", 107),  # not known
+    ):
+        assert slower_with_more_memory(small, other) == slower_with_more_memory(other, small) == ""
 
 
 def test_where_clocks_differ_time_stands_beside_cycles() -> None:
