@@ -1,9 +1,9 @@
-"""Access relations: which elements of one tensor the elements of another depend on, as affine functions of loops.
+"""Access relations: which elements of one tensor depend on which elements of another, as affine functions of loops.
 
-A computation (Conv) and an operator that only moves data (Slice) are told in the same way: loops with sizes, and for
-the output and for an input the index along every axis as `offset + sum(coefficient * loop)`. The output element of
-every combination of loop values depends on the input element of the same combination, where both lie inside their
-tensors; an index outside is padding that is read, or a result that is cropped.
+A computation (Conv) and an operator that only moves data (Slice) have the same form: loops with sizes, and for each
+axis of the output and of an input an index `offset + sum(coefficient * loop)`. For each combination of loop values, the
+output element depends on the input element, where both lie inside their tensors. An index outside an input is padding;
+an index outside an output is a cropped result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,63 +15,67 @@ Shape = tuple[int, ...]
 
 
 class AxisIndex(NamedTuple):
-    """The index along one axis of a tensor: `offset + sum(coefficient * loop)`; a tuple: it is often hashed."""
+    """Index along one axis of a tensor: `offset + sum(coefficient * loop)`. It is a tuple because it is often
+    hashed.
+    """
 
     terms: tuple[tuple[str, int], ...] = ()
-    """(loop, coefficient); a loop occurs once."""
+    """Pairs (loop, coefficient); each loop occurs once."""
     offset: int = 0
 
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """The element of a tensor that one combination of loop values reads or writes."""
+    """Element of a tensor that one combination of loop values reads or writes."""
 
     tensor: str
     axes: tuple[AxisIndex, ...]
-    """One for each axis of the tensor; () for a scalar."""
+    """Index along each axis of the tensor; () for a scalar."""
 
 
 @dataclass(frozen=True)
 class IndexMap:
-    """A part of the dependencies of one output tensor on one input tensor; a node's maps add up (set union)."""
+    """Dependences of one output tensor on one input tensor, or a part of them: a node's maps add up (set union)."""
 
     loops: tuple[tuple[str, int], ...]
-    """(loop, size). Loops that only the input uses are reductions: an output element depends on all their values."""
+    """Pairs (loop, size). Loops that only the input uses are reductions: an output element depends on all their
+    values.
+    """
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
-    """The operand of the node's layer that the input is; '' where it is none: data movement, a bias."""
+    """Operand of the node's layer that is this input; '' for data movement and for a bias, which have no operand."""
     is_exact: bool = True
-    """False: a superset of the true dependencies, because none that is affine exists."""
+    """False: a superset of the true dependences, because they are not affine."""
 
     @cached_property
     def size_of(self) -> Mapping[str, int]:
-        """Loop -> size."""
+        """Size of each loop, by its name."""
         return dict(self.loops)
 
 
 def loop(name: str, coefficient: int = 1, offset: int = 0) -> AxisIndex:
-    """The index `offset + coefficient * name`."""
+    """Index `offset + coefficient * name`."""
     return AxisIndex(((name, coefficient),), offset)
 
 
 def affine(*terms: tuple[str, int], offset: int = 0) -> AxisIndex:
-    """The index `offset + sum(coefficient * loop)` over (loop, coefficient)."""
+    """Index `offset + sum(coefficient * loop)` over the pairs (loop, coefficient)."""
     return AxisIndex(terms, offset)
 
 
 def fixed(index: int = 0) -> AxisIndex:
-    """One index for all loops."""
+    """Index that is the same for all loop values."""
     return AxisIndex((), index)
 
 
 def access_of_loops(tensor: str, loops: Iterable[str]) -> TensorAccess:
-    """The access of a tensor with one loop for each axis."""
+    """Access to a tensor with one loop for each axis."""
     return TensorAccess(tensor, tuple(loop(name) for name in loops))
 
 
 def identity_map(output: str, source: str, shape: Shape, *, is_exact: bool = True) -> IndexMap:
-    """Every output element depends on the input element at its own place."""
+    """Map in which every output element depends on the input element with the same indices."""
     axes = tuple(loop(f"D{axis}") for axis in range(len(shape)))
     loops = tuple((f"D{axis}", size) for axis, size in enumerate(shape))
     return IndexMap(loops, TensorAccess(output, axes), TensorAccess(source, axes), is_exact=is_exact)

@@ -8,23 +8,24 @@ import numpy.typing as npt
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 
 Boxes = npt.NDArray[np.int64]
-"""Boxes of elements: [boxes, axes, 2] with the first index and the one after the last along every axis."""
+"""Boxes of elements, [boxes, axes, 2]: first index and end (exclusive) along every axis."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Smallest and largest value, one for every box."""
+"""Smallest and largest value for every box: two arrays [boxes]."""
 _SWEEPS = 2
-"""A bound that one axis gives a loop may tighten the bounds that another axis gives."""
+"""Number of sweeps over the axes: the bounds of a loop from one axis may tighten those from another axis."""
 
 
 def input_boxes(
     index_map: IndexMap, output_boxes: Boxes, output_shape: Shape, input_shape: Shape
 ) -> tuple[Boxes, npt.NDArray[np.bool_]]:
-    """The input elements that the elements of output boxes depend on: ([boxes, input axes, 2], whether there are any).
+    """Boxes [boxes, input axes, 2] of the input elements that output boxes depend on, and [boxes] whether there are
+    any.
 
-    The smallest box around them where every axis has at most one loop or loops that do not overlap, else one that
-    holds it; a box without dependencies is all 0. Boxes may reach outside the output tensor.
+    A box is the smallest possible one if every axis has at most one loop, or loops that do not overlap; otherwise it
+    may be larger. A box without dependences is all 0. Output boxes may reach outside the output tensor.
 
-    The bounds of the loops follow from the output axes by interval arithmetic: what the other terms of an axis can add
-    bounds each of its terms. Elements outside the input tensor (padding) bound them too.
+    Interval arithmetic on the output axes bounds the loops: each term of an axis is bounded by the range of the other
+    terms. Input elements outside the tensor (padding) bound the loops too.
     """
     boxes = np.asarray(output_boxes, dtype=np.int64)
     count = len(boxes)
@@ -63,7 +64,9 @@ def input_boxes(
 
 
 def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_shape: Shape) -> Boxes | None:
-    """[input axes, 2] what a map reads at all, where every box holds all that it writes, and nothing is outside."""
+    """Box [input axes, 2] of everything that a map reads, if every output box contains all that the map writes and no
+    index is outside; else None.
+    """
     reached = [
         [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)
     ]
@@ -78,7 +81,7 @@ def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_sh
 
 
 def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
-    """Smallest and largest index for these ranges of the loops."""
+    """Smallest and largest index of an axis, for given ranges of the loops."""
     low = high = np.array(axis.offset, dtype=np.int64)
     for name, coefficient in axis.terms:
         ends = coefficient * ranges[name][0], coefficient * ranges[name][1]
@@ -87,7 +90,9 @@ def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
 
 
 def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
-    """Narrow the ranges of an axis's loops to where its index can be within bounds; False where it cannot be."""
+    """Narrow the ranges of the loops of an axis so that its index lies within `bounds`; False for boxes where it
+    cannot.
+    """
     possible = bounds[0] <= bounds[1]
     if not axis.terms:
         return possible & (bounds[0] <= axis.offset) & (axis.offset <= bounds[1])
@@ -110,9 +115,9 @@ def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> 
 
 
 def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisIndex]:
-    """The whole number of times that `axis` holds the terms of an output axis, and what is left; 0 where it does not.
+    """(factor, rest) with axis = factor * terms of the output axis + rest; (0, axis) if there is no such factor.
 
-    Several loops that count one output index together (rows and columns of a flat axis) are bounded only together.
+    Loops that count one output index together (rows and columns of a flat axis) can only be bounded together.
     """
     wanted = {name: coefficient for name, coefficient in output_axis.terms if coefficient}
     own = dict(axis.terms)

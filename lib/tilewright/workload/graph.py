@@ -1,6 +1,4 @@
-"""A workload: layers and the nodes that only pass data on, in the order in which a core runs them, with the tensors
-that they hand to one another, without values.
-"""
+"""Workload graph: layers and pass-through nodes in execution order, with the tensors between them, without values."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a network."""
+    """Tensor of a network: name, shape and precision."""
 
     name: str
     shape: tuple[int, ...]
@@ -31,7 +29,7 @@ class Tensor:
     precision_source: str = ""
     """Where `bits` comes from: override, quantisation, element type or assumed."""
     is_constant: bool = False
-    """Known before run time: a weight, or computed from constants only."""
+    """Whether the value is known before run time: a weight, or computed from constants only."""
 
     @property
     def element_count(self) -> int:
@@ -46,43 +44,52 @@ class Tensor:
 
 @dataclass(frozen=True)
 class WorkloadNode:
-    """A node of the network graph: a layer that is costed, or (layer None) an operator that is passed through."""
+    """Node of the network graph: a layer with costs, or a pass-through operator (layer None)."""
 
     node_id: int
     name: str
     operator_type: str
     layer: Layer | None
     sources: tuple[tuple[str, int], ...] = ()
-    """(operand, id of the producing node), one per edge, in edge order. Constant operands have no edge."""
+    """Pairs (operand, id of the producing node), one per edge, in edge order. Constant operands have no edge."""
     output_elements: int | None = None
-    """Elements of all outputs of an operator that is passed through; None if not known, and for layers."""
+    """Elements of all outputs of a pass-through operator; None if not known, and for layers."""
     is_network_output: bool = False
-    """Whether the network hands an output of this node to the outside, besides what other nodes read of it."""
+    """Whether an output of this node is also an output of the network."""
     unit: str = ""
-    """What an ONNX operator's layer needs: MAC_ARRAY or VECTOR_UNIT; '' where any core will do, and for the rest."""
+    """Unit that the layer of an ONNX operator needs: MAC_ARRAY or VECTOR_UNIT; '' if any core can run it, and for other
+    nodes.
+    """
     origin: str = ""
-    """Name of the operator in the network file that this node comes from; '' if it is not from one."""
+    """Name of the operator in the network file that this node comes from; '' if there is none."""
     origin_type: str = ""
-    """Type of that operator: Softmax for its parts ReduceMax, Sub, Exp, ...; '' if there is none."""
+    """Type of the operator named `origin`, for example Softmax for its parts ReduceMax, Sub, Exp, ...; '' if there is
+    none.
+    """
     status: str = ""
-    """`modelled`, `approximated`, `pass-through` or `unsupported` as in coverage.json; '' if it is not from a file."""
+    """`modelled`, `approximated`, `pass-through` or `unsupported`, as in coverage.json; '' for a node that is not from
+    an ONNX file.
+    """
     inputs: tuple[str, ...] = ()
-    """Tensors that the node reads, constants included."""
+    """Names of the tensors that the node reads, constants included."""
     outputs: tuple[str, ...] = ()
-    """Tensors that the node makes."""
+    """Names of the tensors that the node produces."""
     index_maps: tuple[IndexMap, ...] = ()
-    """Dependencies of the outputs on the inputs. Those of a layer have the layer's loops."""
+    """Dependences of the outputs on the inputs. The maps of a layer have the loops of the layer."""
     layer_left_out: Layer | None = None
-    """What an in-memory array does not run: not costed, though where data stay the reference counts it as a layer."""
+    """Layer that an in-memory array cannot run. It has no costs, but the reference counts it as a layer in the analysis
+    of data locality.
+    """
     repeats: int = field(default=1, metadata=LEFT_OUT)
-    """How many nodes of the network, equal but for their data, this one stands for: a block of a language model that
-    repeats is there once. They run one after another, and all totals count each of them."""
+    """Number of equal nodes of the network that this node represents, such as the repeated blocks of a language model.
+    They run one after another, and all totals count each of them.
+    """
 
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
-    """Multiply-accumulates of an operator with status `unsupported`; None if they are not known, and for the rest."""
+    """Multiply-accumulates of an operator with status `unsupported`; None if not known, and for other nodes."""
 
     def __post_init__(self) -> None:
-        """Tell the layer which operator it is a part of: entries of a mapping file may name that."""
+        """Store in the layer which operator it is a part of, since entries of a mapping file may name that operator."""
         if self.layer is None:
             return
         types = dict.fromkeys((self.origin_type, bare_type(self.origin_type)))
@@ -94,30 +101,30 @@ class WorkloadNode:
 
 @dataclass(frozen=True)
 class Workload:
-    """A network: nodes in file order, each edge from an earlier node."""
+    """Network: nodes in file order, where each edge comes from an earlier node."""
 
     name: str
     nodes: tuple[WorkloadNode, ...]
     tensors: tuple[Tensor, ...] = ()
-    """Every tensor that a node reads or makes; () where the profile reads the layers alone."""
+    """Tensors that some node reads or produces; () if the profile reads only the layers."""
     inputs: tuple[str, ...] = ()
-    """Tensors that come from outside at run time."""
+    """Names of the tensors that come from outside at run time."""
     outputs: tuple[str, ...] = ()
-    """Tensors that go to the outside."""
+    """Names of the tensors that leave the network."""
 
     @cached_property
     def tensor_of(self) -> dict[str, Tensor]:
-        """Name -> tensor."""
+        """Tensors by name."""
         return {tensor.name: tensor for tensor in self.tensors}
 
     @cached_property
     def is_folded(self) -> bool:
-        """Whether some node stands for several."""
+        """Whether some node represents several equal nodes."""
         return any(node.repeats > 1 for node in self.nodes)
 
     @cached_property
     def graph(self) -> "nx.DiGraph":
-        """Producer -> consumer graph over node ids; insertion orders are those of the file."""
+        """Graph over node ids from producer to consumer; nodes and edges are inserted in the order of the file."""
         import networkx as nx  # here, because commands that need no graph algorithm start faster without
 
         graph = nx.DiGraph()
@@ -128,9 +135,10 @@ class Workload:
 
     @cached_property
     def layers_in_order(self) -> tuple[WorkloadNode, ...]:
-        """The nodes with a layer, in topological order: the order of execution and of summation.
+        """Nodes with a layer, in topological order: the order of execution and of summation.
 
-        By generations, and within one in the order in which the last incoming edge is met, as in zigzag-dse 3.9.1.
+        The order goes by topological generations; within a generation, a node comes where its last incoming edge is
+        met, as in zigzag-dse 3.9.1.
         """
         by_id = {node.node_id: node for node in self.nodes}
         sorter = TopologicalSorter({node.node_id: [] for node in self.nodes})
@@ -141,7 +149,7 @@ class Workload:
 
 
 def refuse_folded(workload: Workload, why: str) -> None:
-    """Raises InputError for a workload in which nodes stand for several, where each is needed by itself."""
+    """Raise InputError if a node represents several equal ones; `why` says what needs every node by itself."""
     if workload.is_folded:
         folded = next(node for node in workload.nodes if node.repeats > 1)
         told = f"{why}, and here layers stand for several: `written_out: true` in the workload file writes each out"

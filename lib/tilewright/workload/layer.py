@@ -1,11 +1,11 @@
-"""A layer: a loop nest over named dimensions with affine operand accesses.
+"""Layer: a loop nest over named dimensions with affine operand accesses.
 
-A part of a layer that was split has a name such as `conv1#2of4`, the second of four parts of `conv1`. What a mapping
-file says for a layer, by its name or by a glob, holds for its parts too, unless it names the part.
+A part of a split layer has a name such as `conv1#2of4`, the second of four parts of `conv1`. An entry of a mapping file
+for a layer, by name or glob, applies to its parts too, unless another entry names the part.
 
-Which input of a layer is the activation and which the weight is as in zigzag-dse 3.9.1 (roles of operands).
+The rule which input of a layer is the activation and which is the weight is that of zigzag-dse 3.9.1.
 
-The text of a layer: equations, `O[b][k] += I[b][c] * W[c][k]`, and sliding windows, `ix = 2*ox + 1*fx`.
+Equations have the form `O[b][k] += I[b][c] * W[c][k]`, sliding windows the form `ix = 2*ox + 1*fx`.
 """
 
 import math
@@ -18,12 +18,12 @@ from tilewright.base.artifacts.codec import DERIVED
 from tilewright.base.units import FieldError
 
 OUTPUT = "O"
-"""Name of the output operand; the partial-sum precision has the same key, the final one is `FINAL_OUTPUT`."""
+"""Name of the output operand, and key of the precision of partial sums; that of final outputs is `FINAL_OUTPUT`."""
 FINAL_OUTPUT = "O_final"
 
 
 class DimensionRelation(NamedTuple):
-    """A sliding window: `data_dimension = c1 * loop1 + c2 * loop2`, for example IX = 2*OX + 1*FX."""
+    """Sliding window: `data_dimension = c1 * loop1 + c2 * loop2`, for example IX = 2*OX + 1*FX."""
 
     data_dimension: str
     terms: tuple[tuple[str, int], tuple[str, int]]
@@ -32,7 +32,7 @@ class DimensionRelation(NamedTuple):
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a network. All names of dimensions are upper case; sizes are true sizes, never padded.
+    """One layer of a network. Names of dimensions are upper case; sizes do not include padding.
 
     Tables are tuples of pairs, so that a layer is hashable and its text is canonical.
     """
@@ -40,30 +40,31 @@ class Layer:
     name: str
     operator_type: str
     operand_dimensions: tuple[tuple[str, tuple[str, ...]], ...]
-    """(operand, its dimensions) in equation order, the output first."""
+    """Pairs (operand, its dimensions) in equation order, the output first."""
     loop_sizes: tuple[tuple[str, int], ...]
-    """(loop dimension, size) in the layer's order; dimensions of size 1 stay."""
+    """Pairs (loop dimension, size) in the layer's order, including dimensions of size 1."""
     relations: tuple[DimensionRelation, ...] = ()
     precision_bits: tuple[tuple[str, int], ...] = ()
     """Bits of each input operand, of partial sums (`O`) and of final outputs (`O_final`)."""
     padding: tuple[tuple[str, tuple[int, int]], ...] = ()
-    """(data dimension, (before, after))."""
+    """Pairs (data dimension, (padding before, padding after)), in elements."""
     data_dimension_sizes: tuple[tuple[str, int], ...] = ()
-    """Explicit sizes of the data dimensions of relations; where given, padding is not used."""
+    """Explicit sizes of the data dimensions of relations; a dimension with such a size ignores its padding."""
     constant_operands: tuple[str, ...] = ()
     """Input operands known before run time (weights)."""
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
-    """Name and types of the operator that this is a part of, as a softmax of its maximum, exponentials, sum and
-    quotients; () for a layer that is the whole of its operator. Its node says so, and it changes no cost."""
+    """Name and types of the operator that this layer is a part of, such as a softmax for its maximum, exponentials, sum
+    and quotients; () for a layer that is a whole operator. It does not change any cost.
+    """
 
     @cached_property
     def size_of(self) -> dict[str, int]:
-        """Loop dimension -> size."""
+        """Size of each loop dimension."""
         return dict(self.loop_sizes)
 
     @cached_property
     def bits_of(self) -> dict[str, int]:
-        """Operand (or `O_final`) -> bits per element."""
+        """Bits per element of each operand (and of `O_final`)."""
         return dict(self.precision_bits)
 
     @cached_property
@@ -73,7 +74,7 @@ class Layer:
 
     @property
     def input_operands(self) -> tuple[str, ...]:
-        """The operands that are read, in equation order."""
+        """Input operands, in equation order."""
         return self.operands[1:]
 
     @cached_property
@@ -83,7 +84,7 @@ class Layer:
 
     @property
     def equation(self) -> str:
-        """The equation as text, for people: O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
+        """Equation as text for people: O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
         texts = [
             operand + "".join(f"[{dimension.lower()}]" for dimension in dimensions)
             for operand, dimensions in self.operand_dimensions
@@ -95,21 +96,21 @@ _PART = re.compile(r"(.+?)(#[1-9][0-9]*of[1-9][0-9]*)+", re.DOTALL)
 
 
 def part_name(name: str, place: int, count: int) -> str:
-    """The name of part `place` (from 0) of `count`."""
+    """Name of part number `place` (from 0) of `count` parts."""
     return f"{name}#{place + 1}of{count}"
 
 
 def whole_name(name: str) -> str:
-    """The name of the layer that a part, or a part of a part, is of; the name itself if it is not that of a part."""
+    """Name of the layer that a part belongs to, also for a part of a part; any other name is returned unchanged."""
     match = _PART.fullmatch(name) if "#" in name else None
     return match[1] if match else name
 
 
 def activation_operand(layer: Layer) -> str:
-    """The input that other layers produce: the one that is not constant.
+    """Input operand that other layers produce: the one that is not constant.
 
-    Of two inputs that are both computed, the second; of two constants, the last one with the first sliding window,
-    else the first.
+    If both inputs are computed, the second; if both are constant, the last one that has the first sliding window, else
+    the first.
     """
     inputs = layer.input_operands
     constants = layer.constant_operands
@@ -124,7 +125,7 @@ def activation_operand(layer: Layer) -> str:
 
 
 def weight_operand(layer: Layer) -> str | None:
-    """The other input; None if there is only one."""
+    """Input operand that is not the activation; None if there is only one input."""
     activation = activation_operand(layer)
     others = [operand for operand in layer.input_operands if operand != activation]
     return others[0] if others else None
@@ -158,7 +159,7 @@ def check_loop_dimension(text: str) -> str:
 
 
 def parse_equation(text: str) -> OperandDimensions:
-    """(operand, dimensions in upper case) of the output and both inputs, as written. Raises FieldError."""
+    """Pairs (operand, dimensions in upper case) of the output and both inputs, as written. Raises FieldError."""
     match = _EQUATION.fullmatch(re.sub(r"\s+", "", text))
     if match is None:
         raise FieldError("is not an equation of one output and two inputs", _EQUATION_FORM)
@@ -176,7 +177,7 @@ def parse_equation(text: str) -> OperandDimensions:
 
 
 def parse_relation(text: str) -> DimensionRelation:
-    """The sliding window of `ix = 2*ox + 1*fx`; a coefficient left out is 1. Raises FieldError."""
+    """Sliding window from a text such as `ix = 2*ox + 1*fx`; a missing coefficient is 1. Raises FieldError."""
     match = _RELATION.fullmatch(text)
     if match is None:
         raise FieldError("is not a sliding window over two loop dimensions", "ix = 2*ox + 1*fx")

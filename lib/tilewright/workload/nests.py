@@ -1,8 +1,8 @@
-"""Loop nests become layers, the view that the cost model has.
+"""Conversion of loop nests to layers, the form that the cost model takes.
 
-That knows loop dimensions that are relevant or irrelevant to an operand, and sliding windows over two loops. An axis
-that several loops index without overlap (channels of groups, `g * channels + c`) is as good as one dimension for each
-of its loops; one on which two loops overlap is a sliding window.
+The cost model knows loop dimensions that are relevant or irrelevant to an operand, and sliding windows over two loops.
+If several loops index an axis without overlap (channels of groups, `g * channels + c`), each loop becomes a dimension.
+If two loops overlap on an axis, they become a sliding window.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tilewright.workload.layer import OUTPUT, DimensionRelation, Layer
 
 @dataclass(frozen=True)
 class NestOperand:
-    """An operand of a loop nest: how it is accessed, the shape of its tensor, bits per element, whether constant."""
+    """Operand of a loop nest: its access, the shape of its tensor, bits per element, and whether it is constant."""
 
     access: TensorAccess
     shape: tuple[int, ...]
@@ -29,10 +29,9 @@ def nest_layer(
     operands: Mapping[str, NestOperand],
     partial_sum_bits: int,
 ) -> Layer:
-    """The layer of a loop nest; `operands` in equation order, the output `O` first.
+    """Layer of a loop nest; `operands` are in equation order, the output `O` first.
 
-    Raises ValueError for an axis on which three loops overlap, or windows on the output: these need a nest of another
-    form.
+    Raises ValueError if three loops overlap on an axis, or if the output has a window: such a nest needs another form.
     """
     sizes = dict(loop_sizes)
     dimensions = []
@@ -71,9 +70,10 @@ def nest_layer(
 
 
 def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The terms of a sliding window, () where every combination of loop values gives another index.
+    """Terms of the sliding window of an axis; () if every combination of loop values gives a different index.
 
-    Loops of size 1 do not move and are left out; the sign of a coefficient does not matter for what is touched.
+    Loops of size 1 are left out; the sign of a coefficient is ignored, as it does not change which elements are
+    touched.
     """
     moving = [(loop, abs(c)) for loop, c in axis.terms if sizes[loop] > 1 and c]
     widest_first = sorted(moving, key=lambda term: -term[1])
@@ -86,7 +86,7 @@ def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[
 
 
 def accumulates(loop_sizes: tuple[tuple[str, int], ...], output: TensorAccess) -> bool:
-    """Whether several combinations of loop values add up in one output element."""
+    """Whether several combinations of loop values are summed in one output element."""
     written = {loop for axis in output.axes for loop, _ in axis.terms}
     return any(size > 1 and loop not in written for loop, size in loop_sizes)
 
@@ -94,7 +94,7 @@ def accumulates(loop_sizes: tuple[tuple[str, int], ...], output: TensorAccess) -
 def _window_name(
     operand: str, terms: tuple[tuple[str, int], ...], sizes: Mapping[str, int], relations: list[DimensionRelation]
 ) -> str:
-    """IY for a window over OY, ...; with a number where that is taken."""
+    """Name of a window: IY for a window over OY, ...; with a number if the name is taken."""
     outer = terms[0][0]
     base = name = operand + (outer[1:] if outer.startswith("O") else outer)
     taken = {relation.data_dimension for relation in relations} | set(sizes)
@@ -114,5 +114,5 @@ _STANDARD_NAMES: Mapping[int, tuple[str, ...]] = {
 
 
 def dimension_names(rank: int) -> tuple[str, ...]:
-    """Names of the loop dimensions of an element-by-element nest: B, K, OY, OX for rank 4; D0, D1, ... beyond 5."""
+    """Names of the loop dimensions of an elementwise nest: B, K, OY, OX for rank 4; D0, D1, ... beyond rank 5."""
     return _STANDARD_NAMES.get(rank) or tuple(f"D{axis}" for axis in range(rank))

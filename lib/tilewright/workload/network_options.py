@@ -1,4 +1,4 @@
-"""Options of an ONNX model that its file leaves open."""
+"""Options for what an ONNX file leaves open: sizes, branches and precision."""
 
 from typing import NamedTuple
 
@@ -12,19 +12,21 @@ BRANCHES = ("then", "else")
 
 
 class NetworkOptions(NamedTuple):
-    """Sizes, branches and precision for the reading of an ONNX model. Tables are tuples of pairs."""
+    """Sizes, branches and precision with which an ONNX model is read. Tables are tuples of pairs."""
 
     dims: tuple[tuple[str, int], ...] = ()
-    """Sizes of dynamic dimensions by symbol (`sequence`) or by place (`input_ids[1]`); a batch not given is 1."""
+    """Sizes of dynamic dimensions, by symbol (`sequence`) or by position (`input_ids[1]`); a missing batch size is
+    1.
+    """
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Whole shapes of network inputs."""
+    """Shapes of network inputs, by name."""
     branches: tuple[tuple[str, str], ...] = ()
-    """Operator `If` (or `*` for all) -> `then` or `else`, where its condition is not constant."""
+    """Branch (`then` or `else`) of each operator `If` (or `*` for all) whose condition is not constant."""
     precision: str = ASSUMED
-    """`assumed`: floats count as 8 bits; `file`: as stored."""
+    """Bits of floating-point tensors: `assumed` counts 8 bits; `file` counts the stored bits."""
 
     def check(self) -> None:
-        """Raises InputError for names of precisions and branches that there are not."""
+        """Raise InputError for an unknown precision or branch."""
         problems = []
         if self.precision not in PRECISIONS:
             nearest = nearest_name(self.precision, PRECISIONS)
@@ -38,7 +40,7 @@ class NetworkOptions(NamedTuple):
             raise InputError(problems)
 
     def stated(self) -> JsonObject:
-        """What is said, as plain data for provenance."""
+        """Options that were given, as plain data for the provenance."""
         return {
             "dims": [list(pair) for pair in self.dims],
             "input_shapes": [[name, list(shape)] for name, shape in self.input_shapes],

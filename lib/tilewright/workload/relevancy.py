@@ -11,7 +11,7 @@ from tilewright.workload.layer import DimensionRelation, Layer
 
 @dataclass(frozen=True)
 class OperandRelevancy:
-    """Relevant and irrelevant loop dimensions of one operand, and the sliding windows it goes through.
+    """Relevant and irrelevant loop dimensions of one operand, and its sliding windows.
 
     A dimension of size 1 may be in neither list. A dimension in neither list that occurs in one of `relations` is
     partially relevant.
@@ -24,10 +24,10 @@ class OperandRelevancy:
 
 @lru_cache(maxsize=2048)
 def operand_relevancy(layer: Layer, operand: str, profile: ModelProfile) -> OperandRelevancy:
-    """The relevancy of one operand.
+    """Relevancy of the loops to one operand.
 
-    The reference gives an operand that has one sliding window all windows of the layer; the switch
-    `exact_window_sizes` gives it its own only.
+    If an operand has a sliding window, the reference assigns it all windows of the layer; with the switch
+    `exact_window_sizes` it has only its own.
     """
     own = dict(layer.operand_dimensions)[operand]
     others = tuple(dimension for dimension, _ in layer.loop_sizes if dimension not in own)
@@ -47,23 +47,23 @@ def operand_relevancy(layer: Layer, operand: str, profile: ModelProfile) -> Oper
 
 
 NO_STEP = 2**40
-"""More than any loop has: no two iterations touch the same positions."""
+"""Step that is larger than any loop: no two iterations touch the same positions."""
 
 
 @dataclass(frozen=True)
 class WindowGroup:
-    """Sliding windows of an operand that share loops, directly or through others."""
+    """Sliding windows of an operand that share loops, directly or through other windows."""
 
     relations: tuple[DimensionRelation, ...]
     step: tuple[tuple[str, int], ...]
-    """(loop dimension, by how much it differs between two iterations that touch the same positions)."""
+    """Pairs (loop dimension, distance between two iterations that touch the same positions)."""
     is_joint: bool
-    """Whether it is more than one window, or the operand names one of its loops itself."""
+    """Whether the group has several windows, or the operand has one of its loops as a dimension."""
 
 
 @lru_cache(maxsize=2048)
 def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation, ...]) -> tuple[WindowGroup, ...]:
-    """The windows `relations` of an operand in groups that have no loop in common."""
+    """Groups of the windows `relations` of an operand; no two groups have a loop in common."""
     own = dict(layer.operand_dimensions)[operand]
     left, groups = list(relations), []
     while left:
@@ -79,7 +79,7 @@ def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation
 
 
 def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer) -> tuple[tuple[str, int], ...]:
-    """The smallest step in all loops of a group that changes no position; NO_STEP where there is none."""
+    """Smallest step in all loops of a group that leaves all positions the same; NO_STEP if there is none."""
     names = list(dict.fromkeys(name for relation in relations for name, _ in relation.terms))
     change = {names[0]: Fraction(1)}
     consistent = all(name in layer.size_of and name not in own for name in names)
@@ -101,8 +101,8 @@ def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer
 def distinct_positions(coefficients: tuple[int, int], first: int, second: int, exact: bool) -> int:
     """Number of distinct values of c1*i + c2*j for i < first, j < second.
 
-    With `exact` False the second factor is not clipped at 0, as in the reference (B12): for a dilation larger than
-    the tile it over-counts.
+    With `exact` False the second factor is not clipped at 0, as in the reference (B12), which counts too many if a
+    dilation is larger than the tile.
     """
     divisor = math.gcd(*coefficients)
     outer = second - coefficients[0] // divisor
@@ -111,9 +111,9 @@ def distinct_positions(coefficients: tuple[int, int], first: int, second: int, e
 
 
 def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: ModelProfile) -> int:
-    """Full size of a sliding window's data dimension: explicit if the layer has it, else from loops and padding.
+    """Full size of a sliding window's data dimension: as given in the layer, else from loops and padding.
 
-    At least 1: where the exact count of positions is smaller than the padding, one real position is left.
+    The result is at least 1: if padding exceeds the exact count of positions, one real position remains.
     """
     explicit = dict(layer.data_dimension_sizes)
     if relation.data_dimension in explicit:
@@ -131,12 +131,12 @@ def outputs_have_windows(layer: Layer) -> bool:
 
 
 def joins_windows(profile: ModelProfile) -> bool:
-    """Whether windows that share loops are counted together, each position once."""
+    """Whether windows that share loops are counted together, with each position once."""
     return profile.exact_window_sizes and profile.whole_tiles
 
 
 def group_positions(layer: Layer, operand: str, group: WindowGroup, profile: ModelProfile) -> int:
-    """Distinct positions of a group of windows in the whole layer."""
+    """Number of distinct positions of a group of windows in the whole layer."""
     own = dict(layer.operand_dimensions)[operand]
     sizes = [layer.size_of.get(name, 1) for name, _ in group.step]
     again = math.prod(max(0, size - abs(step)) for size, (_, step) in zip(sizes, group.step, strict=True))
@@ -162,5 +162,5 @@ def operand_elements(layer: Layer, operand: str, profile: ModelProfile) -> int:
 
 
 def operand_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
-    """Bits of the whole operand; the output at partial-sum precision."""
+    """Bits of the whole operand; for the output with the bits of partial sums."""
     return operand_elements(layer, operand, profile) * layer.bits_of[operand]

@@ -1,5 +1,6 @@
-"""A workload as it is given: the path of a YAML or ONNX file or of an artifact, a list of dicts, the dict of a language
-model, an ONNX model, or the parsed workload itself."""
+"""Sources of a workload: the path of a YAML or ONNX file or of an artifact, a list of dicts, the dict of a language
+model, an ONNX model, or a parsed workload.
+"""
 
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 WorkloadSource = Union[FilePath, Sequence[dict[str, Any]], dict[str, Any], "onnx.ModelProto", Workload]
 PARSED, LAYERS, NETWORK = "parsed", "layers", "network"
-"""Kinds of sources: read before, a description of layers, an ONNX network."""
+"""Kinds of sources: an already parsed workload, a description of layers, an ONNX network."""
 
 
 def kind_of_source(source: WorkloadSource) -> str:
-    """PARSED, LAYERS or NETWORK; a file that is not there is told when it is read."""
+    """Kind of a source: PARSED, LAYERS or NETWORK; a missing file is reported when it is read."""
     if isinstance(source, Workload):
         return PARSED
     if isinstance(source, list | tuple | dict):
@@ -40,7 +41,7 @@ def kind_of_source(source: WorkloadSource) -> str:
 
 
 def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
-    """Raises InputError for options that only an ONNX file has a use for, beside a source that is none."""
+    """Raise InputError for options that apply only to ONNX files, if the source is not one."""
     if kind_of_source(source) == NETWORK:
         return
     default = NetworkOptions()
@@ -56,18 +57,17 @@ def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
 
 
 def read_parsed(source: Any) -> Workload:
-    """The workload of an artifact, or itself. Raises InputError."""
+    """Workload of an artifact; a parsed workload is returned as it is. Raises InputError."""
     if isinstance(source, Workload):
         return source
     return read_object(Workload, existing_file(source, "workload"), "tilewright/workload")
 
 
 def read_layers(source: Any, notices: list[str] | None = None, model: str = "zigzag-3.9.1") -> Workload:
-    """The workload of a YAML file, of a list of dicts, or of the dict of a step of a language model.
+    """Workload of a YAML file, of a list of dicts, or of the dict of a step of a language model.
 
-    With tensors by a profile that models every operator; steps of language models always have them.
-
-    Raises InputError with all problems.
+    It has tensors if the profile models every operator; steps of language models always have them. Raises InputError
+    with all problems.
     """
     from tilewright.workload.yaml_reader import read_workload_yaml
 
@@ -84,9 +84,9 @@ def read_layers(source: Any, notices: list[str] | None = None, model: str = "zig
 def read_network(
     source: Any, model: str, options: NetworkOptions | None = None, name: str = "", notices: list[str] | None = None
 ) -> "tuple[Workload, Coverage]":
-    """The workload of an ONNX network and what of it is costed. Raises InputError with all problems.
+    """Workload and coverage of an ONNX network. Raises InputError with all problems.
 
-    What of the file is not used is appended to `notices`; what else there is to tell has the coverage.
+    Unused parts of the file are appended to `notices`; all other notices are in the coverage.
     """
     if isinstance(source, str | PathLike):
         source = existing_file(source, "workload")
@@ -110,12 +110,11 @@ def parse_workload(
     options: NetworkOptions | None = None,
     notices: list[str] | None = None,
 ) -> Workload:
-    """The workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
+    """Workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
 
-    `model` is the profile (it decides how ONNX axes are read, and whether layers get tensors); `options` say what an
-    ONNX file leaves open, of which `dims` are the sizes of dynamic dimensions. Remarks on what is legal but unusual, or
-    not used, are appended to `notices`.
-    Raises InputError with all problems.
+    `model` is the profile: it decides how ONNX axes are read, and whether layers get tensors. `options` say what an
+    ONNX file leaves open; `dims` are the sizes of dynamic dimensions. Remarks on unusual or unused input are appended
+    to `notices`. Raises InputError with all problems.
     """
     kind = kind_of_source(source)
     refuse_options(source, options or NetworkOptions())

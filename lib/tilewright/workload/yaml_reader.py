@@ -1,6 +1,6 @@
-"""Reads the workload YAML, a list of layers, and checks across its fields (zigzag-dse 3.9.1: workload file).
+"""Reader of the workload YAML, a list of layers, with checks across its fields (zigzag-dse 3.9.1: workload file).
 
-Fields that are broken, which is told, are holes in it.
+Broken fields are recorded as problems and left empty in the typed tree of the file.
 """
 
 import itertools
@@ -54,7 +54,7 @@ class PrecisionEntry(TableModel):
     """Bits of one element of each operand."""
 
     W: Bits
-    """Bits of the weights; 0 for an operand that costs nothing, as in pooling."""
+    """Bits of the weights; 0 for an operand without costs, as in pooling."""
     I: Bits  # noqa: E741
     """Bits of the inputs."""
     O: PositiveBits  # noqa: E741
@@ -64,12 +64,12 @@ class PrecisionEntry(TableModel):
 
 
 class SourcesEntry(TableModel):
-    """Where the inputs come from."""
+    """Layers that produce the inputs."""
 
     W: int | None = None
-    """Id of the layer that makes the weights; the own id for constants."""
+    """Id of the layer that produces the weights; the layer's own id for constants."""
     I: int | None = None  # noqa: E741
-    """Id of the layer that makes the input; the own id for constants."""
+    """Id of the layer that produces the input; the layer's own id for constants."""
 
 
 class LayerEntry(TableModel):
@@ -92,7 +92,7 @@ class LayerEntry(TableModel):
         "AveragePool",
         "GlobalAveragePool",
     ]
-    """What the layer does; selects entries of the mapping file."""
+    """Type of the layer's operator; selects entries of the mapping file."""
     equation: Equation
     """The layer as an equation over loop dimensions: O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
     dimension_relations: list[Relation] | None = None
@@ -104,11 +104,11 @@ class LayerEntry(TableModel):
     operand_precision: PrecisionEntry
     """Bits of each operand."""
     operand_source: SourcesEntry | None = None
-    """Id of the layer that makes each input; the own id marks a constant."""
+    """Id of the layer that produces each input; the layer's own id marks a constant."""
     pr_loop_dims: list[LoopDimension] | None = None
     """Dimensions declared by sliding windows, in the order of `pr_loop_sizes` and `padding`."""
     pr_loop_sizes: list[PositiveCount] | None = None
-    """Sizes of `pr_loop_dims`; where given, padding is not used."""
+    """Sizes of `pr_loop_dims`; if they are given, padding is not used."""
     padding: list[Padding] | None = None
     """Padding `[before, after]` for each of `pr_loop_dims`."""
 
@@ -117,7 +117,7 @@ WorkloadFile = Annotated[list[LayerEntry], Field(min_length=1)]
 
 
 def workload_schema() -> JsonObject:
-    """The JSON Schema of a workload file."""
+    """JSON Schema of a workload file."""
     from tilewright.workload.language_models.reader import LanguageModelFile
 
     told = "The layers of a network, as loop nests; or a step of a language model."
@@ -125,7 +125,7 @@ def workload_schema() -> JsonObject:
 
 
 MOST_OPERATIONS = 2**60
-"""Counts of operations and cycles are 64 bit integers."""
+"""Largest number of operations of a layer: counts of operations and cycles are 64 bit integers."""
 
 
 def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
@@ -142,7 +142,7 @@ def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
 
 
 def _note_wide_results(problems: Problems, entries: list[LayerEntry]) -> None:
-    """Note layers whose final outputs are wider than what they are summed up in, all of one pair of widths together."""
+    """Note layers whose final outputs are wider than their partial sums; layers with equal widths share a note."""
     found: dict[tuple[int, int], list[int]] = {}
     for index, entry in each(entries):
         bits = entry.operand_precision
@@ -190,7 +190,7 @@ def _check_loops(problems: Problems, entry: LayerEntry) -> None:
 
 
 def _check_relations(problems: Problems, entry: LayerEntry) -> list[DimensionRelation] | None:
-    """The layer's sliding windows, or None if some are holes."""
+    """Sliding windows of the layer; None if some are broken."""
     relations, is_broken = whole(entry.dimension_relations), problems.has("dimension_relations")
     known = names_of(entry.loop_dims)
     earlier: set[str] = set()
@@ -251,7 +251,7 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
 
 
 def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:
-    """Note padding that other sizes belong to than those that are given, which count alone."""
+    """Note padding that contradicts given sizes, which take precedence."""
     extents = dict(zip(entry.loop_dims or (), entry.loop_sizes or (), strict=False))
     given = zip(entry.pr_loop_dims or (), entry.pr_loop_sizes or (), entry.padding or (), strict=False)
     for index, (name, size, padding) in enumerate(given):
@@ -288,11 +288,11 @@ def _check_padding(problems: Problems, entry: LayerEntry, relations: dict[str, D
 def read_workload_yaml(
     source: str | Path | list[dict[str, Any]] | dict[str, Any], notices: list[str] | None = None
 ) -> Workload:
-    """The workload of a workload file, named after it, or of the same data as a list of dicts, named `workload`.
+    """Workload of a workload file, named after it, or of the same data as a list of dicts, named `workload`.
 
-    A table with the key `language_model` is a step of a language model, else it has to be a list of layers.
+    A table with the key `language_model` is a step of a language model; anything else must be a list of layers.
 
-    Raises InputError with every problem of the file. Remarks on what is legal but unusual are appended to `notices`.
+    Raises InputError with every problem of the file. Remarks on unusual input are appended to `notices`.
     """
     if isinstance(source, (list, tuple, dict)):
         return workload_of(document_of(source), "workload", notices)
@@ -300,7 +300,7 @@ def read_workload_yaml(
 
 
 def workload_of(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
-    """The workload of a loaded document. Raises InputError."""
+    """Workload of a loaded document. Raises InputError."""
     if isinstance(document.data, dict) and LANGUAGE_MODEL in document.data:
         from tilewright.workload.language_models.reader import read_language_model
 
@@ -316,7 +316,7 @@ def workload_of(document: YamlDocument, name: str, notices: list[str] | None = N
 
 
 def _unique_names(names: list[str]) -> list[str]:
-    """The names, with `__2`, `__3`, .. after those that stood earlier."""
+    """Unique names: repeated names get `__2`, `__3`, ..."""
     unique: list[str] = []
     for name in names:
         candidates = itertools.chain((name,), (f"{name}__{number}" for number in itertools.count(2)))

@@ -1,14 +1,14 @@
 """Tensors and index maps of a network that is given as a list of layers, so that its layers can be cut and fused.
 
-A list of layers says which layer makes an operand, but not how the axes of the two go together. They are matched by
-position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of its consumer, whatever the names. Where the shapes differ:
+A list of layers says which layer produces an operand, but not how the axes of the two correspond. They are matched by
+position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of its consumer, whatever the names. If the shapes differ:
 
-1. axes of size 1 are repeated, a window reaches into padding that is not given (what it may need is needed);
-2. else as many elements in another shape are a reshape in row-major order;
-3. else all of the axes that differ is needed, or all of the tensor where the numbers of axes differ.
+1. axes of size 1 are repeated, and a window may reach into padding that is not given (all elements it may need are
+  needed);
+2. otherwise, two shapes with equally many elements are a reshape in row-major order;
+3. otherwise, all elements along the differing axes are needed, or the whole tensor if the numbers of axes differ.
 
-What is assumed is a superset of the true dependencies (`IndexMap.is_exact` False), told in a notice that names both
-layers.
+An assumption is a superset of the true dependences (`IndexMap.is_exact` False), and a notice names both layers.
 
 Groups and channels, [g][k] or [g][c], are one axis with the groups outside.
 """
@@ -26,10 +26,10 @@ _GROUP, _CHANNELS = "G", ("K", "C")
 
 @dataclass(frozen=True)
 class Window:
-    """How a sliding window moves along an axis."""
+    """Motion of a sliding window along an axis."""
 
     step: int
-    """Indices from one position to the next: fewer than so many of the last ones may stay unread."""
+    """Indices from one position to the next; fewer than this many of the last indices may stay unread."""
     length: int
     """Indices from the first to the last of one position."""
 
@@ -42,25 +42,25 @@ class OperandAxis:
     size: int
     """Size without padding."""
     reach: int
-    """Indices that the loops go through, without the padding that is given."""
+    """Indices that the loops cover, without the padding that is given."""
     window: Window | None = None
 
 
 @dataclass(frozen=True)
 class AxisMatch:
-    """How an axis of an operand reads an axis of a tensor."""
+    """Match of an axis of an operand with an axis of a tensor."""
 
     index: AxisIndex
     extra_loop: tuple[tuple[str, int], ...] = ()
-    """(name, size) of a loop that is none of the layer's, where what may be needed is assumed to be needed."""
+    """Pair (name, size) of a loop that the layer does not have, over all elements that may be needed."""
     assumption: str = ""
-    """What is assumed, in words; '' where all is known."""
+    """Assumption in words; '' if there is none."""
     is_whole: bool = False
-    """Whether the axes do not go together: nothing is known of what is needed."""
+    """Whether the axes do not match, so that the whole axis is needed."""
 
 
 def operand_axes(layer: Layer, operand: str) -> tuple[OperandAxis, ...]:
-    """The axes of an operand, in the order of the equation."""
+    """Axes of an operand, in the order of the equation."""
     dimensions = dict(layer.operand_dimensions)[operand]
     channel = next((name for name in dimensions if name in _CHANNELS), None)
     if _GROUP not in dimensions or channel is None:
@@ -89,7 +89,7 @@ def _axis(layer: Layer, dimension: str) -> OperandAxis:
 
 
 def _window(layer: Layer, relation: DimensionRelation) -> Window:
-    """The loop of the output moves the window, the other one goes through it."""
+    """Window of a relation: the loop of the output moves the window, the other loop runs inside it."""
     made = dict(layer.operand_dimensions)[OUTPUT]
     first, second = relation.terms
     (_, step), (inner, coefficient) = (first, second) if first[0] in made or second[0] not in made else (second, first)
@@ -97,26 +97,26 @@ def _window(layer: Layer, relation: DimensionRelation) -> Window:
 
 
 def sizes_of(axes: Sequence[OperandAxis]) -> Shape:
-    """The shape of an operand as its own layer describes it."""
+    """Shape of an operand as its own layer describes it."""
     return tuple(axis.size for axis in axes)
 
 
 def goes_together(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """Whether every axis of an operand can be that of a tensor, padding and repetition included."""
+    """Whether every axis of an operand matches that of a tensor, including padding and repetition."""
     if len(axes) != len(shape):
         return False
     return not any(match_axis(axis, size, "").is_whole for axis, size in zip(axes, shape, strict=True))
 
 
 def is_reshape(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """Whether an operand has the elements of a tensor, but in a shape that does not go together with it."""
+    """Whether an operand has as many elements as a tensor, but in a shape that does not match."""
     return not goes_together(axes, shape) and math.prod(sizes_of(axes)) == math.prod(shape)
 
 
 def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
-    """How an axis of an operand reads one of `size` indices; `loop_name` is the name for an extra loop.
+    """Match of an axis of an operand with one of `size` indices; `loop_name` is the name for an extra loop.
 
-    Where padding is not given, the window may stand anywhere that leaves less than a window of padding at each end.
+    If padding is not given, the window may be at any position that leaves less than a window of padding at each end.
     """
     lacking = axis.reach - size
     if axis.window is None:
@@ -142,30 +142,30 @@ _Loops = tuple[tuple[str, int], ...]
 
 @dataclass
 class _Reading:
-    """The network while it gets its tensors."""
+    """State of the network while its tensors are added."""
 
     notices: list[str]
     next_id: int
     tensors: dict[str, Tensor] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     made_by: dict[int, Tensor] = field(default_factory=dict)
-    """Node id -> what the layer makes."""
+    """Tensor that each layer produces, by node id."""
     name_of: dict[int, str] = field(default_factory=dict)
-    """Node id -> name of the layer."""
+    """Name of each layer, by node id."""
 
     def add(self, name: str, shape: tuple[int, ...], bits: int, is_constant: bool = False) -> Tensor:
-        """A tensor; names of layers are unique, and so are those made of them and an operand."""
+        """Add a tensor. Names of layers are unique, and so are names of a layer and an operand."""
         self.tensors[name] = Tensor(name, shape, bits, "", _PRECISION_SOURCE, is_constant)
         return self.tensors[name]
 
 
 def with_tensors(workload: Workload, notices: list[str] | None = None) -> Workload:
-    """The workload of a list of layers with its tensors, the index maps of its layers, its inputs and its outputs.
+    """Workload of a list of layers with its tensors, the index maps of its layers, its inputs and its outputs.
 
-    Outputs are the tensors that no layer reads; inputs the operands called I that no layer makes. Operands of 0 bits
-    that no layer makes (weights of pooling) are no tensors. A reshape between layers becomes a node that passes data
-    on, before the layer that reads it; the layers keep their `sources`. What is assumed is appended to `notices`. A
-    workload that has tensors is returned as it is.
+    Outputs are the tensors that no layer reads; inputs are the operands I that no layer produces. Operands of 0 bits
+    that no layer produces (weights of pooling) have no tensors. A reshape between layers becomes a pass-through node
+    before its reader; the layers keep their `sources`. Assumptions are appended to `notices`. A workload with tensors
+    is returned as it is.
     """
     if workload.tensors:
         return workload
@@ -186,7 +186,7 @@ def with_tensors(workload: Workload, notices: list[str] | None = None) -> Worklo
 
 
 def _with_maps(node: WorkloadNode, layer: Layer, reading: _Reading) -> Iterator[WorkloadNode]:
-    """A layer with its maps, after the reshapes of what it reads."""
+    """Layer with its maps, after the reshapes of the tensors that it reads."""
     sources = dict(node.sources)
     output_axes = operand_axes(layer, OUTPUT)
     made = Tensor(f"{layer.name}.{OUTPUT}", sizes_of(output_axes), layer.bits_of[FINAL_OUTPUT])
@@ -226,7 +226,7 @@ def _from_outside(layer: Layer, operand: str, axes: tuple[OperandAxis, ...], rea
 
 
 def _reshape(tensor: Tensor, source: Tensor, source_id: int, reading: _Reading) -> WorkloadNode:
-    """The node that hands on a tensor in another shape."""
+    """Node that passes on a tensor in another shape."""
     from tilewright.workload.onnx.index_maps import Ends, reshape_maps  # here, because few networks need it
 
     maps = reshape_maps(Ends(tensor.name, tensor.shape, source.name, source.shape))
@@ -246,7 +246,7 @@ def _reshape(tensor: Tensor, source: Tensor, source_id: int, reading: _Reading) 
 
 
 def _access(axes: tuple[OperandAxis, ...], tensor: Tensor) -> tuple[TensorAccess, _Loops, list[str]]:
-    """(what the layer reads of a tensor, loops besides its own, what is assumed)."""
+    """(access of the layer to a tensor, further loops that are not the layer's, assumptions in words)."""
     names = [f"{tensor.name}[{axis}]" for axis in range(len(tensor.shape))]
     if len(axes) != len(tensor.shape):
         whole = access_of_loops(tensor.name, names)

@@ -1,20 +1,22 @@
-"""Architecture of a language model of any family: blocks, each with a mixer of tokens and a feed-forward part.
+"""Architecture of a language model of any family: blocks, each with a token mixer and a feed-forward part.
 
-Sizes are in elements. Facts only: what a step computes with them is in the modules beside this one.
+Sizes are in elements. This module has no costs: other modules of this package compute the work of a step.
 """
 
 from dataclasses import dataclass
 
 PRE, SANDWICH, PARALLEL = "pre", "sandwich", "parallel"
-"""Where a block normalises: before both parts; before and after both; once, for both parts side by side."""
+"""Position of the norms of a block: before both parts; before and after both; or one norm whose output both parts
+read.
+"""
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A normalisation along the features of a token."""
+    """Normalisation along the features of a token."""
 
     is_centred: bool
-    """LayerNorm subtracts the mean; RMSNorm does not."""
+    """Whether the mean is subtracted: LayerNorm does so, RMSNorm does not."""
     has_shift: bool
     """Whether a bias is added."""
 
@@ -25,50 +27,54 @@ LAYER_NORM = Norm(is_centred=True, has_shift=True)
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention with query heads that share key heads: as many (MHA), groups of them (GQA), or one for all (MQA)."""
+    """Attention whose query heads share key heads: one each (MHA), one per group of query heads (GQA), or one for all
+    (MQA).
+    """
 
     heads: int
     key_heads: int
     width: int
-    """Width of a head."""
+    """Width of a head, in elements."""
     has_input_bias: bool
     """Whether the projections to queries, keys and values have a bias."""
     has_output_bias: bool
     is_rotary: bool
-    """Whether queries and keys are turned by their position (RoPE)."""
+    """Whether queries and keys are rotated by their position (RoPE)."""
     head_norm: Norm | None = None
     """Normalisation of each head of queries and keys."""
     window: int | None = None
-    """Tokens that a query sees, itself included; None for all before it."""
+    """Tokens that a query sees, itself included; None for no limit."""
     has_softcap: bool = False
-    """Whether scores are limited by a tanh."""
+    """Whether a tanh limits the scores."""
 
 
 @dataclass(frozen=True)
 class LatentAttention:
-    """Attention with a cache of one latent vector and one turned key a token, shared by all heads (DeepSeek's MLA)."""
+    """Attention whose cache holds one latent vector and one rotary key per token, shared by all heads (DeepSeek's
+    MLA).
+    """
 
     heads: int
     query_rank: int | None
-    """Width of the latent queries; None where queries are projected at once."""
+    """Width of the latent queries; None if queries are projected in one step."""
     rank: int
     """Width of the latent vector of keys and values."""
     width: int
-    """Width of the part of a query that is not turned."""
+    """Width of the part of a query without rotary position."""
     rotary_width: int
     value_width: int
     has_bias: bool
-    """Whether the projections to latent vectors and of the output have a bias."""
+    """Whether the output projection and the projections to latent vectors have a bias."""
 
 
 @dataclass(frozen=True)
 class StateSpace:
-    """A selective state space (Mamba): a short convolution and a recurrence instead of attention."""
+    """Selective state space (Mamba): a short convolution and a recurrence instead of attention."""
 
     width: int
     """Channels inside the block."""
     state: int
-    """Numbers of the state for each channel."""
+    """Elements of the state per channel."""
     kernel: int
     """Tokens that the convolution sees."""
     rank: int
@@ -79,34 +85,34 @@ class StateSpace:
 
 @dataclass(frozen=True)
 class FeedForward:
-    """Two matrix products with an activation function between them, or three where one gates the other."""
+    """Two matrix products with an activation function between them, or three if one of them is a gate."""
 
     width: int
     is_gated: bool
     activation: str
-    """Operator type, such as Silu."""
+    """ONNX operator type of the activation function, such as Silu."""
     has_bias: bool
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """A mixture of experts: a router sends each token to some of them."""
+    """Mixture of experts: a router sends each token to some of them."""
 
     experts: int
     experts_per_token: int
     expert: FeedForward
     shared: FeedForward | None
-    """What all tokens go through besides."""
+    """Shared expert, through which all tokens go; None if there is none."""
     uses_sigmoid: bool = False
-    """Scores of the router are sigmoids, corrected by a bias, instead of a softmax."""
+    """Whether the scores of the router are sigmoids with a correcting bias, instead of a softmax."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One layer of the model, in the sense of its configuration."""
+    """One layer of the model, as its configuration counts layers."""
 
     name: str
-    """Name of its kind; '' where all are of one kind."""
+    """Name of the kind of block; '' if all blocks are of one kind."""
     mixer: Attention | LatentAttention | StateSpace
     feed_forward: FeedForward | Mixture | None
     norm: Norm
@@ -115,7 +121,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Architecture:
-    """A language model: embedding, blocks in their order, a last norm, and the projection to the vocabulary."""
+    """Language model: embedding, blocks in order, a last norm, and the projection to the vocabulary."""
 
     name: str
     model_type: str
@@ -124,17 +130,17 @@ class Architecture:
     blocks: tuple[Block, ...]
     last_norm: Norm | None
     is_tied: bool
-    """Whether the projection to the vocabulary has the weights of the embedding."""
+    """Whether the projection to the vocabulary shares the weights of the embedding."""
     positions: int = 0
-    """Learned position embeddings; 0 for none."""
+    """Number of learned position embeddings; 0 for none."""
     scales_embedding: bool = False
     has_output_softcap: bool = False
     most_tokens: int | None = None
-    """Positions that the model was made for; None where the configuration does not say."""
+    """Positions that the model was made for; None if the configuration does not say."""
 
     @property
     def kinds(self) -> dict[Block, int]:
-        """Kind of block -> how many of them there are, in the order of first use."""
+        """Number of blocks of each kind, in the order of first use."""
         counts: dict[Block, int] = {}
         for block in self.blocks:
             counts[block] = counts.get(block, 0) + 1

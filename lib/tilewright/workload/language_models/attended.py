@@ -1,9 +1,9 @@
 """Scores, softmax and weighted values over the pieces of queries and keys.
 
-For every pair of query and key that a query sees, and for no other, there is one product of the scores, one operation
-of scaling (and of the soft cap), four of the softmax, and one product with the values. Where the pairs of a request are
-in several pieces (`visible_keys`), each piece is a layer, extremes and sums of rows are put together, and so are the
-outputs. Statistics of a folded piece count one for two rows: half a query's worth less than there are.
+Each visible pair of a query and a key costs one product for the scores, one operation for scaling (and one for the soft
+cap), four for the softmax, and one product with the values. If the pairs of a request are in several pieces
+(`visible_keys`), each piece is a layer, and further layers merge the row maxima, the row sums and the outputs of the
+pieces. A folded piece counts one row statistic for two rows, which is too few by half a query.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,9 @@ from tilewright.workload.language_models.visible_keys import FOLDED, WRAPPED, Pi
 
 
 def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
-    """softmax(scale * queries * keys) * values over the pieces: [rows of the group, heads * value width]."""
+    """Name of the tensor softmax(scale * queries * keys) * values over the pieces: [rows of the group, heads * value
+    width].
+    """
     rows, first = heads.group.rows, len(builder.nodes)
     scores = [_scores(builder, heads, piece) for piece in pieces]
     scaled = [_stage(builder, heads, piece, "scale", "Mul", one) for piece, one in zip(pieces, scores, strict=True)]
@@ -43,14 +45,16 @@ def _part(name: str, piece: Piece) -> str:
 
 
 def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
-    """The query in row D of a piece; the other one is that of the triangle that is turned around."""
+    """Index of the query in row D of a piece; with `is_other`, in row D of the triangle that is folded onto it."""
     if is_other:
         return AxisIndex((("D", -1),), piece.first_query - 1)
     return AxisIndex((("D", 1),), piece.first_query)
 
 
 def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
-    """The key in column `name` of a piece."""
+    """Index of the key in column `name` of a piece; with `is_other`, of the second key of that column (FOLDED,
+    WRAPPED).
+    """
     if piece.kind == FOLDED:
         first = piece.first_key + piece.other_queries
         return AxisIndex(((name, -1),), first) if is_other else AxisIndex(((name, 1),), first)
@@ -60,7 +64,7 @@ def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
 def _other_keys(
     heads: Heads, piece: Piece, kept: Kept, loops: Loops, output: TensorAccess, names: tuple[str, str]
 ) -> list[IndexMap]:
-    """The map of the second keys of columns, if there are any; `names` are the loops of columns and of channels."""
+    """Maps of the second keys of columns, [] for a rectangle; `names` are the loops of columns and of channels."""
     column, channel = names
     other = at(kept.tensor, "B", "G", _key(piece, column, True), channel)
     if piece.kind == WRAPPED and piece.wrapped_keys:
@@ -70,7 +74,7 @@ def _other_keys(
 
 
 def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
-    """One product for each pair and channel."""
+    """Name of the scores: one product for each pair and channel."""
     width, group = heads.keys.width, heads.group
     target = builder.tensor(
         _part("scores", piece) + ".out", (group.count, heads.key_heads, heads.shared, piece.queries, piece.keys)
@@ -99,7 +103,9 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
 def _stage(
     builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
 ) -> str:
-    """An operation for each pair, with a number of its row if `row` is given: [requests, heads, queries]."""
+    """Name of the result of one operation per pair; `row` is a tensor [requests, heads, queries] that is read per
+    row.
+    """
     loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
     target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
     output = at(target, "B", "G", "H", "D", "K")
@@ -126,7 +132,7 @@ def _statistics(
     merge_type: str,
     sources: list[str],
 ) -> str:
-    """A number for each query, of all its pairs: [requests, heads, queries]."""
+    """Name of the statistic of each query over all its pairs: [requests, heads, queries]."""
     parts, whole = [], (heads.group.count, heads.key_heads, heads.shared, heads.group.tokens)
     for piece, source in zip(pieces, sources, strict=True):
         loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
@@ -153,10 +159,10 @@ def _together(
     parts: list[str],
     shape: tuple[int, ...],
 ) -> str:
-    """What pieces have found of all queries, in a tensor of this shape.
+    """Name of the tensor of `shape` that merges the results of the pieces for all queries.
 
-    Those of a strip are put together one after the other, of blocks of keys that a piece stands for, each. Strips have
-    no query in common.
+    The pieces of a strip of queries are merged one after another, including each block of keys that a repeated piece
+    represents. Different strips have no query in common.
     """
     found = dict(zip(pieces, parts, strict=True))
     results = []
@@ -184,18 +190,18 @@ class _Rows(NamedTuple):
     first_query: int
     queries: int
     blocks: int = 1
-    """Number of blocks, one after the other."""
+    """Number of blocks of keys, which are merged one after another."""
 
 
 def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int, ...]:
-    """The shape of results of so many queries: [requests, heads, queries], or [requests * queries, channels]."""
+    """Shape of the results of `queries` queries: [requests, heads, queries], or [requests * queries, channels]."""
     return (*shape[:-1], queries) if len(shape) > 2 else (heads.group.count * queries, shape[1])
 
 
 def _side_by_side(
     builder: Builder, heads: Heads, name: str, rows: list[_Rows], start: int, shape: tuple[int, ...]
 ) -> str:
-    """Results of queries from `start` on in one tensor of this shape: they only find their place."""
+    """Name of a tensor of `shape` with the results of the queries from `start` on; this only moves data."""
     if len(rows) == 1 and rows[0].blocks == 1:
         return rows[0].tensor
     target = builder.tensor(name, shape)
@@ -216,7 +222,9 @@ def _side_by_side(
 
 
 def _merged(builder: Builder, name: str, operator_type: str, one: str, other: str, shape: tuple[int, ...]) -> str:
-    """Results of two pieces, one operation for each element; the pieces may have fewer rows than the result."""
+    """Name of the merged results of two pieces, one operation per element; a piece may have fewer rows than the
+    result.
+    """
     names = ("B", "G", "H", "D")[: len(shape)] if len(shape) > 2 else ("D", "K")
     target = builder.tensor(f"{name}.out", shape)
     loops = tuple(zip(names, shape, strict=True))
@@ -225,7 +233,7 @@ def _merged(builder: Builder, name: str, operator_type: str, one: str, other: st
 
 
 def _weighted(builder: Builder, heads: Heads, piece: Piece, shares: str) -> str:
-    """The sum of values weighted by shares; rows are those of the piece in the group."""
+    """Name of the sum of the values weighted by `shares`, for the rows of the piece."""
     width, group = heads.values.width, heads.group
     name = _part("values", piece)
     target = builder.tensor(f"{name}.out", (group.count * piece.queries, heads.key_heads * heads.shared * width))

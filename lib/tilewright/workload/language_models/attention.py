@@ -1,9 +1,10 @@
-"""Attention of one block: projections, positions, cache, and groups of requests, also latent (DeepSeek's MLA).
+"""Attention of one block: projections, positions, cache, and groups of requests; also latent attention (DeepSeek's
+MLA).
 
-In latent attention the cache has one latent vector and one turned key for each token. ABSORBED, the up-projections of
-keys and values go to the queries and the outputs: attention runs on the latent vectors, with one key head. EXPANDED,
-keys and values of all heads are made of the latent vectors of all tokens that are seen, those of the cache included.
-Both have the same result; which is less work depends on the numbers of tokens.
+In latent attention the cache has one latent vector and one rotary key per token. ABSORBED: the up-projections of keys
+and values are applied to the queries and the outputs, so that attention runs on the latent vectors with one key head.
+EXPANDED: keys and values of all heads are computed from the latent vectors of all visible tokens, cached ones included.
+Both give the same result; which one is less work depends on the numbers of tokens.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from tilewright.workload.language_models.visible_keys import Piece, first_positi
 
 
 def attention(builder: Builder, source: str, attention: Attention, step: ModelStep) -> str:
-    """The output of attention, [rows, hidden], from the normalised hidden states."""
+    """Name of the output of attention, [rows, hidden], computed from `source`, the normalised hidden states."""
     hidden, rows = builder.shape(source)[1], builder.shape(source)[0]
     groups, cache_bits = step.groups, builder.precision.cache
     queries = _projected(builder, "q", source, attention, attention.heads, None)
@@ -48,13 +49,13 @@ def attention(builder: Builder, source: str, attention: Attention, step: ModelSt
 
 
 def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tuple[Piece, ...]:
-    """The pieces of queries and keys of a group of requests."""
+    """Pieces of queries and keys of a group of requests."""
     written = step.is_written_out
     return visible_pieces(group.tokens, group.context, window, step.key_block, is_written_out=written)
 
 
 def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
-    """Queries or keys; what is done last to them is stored with `bits`."""
+    """Name of the queries or keys; the last operation on them stores `bits` per element."""
     width = attention.width
     has_norm = attention.head_norm is not None
     last = None if has_norm or attention.is_rotary else bits
@@ -67,7 +68,7 @@ def _projected(builder: Builder, which: str, source: str, attention: Attention, 
 
 
 def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
-    """(first row, group) for each group of requests."""
+    """Pairs (first row, group), one for each group of requests."""
     first = 0
     for group in groups:
         yield first, group
@@ -75,7 +76,7 @@ def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
 
 
 def cached_tokens(group: Requests, window: int | None = None) -> int:
-    """Tokens of each request that are read from its cache."""
+    """Tokens of each request that attention reads from the cache."""
     return group.context - first_position(group.context, window)
 
 
@@ -89,10 +90,10 @@ def kept(
     size: tuple[int, int],
     start: int = 0,
 ) -> Kept:
-    """What is kept of a group's requests: the cache before the step with the new rows behind it.
+    """Keys or values of the requests of a group: the cache from before the step, followed by the new rows.
 
-    `size` is (heads, width) of the channels of `new` that belong to it, from `start` on. The new rows were stored when
-    they were made; here they only find their place.
+    `size` is (heads, width) of the channels of `new`, from `start` on, that belong to them. The new rows were stored
+    when they were computed; here they are only placed.
     """
     heads, width = size
     bits, tokens = builder.precision.cache, group.tokens
@@ -110,7 +111,7 @@ def kept(
 
 
 def join_rows(builder: Builder, parts: list[str], shape: tuple[int, int], name: str = "attended") -> str:
-    """The rows of groups of requests one below the other."""
+    """Name of the tensor with the rows of all groups of requests, in order."""
     if len(parts) == 1:
         return parts[0]
     target, maps, first = builder.tensor(name, shape), [], 0
@@ -123,7 +124,7 @@ def join_rows(builder: Builder, parts: list[str], shape: tuple[int, int], name: 
 
 
 def latent_attention(builder: Builder, source: str, attention: LatentAttention, step: ModelStep) -> str:
-    """The output of attention, [rows, hidden], from the normalised hidden states."""
+    """Name of the output of attention, [rows, hidden], computed from `source`, the normalised hidden states."""
     rows, hidden = builder.shape(source)
     query = _queries(builder, source, attention)
     latent, turned = _latent(builder, source, attention)
@@ -156,7 +157,7 @@ def latent_attention(builder: Builder, source: str, attention: LatentAttention, 
 
 
 def _queries(builder: Builder, source: str, attention: LatentAttention) -> str:
-    """[rows, heads * (width + turned width)], with the turned part still as it was projected."""
+    """Name of the queries [rows, heads * (width + rotary width)], before rotation."""
     outputs = attention.heads * (attention.width + attention.rotary_width)
     if attention.query_rank is None:
         return builder.linear("q_proj", source, outputs)
@@ -165,7 +166,7 @@ def _queries(builder: Builder, source: str, attention: LatentAttention) -> str:
 
 
 def _latent(builder: Builder, source: str, attention: LatentAttention) -> tuple[str, str]:
-    """(latent vectors, turned keys) of the new tokens, as they are cached."""
+    """(latent vectors, rotary keys) of the new tokens, as they are cached."""
     both = builder.linear(
         "kv_a_proj_with_mqa", source, attention.rank + attention.rotary_width, has_bias=attention.has_bias
     )
@@ -182,7 +183,7 @@ def _latent(builder: Builder, source: str, attention: LatentAttention) -> tuple[
 
 
 def _into_latent(builder: Builder, query: str, attention: LatentAttention, weight: str) -> str:
-    """The part of the queries that is not turned, times the up-projection of keys: [rows, heads * rank]."""
+    """Name of the non-rotary part of the queries times the up-projection of keys: [rows, heads * rank]."""
     rows = builder.shape(query)[0]
     pitch = attention.width + attention.rotary_width
     target = builder.tensor("q_absorbed.out", (rows, attention.heads * attention.rank))
@@ -197,7 +198,7 @@ def _into_latent(builder: Builder, query: str, attention: LatentAttention, weigh
 
 
 def _out_of_latent(builder: Builder, latent: str, attention: LatentAttention, weight: str) -> str:
-    """Weighted latent vectors times the up-projection of values: [rows, heads * value width]."""
+    """Name of the weighted latent vectors times the up-projection of values: [rows, heads * value width]."""
     rows = builder.shape(latent)[0]
     target = builder.tensor("v_absorbed.out", (rows, attention.heads * attention.value_width))
     column = affine(("K", 1), offset=attention.width)
@@ -212,7 +213,9 @@ def _out_of_latent(builder: Builder, latent: str, attention: LatentAttention, we
 
 
 def _joined_query(builder: Builder, plain: str, source: str, attention: LatentAttention, width: int) -> str:
-    """Queries of `width` channels a head with their turned part behind: [rows, heads * (width + turned width)]."""
+    """Name of the queries of `width` channels per head, each followed by its rotary part: [rows, heads * (width +
+    rotary width)].
+    """
     rows, heads, extra = builder.shape(source)[0], attention.heads, attention.rotary_width
     pitch = attention.width + extra
     turned = builder.rotary("q_rotary", source, heads, extra, (pitch, attention.width), None)
@@ -234,7 +237,9 @@ def _joined_query(builder: Builder, plain: str, source: str, attention: LatentAt
 
 
 def _cache(builder: Builder, new: tuple[str, str], first: int, group: Requests, attention: LatentAttention) -> str:
-    """Latent vectors and turned keys of all tokens, side by side: [requests, 1, tokens, rank + turned width]."""
+    """Name of the latent vectors and rotary keys of all tokens, side by side: [requests, 1, tokens, rank + rotary
+    width].
+    """
     cached = cached_tokens(group)
     rank, extra = attention.rank, attention.rotary_width
     latent = kept(builder, "latent_cache", new[0], first, group, cached, (1, rank))
@@ -256,12 +261,14 @@ _ZERO = AxisIndex()
 
 
 def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
-    """Keys and values of all heads: what is cached, and of it the latent vectors."""
+    """(keys, values) of all heads: the cached rows, and the latent part of those rows."""
     return Kept(cache, attention.rank + attention.rotary_width), Kept(cache, attention.rank)
 
 
 def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: ModelStep) -> None:
-    """Keys and values of all tokens; in blocks of tokens that stand once for all of them, where keys are in blocks."""
+    """Make keys and values of all tokens from `keys`, in `both`; where keys are in blocks, one repeated node per block
+    of tokens.
+    """
     count, heads, tokens, width = builder.shape(both)
     block = None if step.is_written_out else step.key_block
     for number, (first, size, repeats) in enumerate(split(tokens, block)):
@@ -281,7 +288,7 @@ def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, 
 def _expanded(
     builder: Builder, keys: str, attention: LatentAttention, weight: str, step: ModelStep
 ) -> tuple[Kept, Kept]:
-    """Keys and values of every head, made of the latent vectors of all tokens."""
+    """(keys, values) of every head, computed from the latent vectors of all tokens."""
     count, _, tokens, _ = builder.shape(keys)
     heads, width, extra = attention.heads, attention.width, attention.rotary_width
     bits = builder.precision.activations

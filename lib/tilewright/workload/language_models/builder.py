@@ -1,7 +1,7 @@
-"""Layers of a language model while they are collected: loop nests with their tensors, and moves of data.
+"""Builder of the layers of a language model: loop nests with their tensors, and moves of data.
 
-All activations are [tokens of all requests, features]. Matrix products and convolutions need a MAC array, all else a
-vector unit, with one operation for each combination of loop values, as in the reading of ONNX files.
+All activations are [tokens of all requests, features]. Matrix products and convolutions need a MAC array; all other
+layers need a vector unit and do one operation for each combination of loop values, as in the reader of ONNX files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,20 +19,20 @@ from tilewright.workload.nests import NestOperand, accumulates, nest_layer
 
 Loops = tuple[tuple[str, int], ...]
 Axis = AxisIndex | str
-"""An index along an axis; text is the loop of that name."""
+"""Index along an axis, or the name of the loop that is the index."""
 _MAXIMUM = "ReduceMax"
-"""What it has so far is no wider than a result."""
+"""Operator whose partial results are no wider than its result."""
 MODELLED, PASS_THROUGH = "modelled", "pass-through"
 
 
 def at(tensor: str, *axes: Axis) -> TensorAccess:
-    """The element of a tensor at these indices."""
+    """Element of a tensor at given indices."""
     return TensorAccess(tensor, tuple(loop(axis) if isinstance(axis, str) else axis for axis in axes))
 
 
 @dataclass
 class Builder:
-    """The workload so far."""
+    """Builder of a workload: the nodes and tensors that have been added so far."""
 
     precision: Precision
     nodes: list[WorkloadNode] = field(default_factory=list)
@@ -42,14 +42,14 @@ class Builder:
     prefix: str = ""
     repeats: int = 1
     attentions: list[AttentionSite] = field(default_factory=list)
-    """Each scores, softmax and weighted values so far."""
+    """Attentions that have been added so far: scores, softmax and weighted values of each."""
     _producer_of: dict[str, int] = field(default_factory=dict)
 
     # --- where in the model ---------------------------------------------------------------------------------------
 
     @contextmanager
     def scope(self, name: str, repeats: int = 1) -> Iterator[None]:
-        """Scope in which names begin with `name/`, and every node stands for so many times more."""
+        """Scope in which names begin with `name/`, and in which every node represents `repeats` times as many nodes."""
         before = self.prefix, self.repeats
         self.prefix, self.repeats = f"{self.prefix}{name}/" if name else self.prefix, self.repeats * repeats
         try:
@@ -60,15 +60,17 @@ class Builder:
     # --- tensors --------------------------------------------------------------------------------------------------
 
     def tensor(self, name: str, shape: tuple[int, ...], bits: int | None = None) -> str:
-        """A tensor that a node is to make, by default of activations; gives its whole name."""
+        """Add a tensor that a node will produce, by default with the bits of activations; returns its full name."""
         return self._tensor(name, shape, self.precision.activations if bits is None else bits)
 
     def weight(self, name: str, *shape: int) -> str:
-        """A tensor that is known before run time."""
+        """Add a constant tensor with the bits of weights; returns its full name."""
         return self._tensor(name, shape, self.precision.weights, is_constant=True)
 
     def tied(self, source: str, name: str, shape: tuple[int, ...]) -> str:
-        """A constant with the numbers of another one in another shape: it is no weight of its own."""
+        """Add a constant that holds the numbers of `source` in another shape; it does not count as a weight of its
+        own.
+        """
         target = self._tensor(name, shape, self.precision.weights, is_constant=True)
         rows, columns = shape
         loops = (("D", rows), ("K", columns))
@@ -76,13 +78,13 @@ class Builder:
         return target
 
     def network_input(self, name: str, shape: tuple[int, ...], bits: int | None = None) -> str:
-        """A tensor from outside: what a cache or a state holds before the step."""
+        """Add an input of the network, such as a cache or a state from before the step; returns its full name."""
         whole = self.tensor(name, shape, bits)
         self.inputs.append(whole)
         return whole
 
     def table(self, name: str, *shape: int) -> str:
-        """A tensor from outside that all blocks share, such as the angles of positions."""
+        """Add an input of the network that all blocks share, such as the angles of positions; returns its name."""
         whole = f"{name}.{'x'.join(map(str, shape))}"
         if whole not in self.tensors:
             self.tensors[whole] = Tensor(whole, shape, self.precision.activations, "", "override")
@@ -97,7 +99,7 @@ class Builder:
         return whole
 
     def shape(self, tensor: str) -> tuple[int, ...]:
-        """The shape of a tensor."""
+        """Shape of a tensor."""
         return self.tensors[tensor].shape
 
     # --- nodes ----------------------------------------------------------------------------------------------------
@@ -118,12 +120,12 @@ class Builder:
         operator: tuple[str, str] | None = None,
         sums: int | None = None,
     ) -> str:
-        """Add a layer that reads the operands I, or I and W, and writes `output`; gives the tensor that it makes.
+        """Add a layer that reads the operands I, or I and W, and writes `output`; returns the name of its result.
 
-        `others` are read too, but cost nothing (a bias). Of the operands in `superset` any element may be needed;
-        `further` has more maps of an operand, besides its access. `sizes` are shapes of operands as the layer sees
-        them, where that is a part of the tensor. `operator` is (name, type) of what this is a part of;
-        `sums` are bits of partial sums that are not as everywhere.
+        `others` are also read, at no cost (a bias). For the operands in `superset`, the layer may need any element.
+        `further` has additional maps of an operand. `sizes` are the shapes of operands as the layer sees them, where it
+        sees a part of a tensor. `operator` is (name, type) of the operator that the layer is a part of. `sums` are bits
+        of partial sums that differ from the default.
         """
         operands = {OUTPUT: output, **inputs}
         bits = {key: self.tensors[one.tensor].bits for key, one in operands.items()}
@@ -150,25 +152,27 @@ class Builder:
         return output.tensor
 
     def _sums(self, operator_type: str, loops: Loops, output: TensorAccess, bits: Mapping[str, int]) -> int:
-        """Bits of partial sums, never narrower than the result."""
+        """Bits of partial sums, never fewer than those of the result."""
         if operator_type == _MAXIMUM or not accumulates(loops, output):
             return bits[OUTPUT]
         widest = max(width for operand, width in bits.items() if operand != OUTPUT)
         return max(self.precision.partial_sums or 2 * widest, bits[OUTPUT])
 
     def move(self, name: str, operator_type: str, *maps: IndexMap) -> str:
-        """Add a node that only passes data on, at no cost; gives the tensor that it makes."""
+        """Add a node that only passes data on, at no cost; returns the name of its result."""
         outputs = dict.fromkeys(index_map.output.tensor for index_map in maps)
         self._add(name, operator_type, None, "", maps, tuple(outputs), None)
         return next(iter(outputs))
 
     def any_of(self, output: str, source: str) -> IndexMap:
-        """Every element of a tensor may depend on every element of another."""
+        """Map in which every element of a tensor may depend on every element of another."""
         written = tuple((f"D{axis}", size) for axis, size in enumerate(self.shape(output)))
         return self._any_of(written, access_of_loops(output, (name for name, _ in written)), source)
 
     def _any_of(self, loops: Loops, output: TensorAccess, source: str, operand: str = "") -> IndexMap:
-        """Access to any element, with the loops that say who makes what: tiles each make their own elements."""
+        """Map in which each element of the output may depend on any element of `source`; `loops` divide the output
+        among tiles.
+        """
         read = tuple((f"S{axis}", size) for axis, size in enumerate(self.shape(source)))
         return IndexMap((*loops, *read), output, access_of_loops(source, (name for name, _ in read)), operand, False)
 
@@ -206,7 +210,9 @@ class Builder:
         self._producer_of.update((output, node_id) for output in outputs)
 
     def _sources(self, maps: Sequence[IndexMap], is_layer: bool) -> Iterator[tuple[str, int]]:
-        """(operand, producer): W before I, then what is no operand; once for each producer."""
+        """Pairs (operand, id of the producing node): W before I, then inputs that are no operands; each producer
+        once.
+        """
         found = [(one.operand, self._producer_of.get(one.input.tensor)) for one in maps]
         produced = [(operand, source) for operand, source in found if source is not None]
         named = {operand: source for operand, source in produced if operand}
@@ -222,7 +228,9 @@ class Builder:
     def linear(
         self, name: str, source: str, outputs: int, *, has_bias: bool = False, bits: int | None = None, start: int = 0
     ) -> str:
-        """A matrix product with weights [inputs, outputs]; the inputs are `start` on of the features."""
+        """Add a matrix product with weights [inputs, outputs], which reads the features from `start` on; returns its
+        result.
+        """
         rows, width = self.shape(source)
         return self.product(name, source, (rows, width - start, outputs), has_bias=has_bias, bits=bits, start=start)
 
@@ -237,7 +245,9 @@ class Builder:
         start: int = 0,
         weight: str = "",
     ) -> str:
-        """O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k), scaled where weights have scales."""
+        """Add O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k), with a scaling layer if weights have scales; returns
+        its result.
+        """
         rows, inputs, outputs = sizes
         has_scales = self.precision.weight_group is not None
         # What is not scaled yet is as wide as sums are.
@@ -259,7 +269,9 @@ class Builder:
     def _scaled(
         self, name: str, product: str, sizes: tuple[int, int, int], others: Sequence[TensorAccess], bits: int | None
     ) -> str:
-        """The scales of groups of weights: each is read with its zero point, an operation for each output and group."""
+        """Add the scaling by groups of weights: one operation per output and group, which reads a scale and a zero
+        point.
+        """
         rows, inputs, outputs = sizes
         groups = self.precision.groups(inputs)
         scales = self._tensor(f"{name}.scales", (groups, outputs), self.precision.group_bits, is_constant=True)
@@ -272,7 +284,7 @@ class Builder:
     def elementwise(
         self, name: str, operator_type: str, *sources: str, bits: int | None = None, starts: tuple[int, ...] = (0, 0)
     ) -> str:
-        """One operation for each element of one or two tensors [rows, features]; `starts` are first features."""
+        """Add one operation per element of one or two tensors [rows, features], read from the features `starts` on."""
         rows, width = self.shape(sources[-1])
         width -= starts[len(sources) - 1]
         target = self.tensor(f"{name}.out", (rows, width), bits)
@@ -286,9 +298,9 @@ class Builder:
     def norm(
         self, name: str, source: str, norm: Norm, heads: int = 1, width: int | None = None, bits: int | None = None
     ) -> str:
-        """A normalisation along the features, or along those of each head: its parts as ONNX's operators have them.
+        """Add a normalisation along the features, or along those of each head, in the parts that ONNX's operators have.
 
-        Of `width` features, by default all of a head; the result has `bits`.
+        `width` is the number of features that are normalised, by default all of a head; the result has `bits`.
         """
         rows = self.shape(source)[0]
         width = self.shape(source)[1] // heads if width is None else width
@@ -319,7 +331,7 @@ class Builder:
         return self.nest(f"{name}.scale", "Mul", loops, target, inputs, others=others, operator=whole)
 
     def softmax(self, name: str, source: str) -> str:
-        """Softmax along the features of each row."""
+        """Add a softmax along the features of each row; returns its result."""
         rows, width = self.shape(source)
         loops, whole = (("D", rows), ("K", width)), (name, "Softmax")
         data, row = at(source, "D", "K"), (rows,)
@@ -333,9 +345,9 @@ class Builder:
         return self.nest(f"{name}.div", "Div", loops, result, {"I": powers, "W": total}, operator=whole)
 
     def rotary(self, name: str, source: str, heads: int, width: int, places: tuple[int, int], bits: int | None) -> str:
-        """Turn channels of every head by the position of its token: two products and a sum for each of them.
+        """Add the rotation of channels of every head by the position of the token: two products and a sum per channel.
 
-        `places` are (features from one head to the next, first feature that is turned).
+        `places` is (features from one head to the next, first feature that is rotated).
         """
         rows, (pitch, start) = self.shape(source)[0], places
         half = width // 2
@@ -357,7 +369,7 @@ class Builder:
     # --- the whole ------------------------------------------------------------------------------------------------
 
     def workload(self, name: str) -> Workload:
-        """The workload of all nodes."""
+        """Workload of all nodes that were added."""
         outputs = set(self.outputs)
         nodes = tuple(replace(node, is_network_output=bool(outputs & set(node.outputs))) for node in self.nodes)
         return Workload(name, nodes, tuple(self.tensors.values()), tuple(self.inputs), tuple(self.outputs))

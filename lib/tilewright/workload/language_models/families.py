@@ -1,11 +1,7 @@
-"""Families of models: what the fields of a configuration, as Hugging Face's `config.json` has them, say of a model.
+"""Families of models: what the fields of a configuration (Hugging Face's `config.json`) say about a model.
 
-Which fields a family has, and what they are where they are missing, is as in the transformers library (5.23, classes
-`LlamaConfig`, ...). Fields that nobody knows are refused: they could change what a model costs.
-
-The fields of a model's configuration, read one by one: what is missing, wrong or not known is told by its name.
-
-Families are a few lines each, in the words of the reader of fields above them.
+The fields of each family and their defaults are those of the transformers library (5.23, classes `LlamaConfig`, ...).
+Unknown fields are refused, because they could change what a model costs. Missing and wrong fields are reported by name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,26 +42,26 @@ WITHOUT_COST = frozenset(
         *("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "use_flash_attn"),
     )
 )
-"""Fields that change what is computed, but not how much; or how it is stored, which the workload file says itself."""
+"""Fields that do not change the amount of work, or that describe storage, which the workload file gives itself."""
 
 SAID_BY_THE_WORKLOAD = {
     "quantization_config": "has no effect: the workload file says bits and scales of weights (`precision`)"
 }
-"""Fields that people take for what decides the cost, and why they do not."""
+"""Fields that seem to decide the cost but do not, each with the reason."""
 
 
 @dataclass
 class Fields:
-    """A table of fields while it is read. A field that is null counts as one that is not there."""
+    """Table of fields while it is read. A field that is null counts as missing."""
 
     data: Mapping[str, Any]
     problems: Problems
     path: KeyPath = ()
-    """Where the table is in its document."""
+    """Path of the table in its document."""
     asked: list[str] = field(default_factory=list)
 
     def count(self, name: str, default: int | None = None, most: int = 1 << 40) -> int:
-        """A whole number from 1 on; 1 where it is wrong, which is told. Without a default it has to be there."""
+        """Whole number from 1 on, required if there is no default; 1 if it is wrong, which is recorded as a problem."""
         value = self._value(name)
         if value is None:
             if default is None:
@@ -77,11 +73,11 @@ class Fields:
         return value
 
     def optional_count(self, name: str) -> int | None:
-        """A whole number from 1 on, or None where there is none."""
+        """Whole number from 1 on; None if the field is missing."""
         return None if self._value(name) is None else self.count(name)
 
     def number(self, name: str, default: int, most: int = 1 << 40) -> int:
-        """A whole number from 0 on; the default where it is wrong, which is told."""
+        """Whole number from 0 on; the default if it is wrong, which is recorded as a problem."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             self.problems.at((*self.path, name), "must be a whole number", value, f"0 to {most:,}")
@@ -89,20 +85,20 @@ class Fields:
         return default if value is None else value
 
     def has_cap(self, name: str) -> bool:
-        """Whether numbers are limited: so where the field is missing, not where it is null or 0."""
+        """Whether numbers are limited: yes if the field is missing, no if it is null or 0."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
             self.problems.at((*self.path, name), "must be a number from 0 on, or null", value)
         return name not in self.data or bool(value)
 
     def even(self, name: str, width: int) -> None:
-        """Refuse heads of an odd width: positions turn the halves of a head."""
+        """Refuse heads of an odd width: rotary positions rotate the two halves of a head."""
         sizes = {name, "hidden_size", "num_attention_heads"}
         if width % 2 and not any(self.problems.has(*self.path, one) for one in sizes):
             self.problems.at((*self.path, name), "makes heads of an odd width, whose halves cannot be turned", width)
 
     def flag(self, name: str, default: bool) -> bool:
-        """True or false."""
+        """True or false; the default if the field is missing or wrong."""
         value = self._value(name)
         if value is not None and not isinstance(value, bool):
             self.problems.at((*self.path, name), "must be true or false", value)
@@ -110,7 +106,7 @@ class Fields:
         return default if value is None else value
 
     def choice(self, name: str, known: Sequence[str], default: str | None = None) -> str:
-        """One of the known texts; the first of them where it is wrong, which is told."""
+        """One of the known texts; if the field is wrong, a problem is recorded."""
         value = self._value(name)
         if value is None and default is not None:
             return default
@@ -122,7 +118,7 @@ class Fields:
         return value if value in known else known[0]
 
     def texts(self, name: str, known: Sequence[str], length: int) -> list[str] | None:
-        """A list of so many known texts; None where there is none, or it is wrong, which is told."""
+        """List of `length` known texts; None if it is missing, or if it is wrong, which is recorded as a problem."""
         value = self._value(name)
         if value is None:
             return None
@@ -136,20 +132,20 @@ class Fields:
         return None if wrong else value
 
     def only(self, name: str, allowed: Any, meaning: str) -> None:
-        """Refuse any other value than `allowed`, which is also the one where the field is missing."""
+        """Refuse every value other than `allowed`, which is also the value of a missing field."""
         value = self._value(name)
         if value is not None and (value != allowed or isinstance(value, bool) != isinstance(allowed, bool)):
             self.problems.at((*self.path, name), f"is not modelled: {meaning}", value, str(allowed).lower())
 
     def divides(self, part: str, whole: str, sizes: tuple[int, int]) -> bool:
-        """Whether one size divides another; told where it does not."""
+        """Whether one size divides the other; if not, a problem is recorded."""
         if sizes[1] % sizes[0]:
             self.problems.at((*self.path, part), f"must divide {whole}", sizes[0], f"a divisor of {sizes[1]}")
             return False
         return True
 
     def finish(self) -> None:
-        """Tell every field that nobody asked for and that may cost something."""
+        """Record a problem for every field that was not read and that may cost something."""
         known = sorted({*self.asked, "model_type"})
         for name in self.data:
             if name not in known and name not in WITHOUT_COST:
@@ -174,13 +170,13 @@ ACTIVATIONS = {
     "gelu_pytorch_tanh": "Gelu",
     "relu": "Relu",
 }
-"""Name in a configuration -> operator type."""
+"""ONNX operator type of each activation function, by its name in a configuration."""
 _FULL, _SLIDING = "full_attention", "sliding_attention"
 _MOST_LAYERS = 4096
 
 
 def architecture_of(data: Mapping[str, Any], name: str, problems: Problems, path: KeyPath = ()) -> Architecture | None:
-    """The model that a configuration describes; None, with what is wrong recorded, if it is of no known family."""
+    """Architecture that a configuration describes; None if its family is not known, which is recorded as a problem."""
     fields = Fields(data, problems, path)
     before = len(problems.found)
     family = fields.choice("model_type", list(FAMILIES))
@@ -198,7 +194,7 @@ def _activation(fields: Fields, name: str, default: str) -> str:
 def _grouped(
     fields: Fields, *, has_bias: bool | None = None, output_bias: bool | None = None, width: int | None = None
 ) -> Attention:
-    """Grouped-query attention of the Llama kind; biases given here are not read from `attention_bias`."""
+    """Grouped-query attention as in Llama; biases that are arguments here are not read from `attention_bias`."""
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     key_heads = fields.count("num_key_value_heads", heads)
     given = fields.optional_count("head_dim") or width
@@ -218,7 +214,7 @@ def _gated(fields: Fields, width: str = "intermediate_size", default: str = "sil
 
 
 def _model(fields: Fields, name: str, blocks: tuple[Block, ...], *, is_tied: bool, **others: Any) -> Architecture:
-    """A model with the fields that most families have."""
+    """Architecture from the fields that most families have."""
     return Architecture(
         name=name,
         model_type=str(fields.data["model_type"]),
@@ -271,7 +267,7 @@ def _mixture(fields: Fields, experts: str, expert: FeedForward, shared: FeedForw
 
 
 def _kinds_of_attention(fields: Fields, window: int | None, default: list[str]) -> list[int | None]:
-    """The window of each layer, by `layer_types` or else by the rule of the family."""
+    """Window of each layer, from `layer_types` or else from the default of the family; None: full attention."""
     types = fields.texts("layer_types", (_FULL, _SLIDING), len(default)) or default
     if window is None and _SLIDING in types:
         fields.problems.at((*fields.path, "sliding_window"), "is needed where layers have sliding attention")
@@ -399,7 +395,7 @@ def _gpt2(fields: Fields, name: str) -> Architecture:
 
 
 _OPT_OFFSET = 2
-"""Rows of OPT's table of positions before the first one."""
+"""Rows of OPT's table of positions that precede the first position."""
 
 
 def _opt(fields: Fields, name: str) -> Architecture:
@@ -434,7 +430,7 @@ def _falcon(fields: Fields, name: str) -> Architecture:
 
 
 _STEP_RANK_OF = 16
-"""The rank of the step sizes is the hidden size over this, rounded up, where the configuration says `auto`."""
+"""Divisor of the hidden size that gives the rank of the step sizes, rounded up, if the configuration says `auto`."""
 
 
 def _mamba(fields: Fields, name: str) -> Architecture:
@@ -473,4 +469,4 @@ FAMILIES: dict[str, Callable[[Fields, str], Architecture]] = {
     "falcon": _falcon,
     "mamba": _mamba,
 }
-"""`model_type` -> what reads its fields."""
+"""Functions that read the fields of a family, by `model_type`."""

@@ -8,11 +8,11 @@ from tilewright.workload.language_models.request import Requests
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of the tokens of a request: [requests, heads, tokens, width]."""
+    """Tensor of keys or values of the tokens of each request: [requests, heads, tokens, width]."""
 
     tensor: str
     width: int
-    """Number of its first channels that count."""
+    """Number of channels that are used, from the first one on."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Heads:
     """Queries of a group of requests with the keys and values that they see."""
 
     queries: str
-    """[tokens of all requests, heads * query width]."""
+    """Name of the tensor of queries: [tokens of all requests, heads * query width]."""
     first_row: int
     """First row of the group."""
     group: Requests
@@ -28,33 +28,33 @@ class Heads:
     values: Kept
     key_heads: int
     shared: int
-    """Query heads for each key head."""
+    """Query heads per key head."""
     has_softcap: bool = False
     window: int | None = None
-    """Keys that a query sees at most, itself included."""
+    """Largest number of keys that a query sees, its own included; None for no limit."""
 
     @property
     def outer(self) -> tuple[tuple[str, int], ...]:
-        """Loops over requests, key heads, and the query heads of each."""
+        """Loops over requests, key heads, and the query heads of each key head."""
         return (("B", self.group.count), ("G", self.key_heads), ("H", self.shared))
 
     def row(self, query: AxisIndex) -> AxisIndex:
-        """The row of a query of request B in the tensors of all requests."""
+        """Row of a query of request B in the tensors of all requests."""
         return AxisIndex((("B", self.group.tokens), *query.terms), self.first_row + query.offset)
 
     def channel(self, width: int, inner: str) -> AxisIndex:
-        """A channel of query head (G, H)."""
+        """Index of a channel of query head (G, H)."""
         return affine(("G", self.shared * width), ("H", width), (inner, 1))
 
 
 @dataclass(frozen=True)
 class AttentionSite:
-    """Scores, softmax and weighted values of a group of requests, as they stand in a workload."""
+    """Scores, softmax and weighted values of a group of requests, as a range of nodes of a workload."""
 
     prefix: str
-    """Prefix of the names of its layers, with `/` at the end."""
+    """Prefix of the names of the layers, with `/` at the end."""
     repeats: int
-    """Blocks that it stands for."""
+    """Number of equal blocks of the model that this site represents."""
     heads: Heads
     nodes: tuple[int, int]
-    """The first node of it, and the first behind it."""
+    """Id of the first node, and the id after the last node."""

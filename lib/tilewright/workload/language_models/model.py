@@ -1,13 +1,14 @@
 """Layers of one step of a language model: embedding, blocks, last norm and the projection to the vocabulary.
 
-Blocks of one kind are there once, standing for all of them, in the order in which the kinds first come; written out,
-every block is there, in its place.
+Equal blocks appear as one repeated block, in the order in which their kinds first occur. If the workload is written
+out, every block appears in its place.
 
 A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and the
-recurrence of its state), and has a feed-forward part or a mixture of experts.
+recurrence of its state). It also has a feed-forward part or a mixture of experts.
 
-The recurrence h = decay * h + input, y = C * h is computed token by token: each of its steps reads the state and writes
-it, and stands as often as a request has tokens. What does not depend on the state is computed for all tokens at once.
+The recurrence h = decay * h + input, y = C * h is computed token by token: each step reads and writes the state, and is
+a node repeated for each token of a request. Everything that does not depend on the state is computed for all tokens at
+once.
 """
 
 import math
@@ -34,7 +35,7 @@ from tilewright.workload.language_models.request import ALL, EXPECTED, ModelStep
 
 
 def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
-    """down(activation(gate(x)) * up(x)), or down(activation(up(x))) without a gate: [rows, hidden]."""
+    """Name of down(activation(gate(x)) * up(x)), or of down(activation(up(x))) without a gate: [rows, hidden]."""
     hidden = builder.shape(source)[1]
     up = builder.linear("up_proj", source, part.width, has_bias=part.has_bias)
     if part.is_gated:
@@ -46,11 +47,11 @@ def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
 
 
 def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> dict[int, int]:
-    """Tokens of an expert -> how many experts get so many, the most first; experts without any are left out.
+    """Number of experts for each number of tokens per expert, most tokens first; experts without tokens are left out.
 
-    BALANCED uses as many experts as there can be. EXPECTED uses as many as on average meet some token, where each
-    token goes to experts at random: experts * (1 - (1 - chosen / experts) ** tokens), rounded. Both spread tokens
-    evenly over them. Otherwise `load` has the tokens of each expert.
+    BALANCED uses as many experts as possible. EXPECTED uses the expected number of experts with a token if each token
+    goes to random experts: experts * (1 - (1 - chosen / experts) ** tokens), rounded. Both spread tokens evenly over
+    the experts that are used. Otherwise `load` gives the tokens of each expert.
     """
     if not isinstance(load, str):
         counts = Counter(tokens for tokens in load if tokens)
@@ -69,7 +70,7 @@ def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> 
 def mixture_of_experts(
     builder: Builder, source: str, mixture: Mixture, load: str | tuple[int, ...], *, is_written_out: bool
 ) -> str:
-    """The weighted sum of the experts of each token, and what all tokens go through: [rows, hidden]."""
+    """Name of the weighted sum of the chosen experts of each token, plus the shared expert: [rows, hidden]."""
     rows, hidden = builder.shape(source)
     scores = builder.linear("router", source, mixture.experts)
     if mixture.uses_sigmoid:
@@ -96,7 +97,7 @@ def mixture_of_experts(
 
 
 def _chosen(builder: Builder, shares: str, count: int) -> str:
-    """The shares of the chosen experts, normalised: [rows, chosen]."""
+    """Name of the normalised router scores of the chosen experts: [rows, chosen]."""
     rows, experts = builder.shape(shares)
     best = builder.tensor("router_choice.out", (rows, count))
     loops = (("D", rows), ("C", experts))
@@ -111,7 +112,9 @@ def _chosen(builder: Builder, shares: str, count: int) -> str:
 
 
 def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chosen: str, total: str) -> str:
-    """An expert on `rows` of the tokens, weighted and added to what there is: [all rows, hidden]."""
+    """Name of the sum after one expert, run on `rows` of the tokens and weighted, was added to `total`: [all rows,
+    hidden].
+    """
     tokens, hidden = builder.shape(source)
     picked = builder.tensor("tokens", (rows, hidden))
     found = feed_forward(builder, builder.move("tokens", "Gather", builder.any_of(picked, source)), expert)
@@ -128,7 +131,7 @@ def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chose
 def state_space(
     builder: Builder, source: str, mixer: StateSpace, groups: tuple[Requests, ...], *, is_written_out: bool
 ) -> str:
-    """The output of the mixer, [rows, hidden], from the normalised hidden states."""
+    """Name of the output of the mixer, [rows, hidden], computed from the normalised hidden states."""
     rows, hidden = builder.shape(source)
     both = builder.linear("in_proj", source, 2 * mixer.width, has_bias=mixer.has_bias)
     parts, first = [], 0
@@ -158,7 +161,9 @@ def state_space(
 
 
 def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer: StateSpace) -> str:
-    """Each channel by itself, along the tokens of a request; the last tokens before them are kept: [rows, width]."""
+    """Name of the result of the depthwise convolution along the tokens of a request, [rows, width]; its last input
+    tokens are kept.
+    """
     before, tokens, bits = mixer.kernel - 1, group.tokens, builder.precision.cache
     padded = builder.tensor("conv_window", (group.count, before + tokens, mixer.width))
     loops = (("B", group.count), ("D", tokens), ("K", mixer.width))
@@ -191,7 +196,7 @@ def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer
 
 
 def _discrete(builder: Builder, inner: str, chosen: str, steps: str, mixer: StateSpace) -> tuple[str, str]:
-    """(decay of each number of the state, what is added to it) for each token: [rows, width, state]."""
+    """(decay of each element of the state, update added to it) for each token: [rows, width, state]."""
     rows = builder.shape(inner)[0]
     shape = (rows, mixer.width, mixer.state)
     loops = (("D", rows), ("K", mixer.width), ("C", mixer.state))
@@ -217,7 +222,7 @@ def _recurrence(
     mixer: StateSpace,
     is_written_out: bool,
 ) -> str:
-    """The outputs of the recurrence, [rows of the group, width]; the state is read before and kept after it."""
+    """Name of the outputs of the recurrence, [rows of the group, width]; the state is a network input and output."""
     shape = (group.count, mixer.width, mixer.state)
     state = builder.network_input("state.before", shape, builder.precision.cache)
     outputs = builder.tensor("scan", (group.rows, mixer.width))
@@ -244,7 +249,7 @@ def _step(
     shape: tuple[int, int, int],
     mixer: StateSpace,
 ) -> tuple[str, str]:
-    """(new state, output [requests, width]) of one token of each request; `row` is (the first, pitch of requests)."""
+    """(new state, output [requests, width]) of one token per request; `row` is (first row, rows between requests)."""
     decays, updates, chosen = sources
     index = AxisIndex((("B", row[1]),), row[0])
     loops = (("B", shape[0]), ("K", shape[1]), ("C", shape[2]))
@@ -263,7 +268,7 @@ def _step(
 
 
 def _with_skip(builder: Builder, found: str, inner: str, mixer: StateSpace) -> str:
-    """y + D * x."""
+    """Name of y + D * x."""
     rows = builder.shape(inner)[0]
     loops = (("D", rows), ("K", mixer.width))
     skip = builder.tensor("skip.out", (rows, mixer.width))
@@ -273,12 +278,14 @@ def _with_skip(builder: Builder, found: str, inner: str, mixer: StateSpace) -> s
 
 
 def language_model_workload(model: Architecture, step: ModelStep, name: str = "") -> Workload:
-    """The workload of one step; inputs are the caches before the step, outputs those after it and the logits."""
+    """Workload of one step; its inputs are the caches before the step, its outputs the caches after it and the
+    logits.
+    """
     return _built(model, step).workload(name or model.name)
 
 
 def attentions_of(model: Architecture, step: ModelStep) -> tuple[Builder, tuple[AttentionSite, ...]]:
-    """Each attention of the workload of one step, with the builder that has its nodes and tensors."""
+    """(builder with all nodes and tensors, each attention of the workload) of one step."""
     builder = _built(model, step)
     return builder, tuple(builder.attentions)
 
@@ -301,7 +308,7 @@ def _built(model: Architecture, step: ModelStep) -> Builder:
 
 
 def _embedding(builder: Builder, model: Architecture, step: ModelStep) -> str:
-    """The rows of the table of embeddings that the tokens choose: data that move, at no cost."""
+    """Name of the embeddings of the tokens: rows read from a table, which moves data at no cost."""
     rows = step.rows
     table = builder.weight("embed_tokens.weight", model.vocabulary, model.hidden)
     hidden = builder.tensor("embed_tokens", (rows, model.hidden))
@@ -370,7 +377,7 @@ def _logits(builder: Builder, hidden: str, model: Architecture, step: ModelStep)
 
 
 def _last_rows(builder: Builder, hidden: str, step: ModelStep) -> str:
-    """The last token of each request."""
+    """Name of the hidden states of the last token of each request."""
     width = builder.shape(hidden)[1]
     last = builder.tensor("last_tokens", (sum(group.count for group in step.groups), width))
     maps, first, row = [], 0, 0

@@ -1,7 +1,7 @@
-"""Reads a workload file of a language model: which model, and what it is asked to do in one step.
+"""Reader of a workload file of a language model: which model, and which step it runs.
 
-The model is a configuration as Hugging Face's `config.json` has it, in a file of its own or in the workload file.
-Fields that are broken, which is told, are holes in the tree of the file.
+The model is a configuration as in Hugging Face's `config.json`, in its own file or in the workload file. Broken fields
+are recorded as problems and left empty in the typed tree of the file.
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ from tilewright.workload.language_models.request import (
 )
 
 MOST_OPERATIONS = 2**60
-"""Most operations of one layer: counts of operations and cycles are 64 bit integers."""
+"""Largest number of operations of one layer: counts of operations and cycles are 64 bit integers."""
 MOST_NODES = 20_000
 _MOST_TOKENS = 2**31
 Bits = Annotated[int, Field(gt=0, le=1024)]
@@ -49,19 +49,20 @@ Batch = Annotated[int, Field(gt=0, le=1_000_000)]
 
 
 class PrecisionOfModel(TableModel):
-    """Bits of one number."""
+    """Bits of the numbers of a model."""
 
     weights: Bits = DEFAULT_BITS
     """Bits of weights."""
     activations: Bits = DEFAULT_BITS
-    """Bits of all that is computed and not kept."""
+    """Bits of activations, except keys, values and states."""
     kv_cache: Bits = DEFAULT_BITS
-    """Bits of keys, values and latent vectors that are kept, and of states."""
+    """Bits of cached keys, values and latent vectors, and of states."""
     partial_sums: Bits | None = None
     """Bits of partial sums; by default twice the widest input of a layer."""
     weight_group: Tokens | None = None
-    """Weights that share a scale: of each output of a matrix product so many inputs, one after the other; by default
-    weights have no scales."""
+    """Number of weights that share a scale: consecutive inputs of one output of a matrix product. By default weights
+    have no scales.
+    """
     weight_scale: Bits | None = None
     """Bits of each scale; 16 by default."""
     weight_zero_point: Bits | None = None
@@ -69,52 +70,56 @@ class PrecisionOfModel(TableModel):
 
 
 class RequestsEntry(TableModel):
-    """Equal requests."""
+    """Group of equal requests."""
 
     count: Batch = 1
-    """How many."""
+    """Number of requests."""
     tokens: Tokens
-    """New tokens of each."""
+    """New tokens of each request."""
     context: Context
-    """Tokens of each that are in its cache before the step."""
+    """Tokens of each request that are in its cache before the step."""
 
 
 class LanguageModelFile(TableModel):
     """A step of a language model."""
 
     language_model: str | dict[str, Any]
-    """Path of a configuration (`config.json` of Hugging Face), from the folder of this file on; or its fields."""
+    """Path of a configuration (`config.json` of Hugging Face), relative to the folder of this file; or its fields."""
     fields: dict[str, Any] | None = None
-    """Fields that go before those of the configuration."""
+    """Fields that override those of the configuration."""
     phase: Literal["prefill", "decode"] | None = None
     """`prefill`: new tokens of a prompt, or a chunk of it; `decode`: one more token for each request."""
     batch: Batch | None = None
-    """Requests side by side; 1 by default."""
+    """Number of requests that run together; 1 by default."""
     tokens: Tokens | None = None
-    """New tokens of each; in decode 1 by default."""
+    """New tokens of each request; 1 by default in decode."""
     context: Context | None = None
-    """Tokens of each that are in its cache before the step; in prefill 0 by default."""
+    """Tokens of each request that are in its cache before the step; 0 by default in prefill."""
     requests: Annotated[list[RequestsEntry], Field(min_length=1)] | None = None
     """Requests of several kinds in one step, instead of `phase`, `batch`, `tokens` and `context`."""
     precision: PrecisionOfModel | None = None
     """Bits of numbers; 8 by default."""
     experts: Literal["expected", "balanced"] | list[Context] = "expected"
-    """How tokens spread over experts: as on average where each goes to experts at random; over as many as possible; or
-    the tokens of each expert."""
+    """Tokens per expert: `expected`, the average spread if each token goes to random experts; `balanced`, over as many
+    experts as possible; or the tokens of each expert.
+    """
     latent_attention: Literal["absorbed", "expanded"] | None = None
-    """Whether latent attention runs on latent vectors, or on keys and values that they are expanded to; by default
-    absorbed where every request has one new token, else expanded."""
+    """Form of latent attention: `absorbed` runs on latent vectors, `expanded` on the keys and values computed from
+    them. By default `absorbed` if every request has one new token, else `expanded`.
+    """
     key_block: Tokens | None = None
-    """Keys that attention takes at a time, with what is so far of each row kept beside it; by default all at once."""
+    """Number of keys that attention processes at a time, with running results of each row; by default all keys at
+    once.
+    """
     logits: Literal["last", "all"] = "last"
-    """Tokens for which the next one is computed: the last of each request, or all."""
+    """Tokens for which logits are computed: the last token of each request, or all tokens."""
     written_out: bool = False
-    """Whether every block and expert has layers of its own, instead of one for all that are equal."""
+    """Whether every block and expert has layers of its own, instead of one repeated layer for all equal ones."""
 
 
 @dataclass(frozen=True)
 class DescribedModel:
-    """What a workload file says."""
+    """Model and step that a workload file describes."""
 
     name: str
     model: Architecture
@@ -122,7 +127,7 @@ class DescribedModel:
 
 
 def read_language_model(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
-    """The workload of a step of a language model. Raises InputError with every problem of the file."""
+    """Workload of a step of a language model. Raises InputError with every problem of the file."""
     described = describe_language_model(document, name, notices)
     workload = language_model_workload(described.model, described.step, described.name)
     problems = Problems(document)
@@ -136,7 +141,7 @@ def read_language_model(document: YamlDocument, name: str, notices: list[str] | 
 
 
 def describe_language_model(document: YamlDocument, name: str, notices: list[str] | None = None) -> DescribedModel:
-    """The model and the step of a workload file. Raises InputError with every problem of the file."""
+    """Model and step of a workload file. Raises InputError with every problem of the file."""
     problems = Problems(document)
     entry: LanguageModelFile | None = validate(LanguageModelFile, document.data, problems)
     model = _model(document, problems)
@@ -153,7 +158,7 @@ def describe_language_model(document: YamlDocument, name: str, notices: list[str
 
 
 def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
-    """The model; None, with what is wrong recorded."""
+    """Architecture of the model; None if it is wrong, which is recorded in `problems`."""
     named, more = document.data.get(LANGUAGE_MODEL), document.data.get("fields")
     more = more if isinstance(more, dict) else {}
     if isinstance(named, dict):
@@ -172,7 +177,7 @@ def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
 
 
 def _configuration(file: Path, notices: list[str]) -> YamlDocument:
-    """The document of a configuration. Raises InputError where there is none; JSON is read as the YAML that it is."""
+    """Document of a configuration; JSON is read as YAML. Raises InputError if it cannot be read."""
     document = load_yaml(existing_file(file, "configuration"), notices)
     if not isinstance(document.data, dict):
         raise InputError([Problem("a table of fields is needed", document.file, 1)])
@@ -180,7 +185,7 @@ def _configuration(file: Path, notices: list[str]) -> YamlDocument:
 
 
 def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...]:
-    """The requests of the step; () where they are not known."""
+    """Requests of the step; () if they are not known."""
     single = ("phase", "batch", "tokens", "context")
     if problems.has("requests"):
         return ()
@@ -205,7 +210,7 @@ def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...
 def _check_experts(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Tokens of experts that are given must be those that the router sends."""
+    """Check that given tokens of experts add up to the tokens that the router sends."""
     if not isinstance(entry.experts, list) or not groups or None in entry.experts:
         return
     mixtures = {block.feed_forward for block in model.blocks if isinstance(block.feed_forward, Mixture)}
@@ -226,7 +231,9 @@ def _check_experts(
 
 
 def _check_scales(precision: PrecisionOfModel | None, model: Architecture, problems: Problems) -> None:
-    """Scales without groups say nothing; of latent attention the matrix that is split has none here."""
+    """Check that scales have groups, and that latent attention has none: its up-projection is split, which scales do
+    not support.
+    """
     if precision is None or problems.has("precision", "weight_group"):
         return
     if precision.weight_group is None:
@@ -240,7 +247,7 @@ def _check_scales(precision: PrecisionOfModel | None, model: Architecture, probl
 
 
 def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems: Problems) -> None:
-    """Tokens beyond the positions that a model knows: wrong where it learned them, else unusual."""
+    """Check the positions of tokens: beyond learned positions they are wrong, beyond others unusual."""
     last = max((group.context + group.tokens for group in groups), default=0)
     told = beyond_positions(model, last)
     if told and model.positions:
@@ -250,7 +257,7 @@ def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems
 
 
 def beyond_positions(model: Architecture, last: int) -> str:
-    """What there is to say of a request with so many tokens; '' where the model was made for them."""
+    """Warning about a request that reaches position `last`; '' if the model was made for it."""
     if model.most_tokens is None or last <= model.most_tokens:
         return ""
     return f"{model.name} was made for {model.most_tokens:,} tokens, and a request has {last:,}"
@@ -259,7 +266,9 @@ def beyond_positions(model: Architecture, last: int) -> str:
 def _check_size(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Written out, a large model has more layers than anybody can use; so has a step of very many kinds of requests."""
+    """Check the number of layers: a large model that is written out, or very many kinds of requests, would have too
+    many.
+    """
     if not groups:
         return
     from tilewright.workload.language_models.model import expert_loads

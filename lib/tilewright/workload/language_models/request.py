@@ -5,57 +5,59 @@ from dataclasses import dataclass
 PREFILL, DECODE = "prefill", "decode"
 PHASES = (PREFILL, DECODE)
 LAST, ALL = "last", "all"
-"""Tokens for which the next one is computed: the last of each request, or all."""
+"""Tokens for which logits are computed: the last token of each request, or all tokens."""
 ABSORBED, EXPANDED = "absorbed", "expanded"
-"""How latent attention runs: on the latent vectors themselves, or on the keys and values that they are expanded to."""
+"""Forms of latent attention: on the latent vectors themselves, or on the keys and values computed from them."""
 EXPECTED, BALANCED = "expected", "balanced"
-"""How tokens spread over experts: as on average where each goes to some at random, or over as many as there can be."""
+"""Spread of tokens over experts: the average if each token goes to random experts, or over as many experts as
+possible.
+"""
 DEFAULT_BITS = 8
 DEFAULT_SCALE_BITS = 16
 DEFAULT_BLOCK = 1024
-"""Keys that attention takes at a time, and tokens of a prompt in one step, where costs are wanted for many contexts."""
+"""Keys that attention processes at a time, and prompt tokens per step, when costs for many contexts are computed."""
 
 
 @dataclass(frozen=True)
 class Requests:
-    """Equal requests that run side by side in one step."""
+    """Group of equal requests that run together in one step."""
 
     count: int
     tokens: int
-    """New tokens of each."""
+    """New tokens of each request."""
     context: int
-    """Tokens of each whose keys and values, or whose state, were computed before."""
+    """Tokens of each request whose keys and values, or whose state, were computed in earlier steps."""
 
     @property
     def rows(self) -> int:
-        """New tokens of all of them."""
+        """New tokens of all requests of the group."""
         return self.count * self.tokens
 
 
 @dataclass(frozen=True)
 class Precision:
-    """Bits of a number."""
+    """Bits of the numbers of a model."""
 
     weights: int = DEFAULT_BITS
     activations: int = DEFAULT_BITS
     cache: int = DEFAULT_BITS
-    """Bits of keys, values and latent vectors that are kept, and of states."""
+    """Bits of cached keys, values and latent vectors, and of states."""
     partial_sums: int | None = None
-    """None: twice the widest input, as where an ONNX file does not say it."""
+    """Bits of partial sums; None: twice the widest input, as for an ONNX file without this information."""
     weight_group: int | None = None
-    """Weights of an output, one input after the other, that share a scale; None where weights have no scales."""
+    """Number of weights that share a scale, consecutive inputs of one output; None if weights have no scales."""
     weight_scale: int = 0
     """Bits of a scale."""
     weight_zero_point: int = 0
-    """Bits of the number that stands for 0 in a group; 0 where it is 0 in all of them."""
+    """Bits of the zero point of each group; 0 if there are no zero points."""
 
     @property
     def group_bits(self) -> int:
-        """What comes with each group of weights."""
+        """Bits of scale and zero point of each group of weights."""
         return self.weight_scale + self.weight_zero_point if self.weight_group else 0
 
     def groups(self, inputs: int) -> int:
-        """Groups of the weights of an output with so many inputs; the last one may be shorter."""
+        """Number of groups of the weights of an output with `inputs` inputs; the last group may be smaller."""
         return -(-inputs // self.weight_group) if self.weight_group else 0
 
 
@@ -66,15 +68,15 @@ class ModelStep:
     groups: tuple[Requests, ...]
     precision: Precision = Precision()
     experts: str | tuple[int, ...] = EXPECTED
-    """EXPECTED, BALANCED, or the tokens that each expert gets, in every block."""
+    """EXPECTED, BALANCED, or the tokens of each expert, in every block."""
     latent: str = ABSORBED
-    """ABSORBED or EXPANDED."""
+    """Form of latent attention: ABSORBED or EXPANDED."""
     key_block: int | None = None
-    """Keys that attention takes at a time; None for all at once."""
+    """Number of keys that attention processes at a time; None for all keys at once."""
     logits: str = LAST
-    """LAST or ALL."""
+    """Tokens for which logits are computed: LAST or ALL."""
     is_written_out: bool = False
-    """Whether every block and expert has layers of its own, instead of one for all that are equal."""
+    """Whether every block and expert has layers of its own, instead of one repeated layer for all equal ones."""
 
     @property
     def rows(self) -> int:

@@ -1,22 +1,22 @@
 """Visible keys of the queries of a request, as rectangles of queries times keys.
 
-Query i of n new tokens behind c cached ones sees itself and all before it, or the last w of them. The pieces have as
-many pairs of query and key as that is, no more:
+Query i of n new tokens after c cached ones sees its own key and all earlier keys, or only the last w of these. The
+pieces have exactly as many (query, key) pairs:
 
-* keys of the cache that all new queries see: a rectangle;
-* the triangle of new queries and new keys, n = m + p with m = n // 2: the last p queries and the first m keys are a
-  rectangle, and the two triangles that are left fill one of p x (m + 1), one of them turned around (FOLDED). Taken
-  together, the two rectangles read every query once, every key once, and one more where n is even;
-* a rectangle of more keys than a block, where blocks are given, is so many blocks and what is left;
-* queries that see w keys each, where a window is shorter, in blocks of 2 h, h the half of w rounded up. In a block the
-  keys that its first query sees leave one by one, a triangle, and further ones come one by one, another one. Side by
-  side they fill a rectangle: column j has key j for the queries up to j, and key j + w for those behind (WRAPPED). Of
-  each h queries of a block that is a rectangle of w keys, so that together they read every query once, every key
-  once, and one more where w is even;
-* the last block, where it has b < 2 h queries: w - b keys that all of them see are a rectangle, and the triangles
-  before and behind them are WRAPPED, b keys for each half of the queries.
+* Keys of the cache that all new queries see are a rectangle.
+* New queries and new keys form a triangle. With n = m + p and m = n // 2, the last p queries and the first m keys are a
+  rectangle; the two triangles that remain are joined to a rectangle of p x (m + 1), with one of them turned by 180
+  degrees (FOLDED). Together, the two rectangles read every query once, every key once, and one more key if n is even.
+* If a block size is given, a rectangle with more keys is cut into blocks and a remainder.
+* With a window of w keys, queries are cut into blocks of 2 h, where h is w / 2 rounded up. Within a block, the keys
+  that its first query sees leave the window one by one (a triangle), and later keys enter it one by one (another
+  triangle). Side by side the triangles fill a rectangle: column j has key j for the queries up to j, and key j + w for
+  the later ones (WRAPPED). Each h queries of a block make a rectangle of w keys; together they read every query once,
+  every key once, and one more key if w is even.
+* A last block has b < 2 h queries: the w - b keys that all of them see are a rectangle, and the triangles before and
+  after these keys are WRAPPED, b keys for each half of the queries.
 
-No query is in two blocks, so that nothing is put together from several.
+No query is in two blocks, so the results of different blocks need no merging.
 """
 
 from collections.abc import Iterable
@@ -26,68 +26,72 @@ RECTANGLE, FOLDED, WRAPPED = "rectangle", "folded", "wrapped"
 
 
 class Piece(NamedTuple):
-    """Some queries with some keys; the first new query and the first key that any query sees have number 0."""
+    """Some queries with some keys. Numbers count from the first new query, and from the first key that any query
+    sees.
+    """
 
     kind: str
     name: str
     first_query: int
     queries: int
-    """Number of queries; of a FOLDED piece those of the larger triangle: the other one has the `other_queries` before
-    them."""
+    """Number of queries. For a FOLDED piece: those of the larger triangle; the smaller one has the `other_queries`
+    queries before them.
+    """
     first_key: int
     keys: int
     other_queries: int = 0
     repeats: int = 1
-    """Pieces that this one stands for: blocks of keys one after the other, of which it has the first."""
+    """Number of equal pieces that this one represents: consecutive blocks of keys, of which this is the first."""
     wrap: int = 0
-    """Distance in a WRAPPED piece from a key of a column to the other one."""
+    """Distance between the two keys of a column of a WRAPPED piece."""
     first_row: int = 0
-    """Row of the first query of a WRAPPED piece in its block; row r of a block has the other keys of columns before r.
+    """Row of the first query of a WRAPPED piece in its block; row r of a block has the second keys of the columns
+    before r.
     """
     query_blocks: int = 1
-    """Pieces that this one stands for: blocks of queries one after the other, of which it has the first."""
+    """Number of equal pieces that this one represents: consecutive blocks of queries, of which this is the first."""
 
     @property
     def stands_for(self) -> int:
-        """How many pieces it stands for, itself included."""
+        """Number of equal pieces that this one represents, itself included."""
         return self.repeats * self.query_blocks
 
     @property
     def pairs(self) -> int:
-        """Pairs of query and key, of all that it stands for."""
+        """Number of (query, key) pairs of all pieces that this one represents."""
         return self.queries * self.keys * self.stands_for
 
     @property
     def all_queries(self) -> tuple[int, int]:
-        """(first, count) of the queries that it has keys of, and all that it stands for."""
+        """(first, count) of the queries of all pieces that this one represents."""
         return self.first_query - self.other_queries, self.queries * self.query_blocks + self.other_queries
 
     @property
     def wrapped_keys(self) -> int:
-        """Columns of a WRAPPED piece, from the first on, that have another key, too."""
+        """Number of columns of a WRAPPED piece, from the first one on, that have a second key."""
         return self.first_row + self.queries - 1 if self.kind == WRAPPED else 0
 
 
 class Strip(NamedTuple):
-    """Queries of which no piece has some that are not in it."""
+    """Set of queries such that each piece has all of its queries in the set, or none."""
 
     first_query: int
     queries: int
     parts: tuple[tuple[Piece, ...], ...]
-    """Each has pieces one after the other, no query twice."""
+    """Sequences of consecutive pieces; no query occurs twice in a sequence."""
 
 
 def first_position(context: int, window: int | None) -> int:
-    """Position of the first key that some new query sees; the earlier ones need not be kept."""
+    """Position of the first key that some new query sees; earlier keys need not be cached."""
     return 0 if window is None else max(0, context - window + 1)
 
 
 def visible_pieces(
     tokens: int, context: int, window: int | None = None, block: int | None = None, *, is_written_out: bool = False
 ) -> tuple[Piece, ...]:
-    """The pieces for `tokens` new queries behind `context` cached tokens; a window counts the query itself.
+    """Pieces for `tokens` new queries after `context` cached tokens; a window includes the query's own key.
 
-    Rectangles are cut into blocks of `block` keys, which stand once for all of them unless they are written out.
+    Rectangles are cut into blocks of `block` keys. Equal blocks are one repeated piece, unless they are written out.
     """
     first = first_position(context, window)
     whole = tokens if window is None else min(tokens, max(0, window - context))
@@ -100,7 +104,7 @@ def visible_pieces(
 
 
 def strips(pieces: Iterable[Piece]) -> tuple[Strip, ...]:
-    """The queries that pieces have in common, from the first on, with the pieces as they are put together."""
+    """Strips of queries from the first one on, each with its pieces in the order in which they are merged."""
     found: list[list[list[Piece]]] = []
     end = 0
     for piece in pieces:
@@ -127,7 +131,7 @@ def _end(piece: Piece) -> int:
 
 
 def split(size: int, block: int | None) -> list[tuple[int, int, int]]:
-    """(first, size, how many) of the blocks that a size is cut into: equal ones, and a shorter one behind them."""
+    """Blocks that a size is cut into, as (first, size, count): equal ones, then a shorter one."""
     if block is None or size <= block:
         return [(0, size, 1)]
     count, rest = divmod(size, block)
@@ -174,7 +178,7 @@ def _windows(tokens: int, window: int, first_query: int, first_key: int, is_writ
 
 
 def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
-    """Pieces of the queries of one block, which has no more than a window."""
+    """Pieces of the queries of the last block, which has at most as many queries as the window."""
     if not tokens:
         return []
     if tokens == 1:
@@ -192,7 +196,7 @@ def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is
 
 
 def _query_blocks(piece: Piece, step: int) -> list[Piece]:
-    """All blocks of queries, and of the keys that they see, that a piece stands for."""
+    """Pieces for every block of queries that a piece represents."""
     return [
         piece._replace(
             name=f"{piece.name}{place}",

@@ -1,4 +1,4 @@
-"""Weights of a language model, tensor by tensor, its number of parameters, and the cache that a token leaves."""
+"""Weights of a language model, tensor by tensor, its number of parameters, and the cache per token."""
 
 import math
 from collections.abc import Iterator
@@ -20,24 +20,24 @@ from tilewright.workload.language_models.request import Precision
 
 
 class Weight(NamedTuple):
-    """Weights of one shape."""
+    """Weight tensors of one name and shape."""
 
     name: str
-    """Name as in checkpoints: q_proj, input_layernorm, ..."""
+    """Name of the weight in checkpoints: q_proj, input_layernorm, ..."""
     shape: tuple[int, ...]
     copies: int = 1
-    """How many tensors of this name and shape."""
+    """Number of tensors of this name and shape."""
     inputs: int = 0
-    """Weights of each output of a matrix product; 0 for what is no matrix of a product."""
+    """Inputs per output of a matrix product; 0 for a tensor that is not the matrix of a product."""
 
     @property
     def elements(self) -> int:
-        """Numbers in all of them."""
+        """Number of elements of all copies."""
         return math.prod(self.shape) * self.copies
 
 
 def parameter_count(model: Architecture) -> int:
-    """All parameters of a model; tied weights count once."""
+    """Number of parameters of a model; tied weights count once."""
     return sum(weight.elements for weight in weights_of(model))
 
 
@@ -53,7 +53,7 @@ def weight_bits(model: Architecture, precision: Precision) -> int:
 
 
 def active_parameter_count(model: Architecture) -> int:
-    """Parameters that a token meets: of experts only as many as it is sent to."""
+    """Number of parameters that one token uses: only the experts that it is sent to count."""
     unused = 0
     for block, count in model.kinds.items():
         mixture = block.feed_forward
@@ -64,7 +64,7 @@ def active_parameter_count(model: Architecture) -> int:
 
 
 def weights_of(model: Architecture) -> Iterator[Weight]:
-    """The weights of a model; those of blocks of one kind together."""
+    """Weights of a model; those of equal blocks are counted together."""
     # Tied, the embedding is what the last product reads, too.
     yield Weight("embed_tokens", (model.vocabulary, model.hidden), inputs=model.hidden if model.is_tied else 0)
     if model.positions:
@@ -79,7 +79,7 @@ def weights_of(model: Architecture) -> Iterator[Weight]:
 
 
 def block_weights(block: Block, hidden: int) -> Iterator[Weight]:
-    """The weights of one block."""
+    """Weights of one block."""
     yield from _norm_weights("input_layernorm", block.norm, hidden)
     if isinstance(block.mixer, Attention):
         yield from _attention_weights(block.mixer, hidden)
@@ -163,9 +163,9 @@ def _mixture_weights(mixture: Mixture, hidden: int) -> Iterator[Weight]:
 
 
 def kept_numbers(model: Architecture, tokens: int) -> int:
-    """Numbers that are kept of a request with so many tokens: keys and values, latent vectors, or states.
+    """Number of cached elements of a request with `tokens` tokens: keys and values, latent vectors, or states.
 
-    Behind a window those of the tokens that the next one will see besides itself.
+    With a window, only those tokens count that the next token will see.
     """
     total = 0
     for block, count in model.kinds.items():

@@ -1,6 +1,6 @@
-"""The ONNX front end: `resolution` settles shapes and constants, `operators` has a module per operator family.
+"""ONNX front end: `resolution` settles shapes and constants, `operators` has a module per operator family.
 
-`read_onnx` turns a model into a `Workload`, and a `Coverage` that says what of it is costed and what is not.
+`read_onnx` turns a model into a `Workload`, and a `Coverage` that says which of its operators have costs.
 """
 
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage

@@ -1,8 +1,8 @@
-"""Work of single operators for a reading that has no layers for them: each is read by itself with every operator
-modelled, and its multiply-accumulates are those of the layers that it becomes.
+"""Work of single operators that have no layers of their own: each is read by itself, with every operator modelled, and
+its multiply-accumulates are those of the resulting layers.
 
-An operator that onnx defines by a function, or a function of the model, counts as what it is written out to. What
-neither of these nor a family of operators knows has unknown work; nothing is free because nobody knows it.
+An operator that ONNX defines by a function, or a function of the model, counts as the operators in that function. All
+other operators without a family have unknown work; unknown work never counts as free.
 """
 
 from collections.abc import Mapping
@@ -30,16 +30,16 @@ _BRANCHING, _CONTROL_FLOW = "If", ("If", "Loop", "Scan")
 
 @dataclass(frozen=True)
 class Work:
-    """What one operator computes."""
+    """Work of one operator."""
 
     mac_count: int | None
     """Multiply-accumulates; None if they are not known."""
     is_known: bool
-    """Whether everything that it does is known."""
+    """Whether all the work of the operator is known."""
 
     @property
     def is_free(self) -> bool:
-        """Whether it is known to multiply and accumulate nothing."""
+        """Whether the operator is known to have no multiply-accumulates."""
         return self.is_known and self.mac_count == 0
 
 
@@ -47,7 +47,7 @@ NOTHING, UNKNOWN = Work(0, is_known=True), Work(None, is_known=False)
 
 
 def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> bool:
-    """Whether the work of an operator takes a reading of its own, for which all its inputs must have shapes."""
+    """Whether the work of an operator is found by reading it by itself, which needs the shapes of all its inputs."""
     proto = node.proto
     key = (standard_domain(proto.domain), proto.op_type, proto.overload)
     if key in functions or (proto.op_type in _CONTROL_FLOW and proto.domain in STANDARD_DOMAINS):
@@ -60,15 +60,15 @@ def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.Fu
 
 @dataclass
 class WorkCounter:
-    """Counts the work of operators of `model`, whose tensors have `shapes`."""
+    """Counter of the work of operators of `model`, whose tensors have `shapes`."""
 
     model: onnx.ModelProto
     shapes: Shapes
     branches: Mapping[str, str] = field(default_factory=dict)
-    """Operator `If` (or `*`) -> the branch that a person has chosen."""
+    """Branch that the user has chosen for each operator `If` (or `*`)."""
 
     def work_of(self, node: OnnxNode) -> Work:
-        """The work of one operator of the graph."""
+        """Work of one operator of the graph."""
         register_operators()
         if works_alone(node, self._functions):
             return self._read_alone(node)
@@ -122,7 +122,7 @@ class WorkCounter:
         return Work(coverage.total_mac_count, is_known=coverage.is_complete)
 
     def _model_of(self, node: OnnxNode) -> onnx.ModelProto | None:
-        """A model of the operator alone; None where the shape of an input is not known."""
+        """Model with only this operator; None if the shape of an input is not known."""
         graph = onnx.GraphProto(name=node.name)
         graph.node.append(node.proto)
         for name in dict.fromkeys(name for name in tensors_read(node.proto) if name):
@@ -153,7 +153,7 @@ class WorkCounter:
 
 
 def _ifs(proto: onnx.NodeProto) -> "list[onnx.NodeProto]":
-    """The operators `If` in and below one."""
+    """Operators `If` among an operator and the operators inside it."""
     found = [proto] if proto.op_type == _BRANCHING else []
     for attribute in proto.attribute:
         for graph in (attribute.g, *attribute.graphs):

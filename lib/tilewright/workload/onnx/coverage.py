@@ -1,4 +1,4 @@
-"""Coverage of a network: every operator type with its share of the work, costed or not."""
+"""Coverage of a network: the share of the work of every operator type, and whether it has costs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,68 +14,71 @@ _STATUS_ORDER = (MODELLED, APPROXIMATED, UNSUPPORTED, PASS_THROUGH)
 
 @dataclass(frozen=True)
 class OperatorCoverage:
-    """All operators of one type that share one status.
+    """All operators of one type and one status.
 
-    `modelled`: they are layers with a cost; `approximated`: so they are, but their work or their dependencies are
-    estimates; `pass-through`: they only pass data on, at no cost, and compute nothing; `unsupported`: they do
-    work that is not costed.
+    `modelled`: they are layers with costs; `approximated`: the same, but work or dependences are estimates;
+    `pass-through`: they only pass data on, at no cost; `unsupported`: they do work without costs.
     """
 
     operator_type: str
     status: str
     node_count: int
     mac_count: int | None
-    """Multiply-accumulates of these operators; None if they cannot be told for one of them."""
+    """Multiply-accumulates of these operators; None if those of one operator are not known."""
     operation_count: int | None = 0
-    """Other operations (comparisons, additions, exponentials, ...); None if they cannot be told for one of them."""
+    """Other operations (comparisons, additions, exponentials, ...); None if those of one operator are not known."""
     moved_bits: int | None = 0
-    """Bits of all tensors that these operators read and write; None if they cannot be told for one of them."""
+    """Bits of all tensors that these operators read and write; None if those of one operator are not known."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Operators in the order modelled, approximated, unsupported, pass-through, and by name; notices for the reader."""
+    """Coverage of a network: operators in the order modelled, approximated, unsupported, pass-through, then by name;
+    and notices.
+    """
 
     operators: tuple[OperatorCoverage, ...]
     notices: tuple[str, ...] = ()
 
     @property
     def modelled_mac_count(self) -> int:
-        """Multiply-accumulates of the layers that are costed."""
+        """Multiply-accumulates of the layers with costs."""
         return sum(row.mac_count or 0 for row in self.operators if _is_costed(row))
 
     @property
     def total_mac_count(self) -> int:
-        """Multiply-accumulates of all operators where they are known."""
+        """Multiply-accumulates of all operators for which they are known."""
         return sum(row.mac_count or 0 for row in self.operators)
 
     @property
     def modelled_mac_share(self) -> float | None:
-        """Share (0 to 1) of the multiply-accumulates that is costed; 1 for a network without any, None where those of
-        an operator are unknown."""
+        """Share (0 to 1) of the multiply-accumulates that have costs; 1 for a network without any, None if those of an
+        operator are not known.
+        """
         return _share(self.modelled_mac_count, [row.mac_count for row in self.operators])
 
     @property
     def modelled_operation_share(self) -> float | None:
-        """Share (0 to 1) of the other operations that is costed; 1 for a network without any, None where those of an
-        operator are unknown."""
+        """Share (0 to 1) of the other operations that have costs; 1 for a network without any, None if those of an
+        operator are not known.
+        """
         costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
         return _share(costed, [row.operation_count for row in self.operators])
 
     @property
     def modelled_bits_share(self) -> float | None:
-        """Share (0 to 1) of the bits read and written by operators that are not unsupported; None where unknown."""
+        """Share (0 to 1) of the bits read and written by operators that are not unsupported; None if not known."""
         costed = sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED)
         return _share(costed, [row.moved_bits for row in self.operators])
 
     @property
     def is_complete(self) -> bool:
-        """Whether no operator does work that is not costed."""
+        """Whether every operator that does work has costs."""
         return not self.unsupported
 
     @property
     def unsupported(self) -> tuple[OperatorCoverage, ...]:
-        """The operators that do work that is not costed."""
+        """Operators that do work without costs."""
         return tuple(row for row in self.operators if row.status == UNSUPPORTED)
 
     def to_dict(self) -> JsonObject:

@@ -12,7 +12,9 @@ _HEADING, _NEXT = "### Operators\n", "## The parsed workload\n"
 
 
 def operator_table() -> str:
-    """A row for each family: what it does, and its operators, those of other domains with the domain in front."""
+    """Table with a row for each family: its work, and its operators, with their domain if it is not the standard
+    one.
+    """
     register_operators()
     families: dict[str, list[str]] = defaultdict(list)
     for (domain, operator_type), function in registered_operators().items():
@@ -26,7 +28,7 @@ def operator_table() -> str:
 
 
 def with_table(page: str) -> str:
-    """The page with the table of today between its heading and the next."""
+    """Page with its table of operators replaced by the current one."""
     before, rest = page.split(_HEADING, 1)
     _, after = rest.split(_NEXT, 1)
     return f"{before}{_HEADING}\n{operator_table()}\n{_NEXT}{after}"

@@ -1,7 +1,7 @@
-"""Bits of the element types of ONNX, from their names: a type that a newer onnx adds is known with it.
+"""Bits of the element types of ONNX, derived from their names, so that types of newer versions are known too.
 
-Types of whole bytes, and narrower ones, count as the standard packs them: two of four bits in a byte, four of two bits,
-four of six bits in three bytes. A boolean takes a byte.
+Types of whole bytes, and narrower ones, count as the standard packs them: two of four bits in a byte, four of two bits
+in a byte, four of six bits in three bytes. A boolean takes a byte.
 """
 
 import re
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 import onnx
 
 _REAL_BITS = {"FLOAT": 32, "DOUBLE": 64, "FLOAT16": 16, "BFLOAT16": 16, "COMPLEX64": 64, "COMPLEX128": 128}
-"""Numbers that are no quantised format: they count as assumed, or as stored in the file."""
+"""Types that are not quantised formats: their bits depend on the option `precision`."""
 _BOOL_BITS = 8
 _NAMED_BITS = re.compile(r"(?:U?INT|FLOAT)(\d+)(?:E\d+M\d+\w*)?")
 _WIDEST_QUANTISED = 32
-"""Bits of the widest integers that stand for real numbers."""
+"""Bits of the widest integers that represent real numbers."""
 
 
 def _bits_of(name: str) -> int | None:
@@ -27,11 +27,11 @@ def _bits_of(name: str) -> int | None:
 ELEMENT_BITS: Mapping[int, int] = {
     number: bits for name, number in onnx.TensorProto.DataType.items() if (bits := _bits_of(name)) is not None
 }
-"""Number of each element type of a fixed width -> its bits; texts have none."""
+"""Bits of each element type of a fixed width, by its number; strings have none."""
 REAL_TYPES: frozenset[int] = frozenset(
     number for name, number in onnx.TensorProto.DataType.items() if name in _REAL_BITS
 )
-"""Element types of real (and complex) numbers that are no quantised format."""
+"""Element types of real (and complex) numbers that are not quantised formats."""
 QUANTISED_BITS: Mapping[int, int] = {
     number: bits
     for number, bits in ELEMENT_BITS.items()
@@ -39,6 +39,6 @@ QUANTISED_BITS: Mapping[int, int] = {
     and bits <= _WIDEST_QUANTISED
     and number not in (onnx.TensorProto.BOOL, onnx.TensorProto.UINT32)
 }
-"""Element type -> bits, of the integers and the narrow floats that stand for real numbers."""
+"""Bits of the integers and narrow floats that represent real numbers, by element type."""
 NARROW_TYPES: frozenset[int] = frozenset(number for number, bits in QUANTISED_BITS.items() if bits < 8)
-"""Element types narrower than a byte, which nobody uses but for quantised numbers."""
+"""Element types narrower than a byte, which are only used for quantised numbers."""

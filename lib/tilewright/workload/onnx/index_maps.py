@@ -1,8 +1,6 @@
-"""Index maps of operators that move data: from per-axis indices as few affine pieces, from strides, and of reshapes.
+"""Index maps of operators that move data, as few affine pieces: from indices per axis, from strides, and of reshapes.
 
-A piece is a box of places on which the index is an affine function of the place.
-
-All three are here, since they end in the same pieces.
+A piece is a box of positions on which the index is an affine function of the position.
 """
 
 import math
@@ -17,42 +15,42 @@ from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 Integers = npt.NDArray[np.int64]
 MOST_PIECES = 4096
-"""More pieces than this are not worth their cost: a superset of the dependencies is used instead."""
+"""Largest number of pieces; beyond it, a superset of the dependences is used instead."""
 _MOST_PERIODS = 256
 _FEW_RUNS = 4
 NOWHERE = -1
-"""Index of a place that depends on nothing."""
+"""Index of a position that depends on no element."""
 
 
 class TooManyPiecesError(Exception):
-    """No description of at most MOST_PIECES pieces was found."""
+    """More than MOST_PIECES pieces would be needed."""
 
 
 @dataclass(frozen=True)
 class GridPiece:
-    """A box of places of an array of index vectors, on which they are `base + sum(steps[axis] * place along axis)`."""
+    """Box of positions of an array of index vectors that are `base + sum(steps[axis] * position along axis)`."""
 
     starts: tuple[int, ...]
-    """First place along every axis of the array."""
+    """First position along every axis of the array."""
     sizes: tuple[int, ...]
     base: tuple[int, ...]
-    """The index vector at the first place."""
+    """Index vector at the first position."""
     steps: tuple[tuple[int, ...], ...]
-    """Change of the index vector per place along every axis of the array."""
+    """Change of the index vector per position along every axis of the array."""
 
 
 @dataclass(frozen=True)
 class AxisPiece:
-    """Places along one output axis and the indices along one input axis: both affine in the same loops."""
+    """Positions along one output axis and indices along one input axis, both affine in the same loops."""
 
     output_start: int
     input_start: int
     loops: tuple[tuple[int, int, int], ...]
-    """(size, coefficient on the output axis, coefficient on the input axis)."""
+    """Triples (size, coefficient on the output axis, coefficient on the input axis)."""
 
 
 def grid_pieces(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> list[GridPiece]:
-    """Cover an array of index vectors [..., components] by affine pieces, each place where `kept` exactly once.
+    """Affine pieces that cover an array of index vectors [..., components], each position with `kept` exactly once.
 
     Raises TooManyPiecesError.
     """
@@ -71,10 +69,10 @@ def grid_pieces(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> 
 
 
 def axis_pieces(indices: Sequence[int] | Integers) -> list[AxisPiece]:
-    """Cover the input index of every place along an output axis (NOWHERE: none) by affine pieces.
+    """Affine pieces that cover the input index (NOWHERE: none) of every position along an output axis.
 
-    Patterns that repeat with a constant shift, as of repeating or nearest-neighbour resizing, become two loops.
-    Raises TooManyPiecesError.
+    Patterns that repeat with a constant shift, such as those of repetition or nearest-neighbour resizing, become two
+    loops. Raises TooManyPiecesError.
     """
     values = np.asarray(indices, dtype=np.int64)
     kept = values != NOWHERE
@@ -110,7 +108,7 @@ def _whole_piece(values: Integers) -> GridPiece | None:
 
 
 def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
-    """Greedy runs of constant step along the only axis of values [places, components]."""
+    """Greedy runs of constant step along the only axis of values [positions, components]."""
     pieces: list[GridPiece] = []
     steps = np.diff(values, axis=0)
     kept_places = np.flatnonzero(kept)
@@ -134,7 +132,7 @@ def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
 
 
 def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[GridPiece]]:
-    """Pieces of every row; gives up as soon as there are more forms of pieces than joining could leave."""
+    """Pieces of every row. Raises TooManyPiecesError as soon as merging cannot leave few enough of them."""
     rows: list[list[GridPiece]] = []
     forms: set[tuple[object, ...]] = set()
     for place in range(len(values)):
@@ -146,7 +144,7 @@ def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[
 
 
 def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
-    """Join equal pieces of consecutive rows whose bases differ by a constant step."""
+    """Pieces after equal ones of consecutive rows, whose bases differ by a constant step, were joined."""
     places: dict[tuple[object, ...], list[tuple[int, GridPiece]]] = {}
     for number, row in enumerate(rows):
         for piece in row:
@@ -165,7 +163,7 @@ def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
 
 
 def _consecutive(rows: Integers) -> Iterator[range]:
-    """Ranges of rows (number, values...) with numbers one apart and a constant change of the values."""
+    """Ranges of consecutive rows (number, values...) between which the values change by a constant step."""
     steps = np.diff(rows, axis=0)
     place = 0
     while place < len(rows):
@@ -182,13 +180,13 @@ def _axis_piece(run: GridPiece, offset: int) -> AxisPiece:
 
 
 def _periods(runs: list[GridPiece]) -> list[int]:
-    """Distances between runs, from small to large; the first runs of a pattern may differ from the later ones."""
+    """Distances between runs in ascending order; the first runs of a pattern may differ from later ones."""
     starts = [run.starts[0] for run in runs[: _MOST_PERIODS + 1]]
     return sorted({start - first for first in starts[:3] for start in starts if start > first})
 
 
 def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: int) -> list[AxisPiece] | None:
-    """Pieces of one period with a loop over the periods, and those of the rest; None where it does not repeat."""
+    """Pieces of one period with a loop over the periods, plus those of the rest; None if there is no repetition."""
     count = len(values) // period
     if count < 2 or (kept[period:] != kept[:-period]).any():
         return None
@@ -207,12 +205,12 @@ def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: 
 
 _MOST_RESHAPE_PIECES = 1024
 Coefficients = Mapping[int, int]
-"""Axis -> coefficient."""
+"""Coefficient of each axis."""
 
 
 @dataclass(frozen=True)
 class Stride:
-    """One loop: its size, and how far it moves along the axes of the output and of the input."""
+    """One loop: its size, and its steps along the axes of the output and of the input."""
 
     size: int
     output: Coefficients = field(default_factory=dict)
@@ -221,7 +219,7 @@ class Stride:
 
 @dataclass(frozen=True)
 class Ends:
-    """The two tensors of a map."""
+    """Output and input tensor of a map."""
 
     output: str
     output_shape: Shape
@@ -237,7 +235,7 @@ def strided_map(
     *,
     is_exact: bool = True,
 ) -> IndexMap:
-    """The map of these loops from these first elements (0 by default); loops of size 1 are left out."""
+    """Map with these loops, from given first elements (0 by default); loops of size 1 are left out."""
     moving = [stride for stride in strides if stride.size != 1]
     named = [(f"D{number}", stride) for number, stride in enumerate(moving)]
 
@@ -265,7 +263,7 @@ def grid_map(
     *,
     is_exact: bool = True,
 ) -> IndexMap:
-    """The map of a piece: array axis n is output axis places[n], component n of the values input axis components[n]."""
+    """Map of a piece: array axis n is output axis places[n]; component n of the values is input axis components[n]."""
     strides = [
         Stride(size, {place: 1}, {axis: step for axis, step in zip(components, steps, strict=True) if step})
         for place, size, steps in zip(places, piece.sizes, piece.steps, strict=True)
@@ -279,7 +277,7 @@ def grid_map(
 
 
 def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[IndexMap]:
-    """Maps of an operator that picks the input index along every axis on its own (output and input of one rank).
+    """Maps of an operator that picks the input index of every axis separately (output and input have the same rank).
 
     `axes` has the pieces of every axis. Raises TooManyPiecesError.
     """
@@ -300,8 +298,8 @@ def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[Inde
 def reshape_maps(ends: Ends) -> list[IndexMap]:
     """Maps between two shapes of the same elements in row-major order.
 
-    One exact map where each suffix product of a shape divides the larger ones of the other; exact pieces where not;
-    beyond a limit one superset, in which only the axes between common suffix products are mixed.
+    There is one exact map if each suffix product of a shape divides the larger ones of the other; otherwise several
+    exact pieces. Beyond MOST_PIECES there is one superset, which mixes only the axes between common suffix products.
     """
     total = math.prod(ends.source_shape)
     if total == 0:
@@ -320,16 +318,16 @@ def reshape_maps(ends: Ends) -> list[IndexMap]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Row-major positions `base + sum(stride * loop) + 0..length-1`."""
+    """Run of row-major positions `base + sum(stride * loop) + 0..length-1`."""
 
     base: int
     loops: tuple[tuple[int, int], ...]
-    """(size, stride)."""
+    """Pairs (size, stride)."""
     length: int
 
 
 def _suffix_products(shape: Shape) -> list[int]:
-    """Positions that one step along an axis moves, outermost first, after the number of all elements."""
+    """Number of all elements, then the positions that one step along each axis moves, outermost axis first."""
     products = [1]
     for size in reversed(shape):
         products.append(products[-1] * size)
@@ -337,7 +335,7 @@ def _suffix_products(shape: Shape) -> list[int]:
 
 
 def _split(runs: list[_Run], boundary: int) -> list[_Run]:
-    """Cut runs until the loops of each either step over whole multiples of `boundary` or stay between two of them."""
+    """Runs cut so that each loop either steps over whole multiples of `boundary` or stays between two of them."""
     waiting = list(reversed(runs))
     done: list[_Run] = []
     while waiting:
@@ -400,7 +398,7 @@ def _run_map(ends: Ends, run: _Run) -> IndexMap:
 
 
 def _mixed_map(ends: Ends) -> IndexMap:
-    """One map that mixes all axes between two suffix products that both shapes have."""
+    """Map that mixes all axes between two suffix products that both shapes have; a superset."""
     outputs, sources = _suffix_products(ends.output_shape), _suffix_products(ends.source_shape)
     strides: list[Stride] = []
     common = sorted({*outputs} & {*sources}, reverse=True)
@@ -415,6 +413,6 @@ def _mixed_map(ends: Ends) -> IndexMap:
 
 
 def _axes_between(products: list[int], upper: int, lower: int) -> list[tuple[int, int]]:
-    """(axis, size) of the axes whose steps lie between two suffix products; axes of size 1 do not move."""
+    """Pairs (axis, size) of the axes whose steps lie between two suffix products; axes of size 1 are left out."""
     pairs = enumerate(pairwise(products))
     return [(axis, above // step) for axis, (above, step) in pairs if lower <= step < above <= upper]

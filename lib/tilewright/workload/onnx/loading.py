@@ -1,8 +1,8 @@
-"""Opening an ONNX model: from a file or a model in memory, never with its weights.
+"""Loading of an ONNX model from a file or from memory, without its weights.
 
-Large constants are left out of the bytes before they are decoded, so that this costs no memory for weights: it walks
-the wire format of protocol buffers (protobuf.dev, "Encoding") along the messages of onnx.proto3 that hold tensors, and
-leaves out the data fields that are longer than any constant whose values matter here.
+Data of large constants are removed before the model is decoded, so that weights take no memory. The code walks the wire
+format of protocol buffers (protobuf.dev, "Encoding") along the messages of onnx.proto3 that hold tensors, and skips
+data fields that are longer than any constant whose values are needed.
 """
 
 import mmap
@@ -15,7 +15,9 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from tilewright.base.errors import InputError, Problem
 
 LARGEST_DATA_BYTES = 2**20
-"""Longer data are left out; the constants that keep their values (see `evaluation`) have at most half of this."""
+"""Longest data that are kept, in bytes; the constants whose values are needed (see `evaluation`) have at most half of
+this.
+"""
 _DEEPEST = 64
 _LENGTH_DELIMITED = 2
 _FIXED_BYTES = {1: 8, 5: 4}
@@ -29,13 +31,13 @@ _INNER: Mapping[str, Mapping[int, str]] = {
     "sparse": {1: "tensor", 2: "tensor"},
     "tensor": {},
 }
-"""Message -> field number -> message of that field, where tensors may be inside."""
+"""Field numbers of the messages that may contain tensors, by the message that contains them."""
 _TENSOR_DATA = frozenset({4, 5, 6, 7, 9, 10, 11})
 """Fields of a tensor that hold its elements: float, int32, string, int64, raw, double, uint64."""
 
 
 def without_weights(content: memoryview) -> bytes:
-    """A serialised model without large tensor data. Raises ValueError for what is no message."""
+    """Serialised model without large tensor data. Raises ValueError if `content` is not a message."""
     return b"".join(_stripped(content, "model", 0))
 
 
@@ -69,7 +71,7 @@ def _stripped(content: memoryview, kind: str, depth: int) -> Iterator[bytes]:
 
 
 def _varint(content: memoryview, place: int) -> tuple[int, int]:
-    """(value, place behind it)."""
+    """(value, position after it)."""
     value = shift = 0
     while place < len(content) and shift < 70:
         byte = content[place]
@@ -99,20 +101,20 @@ def _as_varint(value: int) -> bytes:
 
 
 IN_MEMORY = "<model>"
-"""What stands for the file name in messages about a model that was given as an object."""
+"""File name in messages about a model that was given as an object."""
 _FIRST_IR_WITH_OPSETS = 3
 LARGEST_FILE_BYTES = 2**31 - 1
-"""The most that protobuf decodes; larger models keep their weights in other files."""
+"""Largest file that protobuf decodes, in bytes; larger models keep their weights in other files."""
 LARGEST_GRAPH = 500_000
-"""Operators of one graph; more than any network has, and as many as are read within seconds."""
+"""Largest number of operators of a graph: more than any known network has, and few enough to be read within seconds."""
 
 
 def load_model(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, str, str]:
     """(model, file name for messages, default network name) of an ONNX file or of a model in memory.
 
-    Weights are not loaded: external files are never opened and need not exist, and the data of large constants inside
-    the file are left out. Raises InputError when the file cannot be read, is
-    not an ONNX model, has no operators, or more than anybody could have exported.
+    Weights are not loaded: external files are never opened and need not exist, and data of large constants inside the
+    file are skipped. Raises InputError if the file cannot be read, is not an ONNX model, has no operators, or has too
+    many.
     """
     if isinstance(source, onnx.ModelProto):
         model, file, name = source, IN_MEMORY, source.graph.name or "network"
@@ -158,7 +160,7 @@ def _read_bytes(path: Path, file: str) -> bytes:
 
 
 def _content(path: Path) -> bytes:
-    """The file, a large one without the data of its weights, of which no more than needed comes into memory."""
+    """Content of the file; a large file is read without the data of its weights, to save memory."""
     if path.is_dir() or path.stat().st_size <= LARGEST_DATA_BYTES:
         return path.read_bytes()
     with path.open("rb") as file:
@@ -182,7 +184,7 @@ def _decode(content: bytes, file: str) -> onnx.ModelProto:
 
 
 def _texts(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[object]:
-    """The texts that later steps rely on; protobuf hands out bytes where a text is not valid."""
+    """Texts that later steps use; protobuf returns bytes instead if a text is not valid UTF-8."""
     for node in graph.node:
         yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
         for attribute in node.attribute:

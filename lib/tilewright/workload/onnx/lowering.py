@@ -1,4 +1,4 @@
-"""Lowering: what one ONNX operator becomes in the workload - loop nests that are costed, moves of data, or a remark.
+"""Lowering: conversion of one ONNX operator to loop nests with costs, to moves of data, or to a remark.
 
 Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`, registered by ONNX operator
 type. A function reads shapes, attributes and constants from `op` and adds nests and moves to it.
@@ -42,7 +42,7 @@ _EXCHANGED = {"I": "W", "W": "I"}
 
 @dataclass(frozen=True)
 class LoweredNode:
-    """A node of the workload to be: a layer with a cost, or (layer None) a move of data."""
+    """Node of the future workload: a layer with costs, or (layer None) a move of data."""
 
     name: str
     operator_type: str
@@ -55,13 +55,13 @@ class LoweredNode:
 
 @dataclass
 class Lowering:
-    """One operator while it is lowered: its facts to read, and what was made of it so far."""
+    """State of the lowering of one operator: its inputs and attributes, and the nodes made so far."""
 
     node: OnnxNode
     graph: "ResolvedGraph"
     profile: ModelProfile
     policy: str = ASSUMED
-    """Precision policy, see `precision`."""
+    """Precision policy, ASSUMED or FILE; see `tensor_precision`."""
     lowered: list[LoweredNode] = field(default_factory=list)
     temporaries: dict[str, Tensor] = field(default_factory=dict)
     """Tensors between the parts of a decomposed operator."""
@@ -77,7 +77,7 @@ class Lowering:
         return opsets.get("" if self.node.proto.domain in STANDARD_DOMAINS else self.node.proto.domain, 1)
 
     def has_input(self, index: int) -> bool:
-        """Whether input `index` is given; an optional one may be absent or empty."""
+        """Whether input `index` is given; an optional input may be missing or have an empty name."""
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
 
     def input(self, index: int = 0) -> str:
@@ -93,11 +93,11 @@ class Lowering:
         return self.node.outputs[index]
 
     def has_output(self, index: int) -> bool:
-        """Whether output `index` is asked for."""
+        """Whether output `index` is used."""
         return index < len(self.node.outputs) and bool(self.node.outputs[index])
 
     def facts(self, tensor: str) -> TensorFacts:
-        """What is known of a tensor of the file. Raises InputError if its shape is not."""
+        """Facts about a tensor of the file. Raises InputError if its shape is not known."""
         if tensor not in self.graph.tensors:
             raise self.node.error(
                 f"the shape of tensor '{tensor}' is neither stored in the file nor can it be inferred"
@@ -121,13 +121,13 @@ class Lowering:
         return tensor not in self.temporaries and self.facts(tensor).is_constant
 
     def values(self, index: int) -> np.ndarray | None:
-        """Values of input `index` if they are constant and in the file, else None (absent inputs too)."""
+        """Values of input `index` if they are constant and in the file; else None, also for a missing input."""
         return self.facts(self.input(index)).values if self.has_input(index) else None
 
     # --- what it becomes ------------------------------------------------------------------------------------------
 
     def temporary(self, part: str, shape: Shape, like: str) -> str:
-        """A tensor between two parts of the operator, of the precision of tensor `like`; gives its name."""
+        """Add a tensor between two parts of the operator, with the precision of tensor `like`; returns its name."""
         model = self.tensor(like)
         name = f"{self.node.name}/{part}"
         while name in self.temporaries or name in self.graph.tensors:
@@ -136,7 +136,7 @@ class Lowering:
         return name
 
     def tensor(self, name: str) -> Tensor:
-        """A tensor with its precision: of the file, or a temporary."""
+        """Tensor of the file, or a temporary, with its precision."""
         if name in self.temporaries:
             return self.temporaries[name]
         return file_tensor(self.facts(name), self.policy)
@@ -156,15 +156,16 @@ class Lowering:
         further: Sequence[IndexMap] = (),
         is_exact: bool = True,
     ) -> None:
-        """Add a loop nest: one layer that reads `inputs` (operand I, or I and W, in equation order), writes `output`.
+        """Add a loop nest: one layer that reads `inputs` (operand I, or I and W, in equation order) and writes
+        `output`.
 
-        `others` are read too, but cost nothing (a bias). `costed` replaces accesses (key O, I, W) in the layer, where
-        the cost model has no form for the true ones; `layer` replaces the layer itself. Without them the layer follows
-        from the accesses. `further` maps are read as well, where the loops of the layer cannot index a tensor. `part`
-        and `operator_type` name a part of a decomposed operator. The nest does
-        the product of all loop sizes as operations (multiply-accumulates on the MAC array).
+        `others` are also read, at no cost (a bias). `costed` replaces accesses (key O, I, W) in the layer if the cost
+        model has no form for the true ones; `layer` replaces the whole layer. By default the layer follows from the
+        accesses. `further` are additional maps, for inputs that the loops of the layer cannot index. `part` and
+        `operator_type` name a part of a decomposed operator. The nest has as many operations (multiply-accumulates on
+        the MAC array) as the product of its loop sizes.
 
-        A tensor that is not constant becomes I: of a constant I and a computed W the names are exchanged.
+        A computed tensor becomes I: if I is constant and W is computed, the two names are exchanged.
         """
         if layer is None and self._are_exchanged(inputs):
             inputs = {"W": inputs["I"], "I": inputs["W"]}
@@ -189,7 +190,7 @@ class Lowering:
         self._raise_status(MODELLED)
 
     def move(self, *maps: IndexMap, part: str = "", operator_type: str = "") -> None:
-        """Add a move of data: it costs nothing, and its outputs depend on its inputs as `maps` say."""
+        """Add a move of data at no cost, whose outputs depend on its inputs by `maps`."""
         name = f"{self.node.name}/{part}" if part else self.node.name
         outputs = dict.fromkeys(index_map.output.tensor for index_map in maps)
         if not part:  # outputs that depend on nothing are made too
@@ -198,12 +199,12 @@ class Lowering:
         self._raise_status(PASS_THROUGH)
 
     def approximated(self, reason: str) -> None:
-        """Say that cost or dependencies are approximated, and why."""
+        """Record that cost or dependences are approximated, and why."""
         self._raise_status(APPROXIMATED)
         self.remarks.append(reason)
 
     def unsupported(self, reason: str) -> None:
-        """Say that the operator is not modelled, and why; every output depends on every input element."""
+        """Record that the operator is not modelled, and why; every output depends on every input element."""
         self.lowered.clear()
         self.temporaries.clear()
         known = [name for name in self.node.outputs if name in self.graph.tensors]
@@ -218,7 +219,7 @@ class Lowering:
     # --- inside ---------------------------------------------------------------------------------------------------
 
     def _are_exchanged(self, inputs: Mapping[str, TensorAccess]) -> bool:
-        """Whether I is constant and W is computed."""
+        """Whether I is constant and W is computed, so that the names are exchanged."""
         if set(inputs) != {"I", "W"}:
             return False
         return self.is_constant(inputs["I"].tensor) and not self.is_constant(inputs["W"].tensor)
@@ -245,7 +246,7 @@ class Lowering:
 
 
 def file_tensor(facts: TensorFacts, policy: str) -> Tensor:
-    """A tensor of the file with its precision."""
+    """Tensor of the file with its precision."""
     import onnx
 
     precision = tensor_precision(facts, policy)
@@ -256,7 +257,7 @@ def file_tensor(facts: TensorFacts, policy: str) -> Tensor:
 def whole_map(
     output: str, output_shape: Shape, source: str, source_shape: Shape, *, is_exact: bool = False
 ) -> IndexMap:
-    """Every output element depends on every input element: a superset of whatever the truth is."""
+    """Map in which every output element depends on every input element: a superset of any true dependence."""
     written = tuple((f"D{axis}", size) for axis, size in enumerate(output_shape))
     read = tuple((f"S{axis}", size) for axis, size in enumerate(source_shape))
     return IndexMap(
@@ -268,22 +269,22 @@ def whole_map(
 
 
 def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
-    """The access of a tensor; an axis given as text is that loop."""
+    """Access to a tensor; a text is the name of the loop that is the index of an axis."""
     return TensorAccess(tensor, tuple(loop(axis) if isinstance(axis, str) else axis for axis in axes))
 
 
 _LOOPS = ("Loop", "Scan")
-"""Loop operators that are left when all that run a known number of times are written out."""
+"""Loop operators that remain after all those with a known number of iterations were unrolled."""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
 
 
 OPERATORS: Registry[LowerFunction] = Registry(__name__)
-"""Functions of others, which `lowers` registers when their modules are imported."""
+"""Registry of lowering functions of plug-ins, which `lowers` registers when their modules are imported."""
 
 
 def lowers(*operator_types: str, domain: str = "") -> Callable[[LowerFunction], LowerFunction]:
-    """Register a function for operator types of a domain ('' is the standard one)."""
+    """Decorator that registers a function for operator types of a domain ('' is the standard one)."""
 
     def register(function: LowerFunction) -> LowerFunction:
         for operator_type in operator_types:
@@ -296,7 +297,7 @@ def lowers(*operator_types: str, domain: str = "") -> Callable[[LowerFunction], 
 
 
 def registered_operators() -> Mapping[tuple[str, str], LowerFunction]:
-    """(domain, operator type) -> function, in the order of registration."""
+    """Registered functions by (domain, operator type), in the order of registration."""
     return dict(_LOWER_FUNCTIONS)
 
 
@@ -306,7 +307,7 @@ def is_registered(node: "onnx.NodeProto") -> bool:
 
 
 def lower(op: Lowering) -> None:
-    """Lower one operator; an operator that nobody registered is unsupported. Raises InputError."""
+    """Lower one operator; an operator without a registered function is unsupported. Raises InputError."""
     proto = op.node.proto
     domain = "" if proto.domain in ("", "ai.onnx") else proto.domain
     function = _LOWER_FUNCTIONS.get((domain, proto.op_type))
@@ -332,7 +333,7 @@ def lower(op: Lowering) -> None:
 
 
 def _is_empty(op: Lowering) -> bool:
-    """Whether no output, or a computed tensor that is read, has any element (constants may be empty: not given)."""
+    """Whether all outputs, or a computed input, have no elements (an empty constant means: not given)."""
     known = op.graph.tensors
     made = [known[name] for name in op.node.outputs if name in known]
     read = [known[name] for name in op.node.inputs if name in known and not known[name].is_constant]
@@ -359,13 +360,14 @@ _MAY_BE_EMPTY: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("com.microsoft", "GroupQueryAttention"): (3, 4),
     ("com.microsoft", "MultiHeadAttention"): (6, 7),
 }
-"""(domain, operator) -> inputs beside which there is work even if they have no elements: caches before the first token,
-places of which there are none."""
+"""Inputs that may be empty although the operator does work, by (domain, operator): caches before the first token, and
+empty lists of indices.
+"""
 _EVERY_INPUT_MAY_BE_EMPTY = frozenset({"Concat", "Loop", "QLinearConcat", "Scan"})
 
 
 def _may_be_empty(op: Lowering) -> tuple[str, ...]:
-    """Inputs that may be empty beside others that are not."""
+    """Names of the inputs that may be empty although the operator does work."""
     if op.node.proto.op_type in _EVERY_INPUT_MAY_BE_EMPTY:
         return op.node.inputs
     domain = "" if op.node.proto.domain == "ai.onnx" else op.node.proto.domain
@@ -374,7 +376,7 @@ def _may_be_empty(op: Lowering) -> tuple[str, ...]:
 
 
 def operation_count(nodes: Sequence[LoweredNode], unit: str) -> int:
-    """Operations (multiply-accumulates on the MAC array) of all layers that need a unit."""
+    """Operations (multiply-accumulates on the MAC array) of all layers that need `unit`."""
     layers = [node.layer for node in nodes if node.layer is not None and node.unit == unit]
     return sum(layer.mac_count for layer in layers)
 

@@ -1,4 +1,4 @@
-"""Multiply-accumulates of operators that are not costed, so that what is left out is never left out silently."""
+"""Multiply-accumulates of operators without costs, so that reports can say how much work is left out."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,9 +13,9 @@ from tilewright.workload.onnx.products import conv_geometry
 
 
 def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:
-    """Multiply-accumulates of one operator by its shapes; None if they cannot be told from these alone.
+    """Multiply-accumulates of one operator from its shapes; None if the shapes do not determine them.
 
-    No operator has none by default: those without are in families that do not multiply and accumulate, or listed.
+    An operator has 0 only if its family does not multiply and accumulate, or if it is listed; never by default.
     """
     if node.operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):
         return 0
@@ -44,7 +44,7 @@ def _matmul(node: OnnxNode, shapes: Shapes) -> int:
 
 
 def _plain_conv(node: OnnxNode, shapes: Shapes) -> int:
-    """ConvInteger, DeformConv: output elements times the elements of one filter."""
+    """Multiply-accumulates of ConvInteger, DeformConv: output elements times the elements of one filter."""
     return math.prod(node.output_shape(shapes)) * math.prod(node.input_shape(1, shapes)[1:])
 
 
@@ -53,12 +53,16 @@ def _plain_matmul(node: OnnxNode, shapes: Shapes) -> int:
 
 
 def _transposed_conv(node: OnnxNode, shapes: Shapes) -> int:
-    """Every input element meets one filter: (output channels / group) * kernel."""
+    """Multiply-accumulates of a transposed convolution: each input element is multiplied by (output channels / group) *
+    kernel weights.
+    """
     return math.prod(node.input_shape(0, shapes)) * math.prod(node.input_shape(1, shapes)[1:])
 
 
 def _recurrent(node: OnnxNode, shapes: Shapes) -> int:
-    """Gates of a recurrent cell: W[directions, gates*hidden, inputs] and R[.., gates*hidden, hidden] at every step."""
+    """Multiply-accumulates of a recurrent cell: W[directions, gates*hidden, inputs] and R[.., gates*hidden, hidden] at
+    every step.
+    """
     steps_times_batch = math.prod(node.input_shape(0, shapes)[:2])
     return steps_times_batch * (math.prod(node.input_shape(1, shapes)) + math.prod(node.input_shape(2, shapes)))
 

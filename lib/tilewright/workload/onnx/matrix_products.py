@@ -10,13 +10,15 @@ from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes,
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """out[batch, D, K] = sum over C of left[batch, D, C] * right[batch, C, K]. Batches: () or (B,) or (B, H)."""
+    """Product out[batch, D, K] = sum over C of left[batch, D, C] * right[batch, C, K]. Batches: () or (B,) or (B,
+    H).
+    """
 
     out_batch: Shape
     left_batch: Shape
-    """Batch sizes of the left operand, as many as `out_batch`; 1 where the left operand is shared by all batches."""
+    """Batch sizes of the left operand, as many as `out_batch`; 1 if all batches share the left operand."""
     right_batch: Shape | None
-    """None if the shape of the right operand is not known."""
+    """Batch sizes of the right operand; None if its shape is not known."""
     rows: int
     depth: int
     columns: int
@@ -28,10 +30,10 @@ class MatrixProduct:
 
 
 def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
-    """The sizes of a Gemm or MatMul, checked. Raises InputError.
+    """Checked sizes of a Gemm or MatMul. Raises InputError.
 
-    Vectors become matrices of one row or column, and operands of lower rank are repeated over the batches, as the
-    operator's definition says; more than two batch dimensions become (first, product of the others).
+    Vectors become matrices of one row or column, and operands of lower rank are repeated over the batches, as ONNX
+    defines. More than two batch dimensions become (first, product of the others).
     """
     left, out = node.input_shape(0, shapes), node.output_shape(shapes)
     right = shapes.get(node.inputs[1]) if len(node.inputs) > 1 else None
@@ -76,10 +78,10 @@ def _batch_sizes(shape: Shape, rank: int) -> Shape:
 
 
 def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, profile: ModelProfile) -> Layer:
-    """The layer of a matrix product: O[b][h][d][k] += I[b][h][d][c] * W[c][k].
+    """Layer of a matrix product: O[b][h][d][k] += I[b][h][d][c] * W[c][k].
 
-    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. There W carries the batch dimensions exactly when it is
-    no constant; under `trace_onnx_constants` an operand carries the batch dimensions that it has.
+    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. In that version W has the batch dimensions exactly if it
+    is not constant; under `trace_onnx_constants` an operand has the batch dimensions of its tensor.
     """
     names = ("B", "H")[: len(product.out_batch)]
     left, right = _dims_carried(product, product.left_batch, names), names
@@ -106,6 +108,6 @@ def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, prof
 
 
 def _dims_carried(product: MatrixProduct, batch: Shape, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The batch dimensions over which an operand really varies; a dimension of size 1 counts as carried."""
+    """Batch dimensions over which an operand varies; a dimension of size 1 in the output counts as one of them."""
     sizes = zip(names, batch, product.out_batch, strict=True)
     return tuple(name for name, own, full in sizes if own > 1 or full == 1)

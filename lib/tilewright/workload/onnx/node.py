@@ -1,4 +1,4 @@
-"""One operator of an ONNX graph, with typed access to its attributes and the bits per element of its tensors."""
+"""Operator of an ONNX graph, with typed access to its attributes and the bits per element of its tensors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,24 +13,26 @@ from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
-"""Tensor name -> its sizes, all known. A tensor that is not in it has no known shape."""
+"""Shapes by tensor name, all sizes known; tensors of unknown shape are missing."""
 
 STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """An operator: its place in the order of execution, a name unique in the network, and its message."""
+    """Operator: its place in the order of execution, a name unique in the network, and its message."""
 
     node_id: int
     name: str
     proto: onnx.NodeProto
     opsets: Mapping[str, int] = field(default_factory=dict)
-    """Domain -> version, where the operator comes from a function that imports other operator sets than the model."""
+    """Version of each operator set, by domain, for an operator from a function that imports other versions than the
+    model.
+    """
 
     @property
     def operator_type(self) -> str:
-        """The operator, with its domain in front when that is not the standard one: Conv, com.example::Gelu."""
+        """Operator type, with its domain if that is not the standard one: Conv, com.example::Gelu."""
         domain = self.proto.domain
         return self.proto.op_type if domain in STANDARD_DOMAINS else f"{domain}::{self.proto.op_type}"
 
@@ -53,7 +55,7 @@ class OnnxNode:
         return name in self._attributes
 
     def integer(self, name: str, default: int) -> int:
-        """The integer attribute `name`. Raises InputError when it is of another type."""
+        """Value of the integer attribute `name`. Raises InputError if the attribute has another type."""
         if name not in self._attributes:
             return default
         attribute = self._attributes[name]
@@ -62,7 +64,7 @@ class OnnxNode:
         return attribute.i
 
     def integers(self, name: str, default: Shape) -> Shape:
-        """The attribute `name`, a list of integers. Raises InputError when it is of another type."""
+        """Value of the attribute `name`, a list of integers. Raises InputError if the attribute has another type."""
         if name not in self._attributes:
             return default
         attribute = self._attributes[name]
@@ -71,14 +73,14 @@ class OnnxNode:
         return tuple(attribute.ints)
 
     def positive_integers(self, name: str, default: Shape, count: int) -> Shape:
-        """The attribute `name`, so many integers above 0. Raises InputError for any others."""
+        """Value of the attribute `name`, `count` integers above 0. Raises InputError for other values."""
         values = self.integers(name, default)
         if len(values) != count or any(value < 1 for value in values):
             raise self.error(f"attribute '{name}'", str(list(values)), f"{count} positive integers")
         return values
 
     def text(self, name: str, default: str) -> str:
-        """The string attribute `name`. Raises InputError when it is of another type."""
+        """Value of the string attribute `name`. Raises InputError if the attribute has another type."""
         if name not in self._attributes:
             return default
         attribute = self._attributes[name]
@@ -87,13 +89,13 @@ class OnnxNode:
         return attribute.s.decode("utf-8", "replace")
 
     def input_shape(self, index: int, shapes: Shapes) -> Shape:
-        """Shape of input `index`. Raises InputError when the input is missing or its shape is not known."""
+        """Shape of input `index`. Raises InputError if the input is missing or its shape is not known."""
         if index >= len(self.inputs) or not self.inputs[index]:
             raise self.error(f"{self.operator_type} needs input {index}, and it is missing")
         return self._shape(self.inputs[index], shapes)
 
     def output_shape(self, shapes: Shapes) -> Shape:
-        """Shape of the first output. Raises InputError when there is none or its shape is not known."""
+        """Shape of the first output. Raises InputError if there is none or its shape is not known."""
         if not self.outputs or not self.outputs[0]:
             raise self.error(f"{self.operator_type} has no output")
         return self._shape(self.outputs[0], shapes)
@@ -104,13 +106,13 @@ class OnnxNode:
         return shapes[tensor]
 
     def error(self, message: str, value: str = "", allowed: str = "") -> InputError:
-        """An InputError about this operator; the reader adds the file name."""
+        """InputError about this operator, to which the reader adds the file name."""
         return InputError([Problem(message, path=self.name, value=value, allowed=allowed)])
 
 
 @dataclass(frozen=True)
 class OperandRoles:
-    """Operands of one layer: which node inputs they are, which are constant, and the nodes that feed the others."""
+    """Operands of one layer: their node inputs, which of them are constant, and the nodes that produce the others."""
 
     activation_input: int
     """Index of the node input that is operand I."""
@@ -118,7 +120,7 @@ class OperandRoles:
     """Index of the node input that is operand W."""
     constant_operands: tuple[str, ...]
     sources: tuple[tuple[str, int], ...]
-    """(operand, producing node), W before I as in zigzag-dse 3.9.1."""
+    """Pairs (operand, id of the producing node), W before I as in zigzag-dse 3.9.1."""
 
     @property
     def weight_is_constant(self) -> bool:
@@ -127,14 +129,14 @@ class OperandRoles:
 
 
 PRECISION_ATTRIBUTES = frozenset({"act_size", "output_size", "weight_size"})
-"""Attributes that a person may add to any operator: bits of activations, of partial sums and of constants."""
+"""Attributes that a user may add to any operator: bits of activations, of partial sums and of constants."""
 _DEFAULT_BITS = 8
 SELECTING = frozenset(
     {"MaxPool", "GlobalMaxPool", "MaxRoiPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK", "Hardmax"}
 )
-"""Operators that choose one of many values: what they have so far is no wider than a result."""
+"""Operators that choose one of many values: a partial result is no wider than the result."""
 _WIDEST_ACCUMULATOR_BITS = 32
-"""Accumulators of stored formats up to this width have it."""
+"""Width of accumulators of stored formats, unless an input is wider."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,9 @@ class TensorPrecision:
 
 
 def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
-    """The precision of a tensor without overrides. `policy` is ASSUMED or FILE.
+    """Precision of a tensor without overrides. `policy` is ASSUMED or FILE.
 
-    Quantisation that the file states holds under both; integers count as stored; a float counts as 8 bits if ASSUMED.
+    Under both policies quantised tensors and integers have their stored bits. A float has 8 bits if ASSUMED.
     """
     if facts.quantised_bits is not None:
         return TensorPrecision(facts.quantised_bits, "quantisation")
@@ -159,12 +161,11 @@ def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
 
 
 def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumulates: bool, policy: str) -> int:
-    """Bits of partial sums: the node's `output_size`; else, where results are summed up, twice the widest input if
-    ASSUMED and a 32-bit accumulator (or the input's own width, if larger) for formats of the FILE; else the result's.
-    What is chosen here is never narrower than the result, which is the last of the sums: a product of bytes that is
-    stored as INT32 adds up in 32 bits.
+    """Bits of partial sums: the node's `output_size`, if given. Otherwise, if results are summed: for ASSUMED twice the
+    widest input; for FILE 32 bits, or the width of the input if larger. Otherwise the bits of the result.
 
-    Raises InputError for an `output_size` that is not positive.
+    Without `output_size` they are never fewer than the bits of the result: a product of bytes that is stored as INT32
+    is summed in 32 bits. Raises InputError for an `output_size` that is not positive.
     """
     if node.has("output_size"):
         return _bits(node, "output_size", 0)
@@ -175,7 +176,7 @@ def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumul
 
 
 def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
-    """The bits that the node's `weight_size` (of constant operands) or `act_size` (of all else) states, or None.
+    """Bits that the node's `weight_size` (constant operands) or `act_size` (all others) gives; None if it is missing.
 
     Raises InputError for a value that is not positive.
     """
@@ -184,10 +185,10 @@ def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
 
 
 def precision_bits(node: OnnxNode, *, weight_is_activation: bool = False) -> tuple[tuple[str, int], ...]:
-    """Bits of W, I, O_final and O (partial sums) by the attributes weight_size, act_size and output_size.
+    """Bits of W, I, O_final and O (partial sums) from the attributes weight_size, act_size and output_size.
 
-    Defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1; ONNX element types are not looked at. A W that is an
-    activation has the activation's bits. Raises InputError for values that are not positive integers.
+    Defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1; ONNX element types are ignored. A W that is an
+    activation has the bits of activations. Raises InputError for values that are not positive integers.
     """
     activation = _bits(node, "act_size", _DEFAULT_BITS)
     weight = _bits(node, "weight_size", _DEFAULT_BITS)

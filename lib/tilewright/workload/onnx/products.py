@@ -1,4 +1,4 @@
-"""Convolutions and matrix products (Gemm, MatMul) become layers."""
+"""Layers of convolutions and matrix products (Gemm, MatMul)."""
 
 import math
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from tilewright.workload.layer import DimensionRelation, Layer
 from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes, precision_bits
 
 WEIGHT_INPUT = {"Conv": 1, "QLinearConv": 3}
-"""Which input of each operator holds the weights."""
+"""Index of the input that holds the weights, by operator type."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class ConvGeometry(ConvSizes):
 
     @property
     def mac_count(self) -> int:
-        """Multiply-accumulates: output elements times the inputs that each one sums up."""
+        """Multiply-accumulates: output elements times the inputs that each output element sums."""
         outputs = self.batch * self.out_channels * math.prod(self.out_size)
         return outputs * (self.in_channels // self.groups) * math.prod(self.kernel)
 
     @property
     def axes_differ(self) -> bool:
-        """Whether exchanging height and width of kernel, strides, dilations or padding would change anything."""
+        """Whether kernel, strides, dilations or padding differ between height and width."""
         tuples = (self.kernel, self.strides, self.dilations, self.pads_before, self.pads_after)
         return any(len(set(values)) > 1 for values in tuples)
 
 
 def conv_geometry(node: OnnxNode, shapes: Shapes) -> ConvGeometry:
-    """The geometry of a convolution, of any number of spatial axes, checked. Raises InputError."""
+    """Checked geometry of a convolution of any number of spatial axes. Raises InputError."""
     weight_input = WEIGHT_INPUT.get(node.proto.op_type, 1)
     data, out = node.input_shape(0, shapes), node.output_shape(shapes)
     if len(data) < 3 or len(out) != len(data):
@@ -128,11 +128,11 @@ def _with_pads(node: OnnxNode, geometry: ConvGeometry) -> ConvGeometry:
 
 
 def conv_layer(node: OnnxNode, geometry: ConvGeometry, roles: OperandRoles, profile: ModelProfile) -> Layer:
-    """The layer of a convolution over one or two spatial axes; a single axis is X.
+    """Layer of a convolution over one or two spatial axes; a single axis is X.
 
-    Dimension order, operand order and precisions are those of zigzag-dse 3.9.1. That tool ties index 0 of kernel_shape,
-    strides, dilations and pads (the height) to X (fault B10): so does this, unless `profile.onnx_height_is_y` or
-    there is only one axis, which that tool refuses.
+    Dimension order, operand order and precisions are those of zigzag-dse 3.9.1. That tool assigns index 0 of
+    kernel_shape, strides, dilations and pads (the height) to X (fault B10). This function does the same, unless
+    `profile.onnx_height_is_y` is set or there is only one axis, which that tool refuses.
     """
     one_axis = len(geometry.kernel) == 1
     exchange = not (profile.onnx_height_is_y or one_axis)

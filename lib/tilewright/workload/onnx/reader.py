@@ -1,8 +1,7 @@
-"""Reading an ONNX model into a workload and a statement of what of it is costed.
+"""Reader of an ONNX model: a workload, and a coverage that says which operators have costs.
 
-Every operator that computes is a layer or several, all that only move data are index maps.
-
-Operators whose results are known before run time vanish: their outputs are constants that others read.
+Every operator that computes becomes one or several layers; operators that only move data become index maps. Operators
+whose results are known before run time vanish: their outputs are constants.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,14 +36,14 @@ from tilewright.workload.onnx.tensor_facts import TensorFacts
 from tilewright.workload.onnx.unused_parts import unused_of_model
 
 Reading = Callable[[onnx.ModelProto, ModelProfile, NetworkOptions], tuple[Workload, Coverage]]
-"""The (nameless) workload of a model and what of it is costed; raises InputError with all problems."""
+"""Function from a model to its (nameless) workload and coverage; raises InputError with all problems."""
 OTHER_READINGS: Registry[Reading] = Registry(__name__)
-"""Model profile -> its reading, where that is not the one of `network_reader`."""
+"""Readers of the model profiles that do not use `read_every_operator`."""
 
 
 @dataclass(frozen=True)
 class ParsedNetwork:
-    """A network as read from an ONNX model, and what of it is costed."""
+    """Network read from an ONNX model, and its coverage."""
 
     workload: Workload
     coverage: Coverage
@@ -58,17 +57,17 @@ def read_onnx(
     dims: Mapping[str, int] | None = None,
     options: NetworkOptions | None = None,
 ) -> ParsedNetwork:
-    """The workload of an ONNX model.
+    """Workload of an ONNX model, with its coverage.
 
-    With the profile's switch `model_every_operator` all operators that compute become layers, and those that only move
-    data carry dependencies through (see `network_reader`); without it the reading is that of zigzag-dse 3.9.1
-    (of OTHER_READINGS).
+    With the profile's switch `model_every_operator`, all operators that compute become layers, and those that only move
+    data pass dependences on (see `read_every_operator`). Without it, the reader is that of zigzag-dse 3.9.1 (in
+    OTHER_READINGS).
 
-    `source` is a path or a model in memory; weights are never loaded and may be absent. `name` defaults to the file's
-    stem or the graph's name. `dims` is short for options with these dims. `notices`, if given, receives the notices of
-    the coverage.
+    `source` is a path or a model in memory; weights are never loaded and may be missing. `name` defaults to the file's
+    stem or the graph's name. `dims` is short for options with these dims. The notices of the coverage are appended to
+    `notices`, if given.
 
-    Raises InputError with all problems found: an unreadable file, an inconsistent graph, sizes that are not known.
+    Raises InputError with all problems: an unreadable file, an inconsistent graph, unknown sizes.
     """
     options = options or NetworkOptions()
     if dims:
@@ -93,7 +92,7 @@ def read_onnx(
 def read_every_operator(
     model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions
 ) -> tuple[Workload, Coverage]:
-    """The (nameless) workload of a model and what of it is costed. Raises InputError with all problems."""
+    """Workload (nameless) and coverage of a model. Raises InputError with all problems."""
     start_inference()
     register_operators()
     given = (dict(options.dims), dict(options.input_shapes), dict(options.branches))
@@ -113,7 +112,9 @@ def read_every_operator(
 
 @dataclass
 class _Reading:
-    """One reading: the nodes so far, the producer of each tensor, coverage entries, remarks with their operators."""
+    """State of one reading: nodes so far, the producer of each tensor, coverage entries, remarks with their
+    operators.
+    """
 
     graph: ResolvedGraph
     profile: ModelProfile
@@ -127,7 +128,7 @@ class _Reading:
     names: set[str] = field(default_factory=set)
 
     def read(self, node: OnnxNode) -> None:
-        """Add what becomes of one operator. Raises InputError."""
+        """Add the nodes of one operator. Raises InputError."""
         if node.node_id in self.graph.constant_nodes:
             self.entries.append(OperatorCoverage(node.operator_type, PASS_THROUGH, 1, 0, 0, 0))
             return
@@ -149,7 +150,9 @@ class _Reading:
         return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
 
     def _uncosted_macs(self, op: Lowering) -> int | None:
-        """Multiply-accumulates of an operator that is not modelled, None if they are unknown, and of all others."""
+        """Multiply-accumulates of an operator that is not modelled; None if they are unknown, and for all other
+        operators.
+        """
         if op.status != UNSUPPORTED:
             return None
         return counted_macs(op.node, {name: facts.shape for name, facts in self.graph.tensors.items()})
@@ -183,7 +186,7 @@ class _Reading:
         self.producer_of.update((output, node_id) for output in lowered.outputs)
 
     def _unique(self, name: str) -> str:
-        """Names of parts may coincide with names of other operators."""
+        """Name that no other node has: the name of a part may coincide with that of another operator."""
         base, number = name, 2
         while name in self.names:
             name, number = f"{base}__{number}", number + 1
@@ -191,7 +194,9 @@ class _Reading:
         return name
 
     def _sources(self, lowered: LoweredNode) -> Iterator[tuple[str, int]]:
-        """(operand, producer): W before I as in zigzag-dse 3.9.1, then what is no operand; once for each producer."""
+        """Pairs (operand, id of the producing node): W before I as in zigzag-dse 3.9.1, then inputs that are no
+        operands; each producer once.
+        """
         produced = [
             (index_map.operand, self.producer_of[index_map.input.tensor])
             for index_map in lowered.index_maps
@@ -219,7 +224,7 @@ class _Reading:
                     self.overrides[name] = bits
 
     def workload(self) -> Workload:
-        """The network read so far."""
+        """Workload of the nodes that were read."""
         used = dict.fromkeys(name for node in self.nodes for name in (*node.inputs, *node.outputs)) | dict.fromkeys(
             name for name in (*self.graph.inputs, *self.graph.outputs) if name in self.graph.tensors
         )
@@ -229,11 +234,11 @@ class _Reading:
 
 
 _OTHER_NAMES = {1: "I", 2: "W"}
-"""Edges of operators without a layer are called I, W, I3, I4, ..."""
+"""Names of the first edges of operators without a layer, by their number; later ones are I3, I4, ..."""
 
 
 def _node_status(op: Lowering, is_move: bool) -> str:
-    """Moves between the layers of a costed operator are moves all the same."""
+    """Status of a node: a move between the layers of a costed operator also passes through."""
     return PASS_THROUGH if is_move and op.status != UNSUPPORTED else op.status
 
 

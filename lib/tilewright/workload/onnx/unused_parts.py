@@ -1,7 +1,8 @@
-"""Unused parts of an ONNX model: attributes that nobody reads, and operator sets beside a missing standard domain.
+"""Unused parts of an ONNX model: attributes that are not read, and unused operator sets if the standard domain is
+missing.
 
-Tools add attributes of their own, and people misspell those that there are; either way a default stands in their place.
-An operator that is not known at all is told by the coverage, with all that it has.
+Tools add attributes of their own, and users misspell existing ones; in both cases the default applies. The coverage
+reports operators that are not known at all.
 
 Source of attributes of contrib operators and quantisers: ContribOperators.md of ONNX Runtime, operators of qonnx.
 """
@@ -73,12 +74,16 @@ _QUANTISER = "bit_width has_inf has_nan has_subnormal max_val narrow rounding_mo
 
 
 def unused_of_model(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of what is not known; a reader adds the file. Raises InputError for attributes that a node has twice."""
+    """Notices of unknown parts, to which a reader adds the file. Raises InputError for attributes that a node has
+    twice.
+    """
     return [*_unused_operator_sets(model), *_unused_attributes(model)]
 
 
 def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
-    """Files may import more than they need; where they lack the standard domain, another one was probably meant."""
+    """Notices of imported operator sets that no operator uses, if the standard domain is missing: it was probably
+    meant.
+    """
     versions = _opsets(model.opset_import)
     if "" in versions:
         return []
@@ -89,10 +94,9 @@ def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
 
 
 def _unused_attributes(model: onnx.ModelProto) -> list[Unused]:
-    """Attributes that are not known, once for each operator type and name, at the first node that has it.
+    """Notices of unknown attributes, one per operator type and name, at the first node that has the attribute.
 
-    Raises InputError for attributes that a node
-    has twice, of which no tool says which one counts.
+    Raises InputError for attributes that a node has twice, as it is undefined which one counts.
     """
     functions = {(standard_domain(one.domain), one.name): one for one in model.functions}
     opsets = _opsets(model.opset_import)
@@ -141,7 +145,7 @@ def _opsets(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
 
 
 def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes, and those of their graphs, whatever the depth."""
+    """The nodes, and those of their graphs at any depth."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
@@ -152,7 +156,7 @@ def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 def _known(
     node: onnx.NodeProto, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], onnx.FunctionProto]
 ) -> frozenset[str] | None:
-    """The attributes of an operator; None if it is not known."""
+    """Attributes of an operator; None if it is not known."""
     domain = standard_domain(node.domain)
     function = functions.get((domain, node.op_type))
     if function is not None:
@@ -162,7 +166,7 @@ def _known(
 
 @functools.lru_cache(maxsize=4096)
 def known_attributes(operator: str, domain: str, version: int) -> frozenset[str] | None:
-    """The attributes of an operator of a domain in a version of it; None if nobody knows it."""
+    """Attributes of an operator in a version of its domain; None if it is not known."""
     schema = find_schema(operator, domain, version)
     if schema is not None:
         return frozenset(schema.attributes)

@@ -1,6 +1,6 @@
-"""The standard attention operator, in parts: scores, scaling, mask, softmax and the weighted sum.
+"""Standard attention operator, in parts: scores, scaling, mask, softmax and the weighted sum.
 
-The parts are for heads in any layout of tensors; other attention operators use them too.
+The parts accept heads in any tensor layout; other attention operators use them too.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _SCORES = ("B", "H", "D", "K")
 
 @dataclass(frozen=True)
 class HeadTensor:
-    """A tensor of heads: [batch, heads, positions, width], or [batch, positions, heads * width] if flat."""
+    """Tensor of heads: [batch, heads, positions, width], or [batch, positions, heads * width] if flat."""
 
     tensor: str
     batch: int
@@ -26,10 +26,10 @@ class HeadTensor:
     width: int
     is_flat: bool = False
     start: int = 0
-    """First channel of a flat tensor that holds other things too."""
+    """First channel of the heads in a flat tensor that also holds other channels."""
 
     def at(self, head: Axis, position: Axis, channel: Axis) -> TensorAccess:
-        """The element of loop B and of these indices."""
+        """Element at loop B and the given indices."""
         if not self.is_flat:
             return access(self.tensor, "B", head, position, channel)
         index, inner = as_index(head), as_index(channel)
@@ -40,25 +40,25 @@ class HeadTensor:
 
 @dataclass(frozen=True)
 class ScoreParts:
-    """What is done to the scores between the two products."""
+    """Operations on the scores between the two products."""
 
     hides_keys: bool = False
-    """Whether some query does not see some key, by order, by a window, or by lengths that are known at run time."""
+    """Whether some key is hidden from some query: by causality, by a window, or by lengths known at run time."""
     masks: tuple[str, ...] = ()
-    """Tensors that are broadcast to [batch, heads, queries, keys] and added."""
+    """Names of tensors that are broadcast to [batch, heads, queries, keys] and added."""
     has_softcap: bool = False
     others: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
-    """(tensor, indices over the loops B, H, D, K): lengths at run time."""
+    """Pairs (tensor, indices over the loops B, H, D, K): lengths at run time."""
     exposed: str = ""
-    """Output that shows the scores; '' for none."""
+    """Name of the output that holds the scores; '' for none."""
     exposed_stage: int = 0
-    """0 after scaling, 1 after the soft cap, 2 after the mask, 3 after softmax."""
+    """Stage of the scores in that output: 0 after scaling, 1 after the soft cap, 2 after the mask, 3 after softmax."""
 
 
 def attention(
     op: Lowering, query: HeadTensor, key: HeadTensor, value: HeadTensor, output: HeadTensor, parts: ScoreParts
 ) -> None:
-    """output = softmax(scale * query * key + mask) * value; several query heads in a row share a key head.
+    """Add output = softmax(scale * query * key + mask) * value; consecutive query heads share a key head.
 
     Multiply-accumulates: batch x query heads x queries x keys x (key width + value width). Raises InputError for heads
     that do not fit.
@@ -148,7 +148,7 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 
 
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
-    """Scores with the masks added; an operation for each score where keys are hidden without a mask tensor."""
+    """Name of the scores with the masks added; if keys are hidden without a mask tensor, one operation per score."""
     names, shape = _SCORES, op.shape(scores)
     loops = tuple(zip(names, shape, strict=True))
     result = scores
@@ -174,7 +174,7 @@ def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
 
 
 def joined(op: Lowering, past: str, new: HeadTensor, output: str, part: str) -> HeadTensor:
-    """The heads of a cache and the new ones behind it, handed to `output` if that is asked for ('' if not)."""
+    """Heads of a cache followed by the new ones; they are also written to `output` unless it is ''."""
     before = op.shape(past)[2] if past else 0
     if not past and not output:
         return new
@@ -196,9 +196,9 @@ def joined(op: Lowering, past: str, new: HeadTensor, output: str, part: str) -> 
 
 
 def heads_of(op: Lowering, tensor: str, heads: int) -> HeadTensor:
-    """The heads of a tensor [batch, heads, positions, width], or [batch, positions, width of all `heads`].
+    """Heads of a tensor [batch, heads, positions, width], or [batch, positions, width of all `heads`].
 
-    Raises InputError for another rank, or a width that is no multiple.
+    Raises InputError for another rank, or for a width that is no multiple of `heads`.
     """
     shape = op.shape(tensor)
     if len(shape) == 4:
@@ -211,7 +211,9 @@ def heads_of(op: Lowering, tensor: str, heads: int) -> HeadTensor:
 
 
 def added_bias(op: Lowering, data: HeadTensor, bias: str, start: int, part: str) -> HeadTensor:
-    """Heads with the values of a bias from element `start` on added, one for each channel of each head."""
+    """Heads after a bias was added, one value per channel of each head; the values start at element `start` of the
+    bias.
+    """
     shape = op.shape(data.tensor)
     result = HeadTensor(
         op.temporary(part, shape, data.tensor), data.batch, data.heads, data.positions, data.width, data.is_flat
@@ -228,7 +230,7 @@ def added_bias(op: Lowering, data: HeadTensor, bias: str, start: int, part: str)
 
 
 def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
-    """The indices of a tensor of one value for each batch: [batch] or [batch, 1]. Raises InputError for another."""
+    """Indices of a tensor with one value per batch: [batch] or [batch, 1]. Raises InputError for another shape."""
     shape = op.shape(tensor)
     if len(shape) > 2 or shape[:1] not in ((batch,), (1,)) or any(size != 1 for size in shape[1:]):
         raise op.node.error(f"shape of tensor '{tensor}'", str(list(shape)), f"[{batch}]")
@@ -236,7 +238,7 @@ def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
 
 
 def output_heads(op: Lowering, query: HeadTensor, value: HeadTensor) -> HeadTensor:
-    """The output in the layout of its rank. Raises InputError if its shape does not follow from the inputs."""
+    """Output heads, in the layout of the output's rank. Raises InputError if its shape does not match the inputs."""
     shape = op.output_shape()
     flat = (query.batch, query.positions, query.heads * value.width)
     full = (query.batch, query.heads, query.positions, value.width)
@@ -246,12 +248,12 @@ def output_heads(op: Lowering, query: HeadTensor, value: HeadTensor) -> HeadTens
 
 
 def optional_input(op: Lowering, index: int) -> str:
-    """The tensor at input `index`, '' if it is left out."""
+    """Name of input `index`; '' if it is missing."""
     return op.input(index) if op.has_input(index) else ""
 
 
 def optional_output(op: Lowering, index: int) -> str:
-    """The tensor at output `index`, '' if it is left out."""
+    """Name of output `index`; '' if it is missing."""
     return op.output(index) if op.has_output(index) else ""
 
 
@@ -262,7 +264,7 @@ def has_softcap(op: Lowering) -> bool:
 
 _STAGES = 4
 _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6
-"""Inputs of the standard operator beside query, key and value."""
+"""Indices of the inputs of the standard operator other than query, key and value."""
 
 
 @lowers("Attention")
@@ -298,7 +300,7 @@ def lower_attention(op: Lowering) -> None:
 
 
 def _hides_keys(op: Lowering, query: HeadTensor, key: HeadTensor, offset: int) -> bool:
-    """Whether order or a window hides some key from some query; `offset` is the position of the first query."""
+    """Whether causality or a window hides some key from some query; `offset` is the position of the first query."""
     left, right = (op.node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     if op.node.integer("is_causal", 0):
         right = 0

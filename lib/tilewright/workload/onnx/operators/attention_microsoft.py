@@ -1,6 +1,6 @@
-"""Attention operators of the domain com.microsoft, decomposed as `attention` says, and rotary embeddings.
+"""Attention operators of the domain com.microsoft, decomposed as in `attention`, and rotary embeddings.
 
-Rotary embeddings turn pairs of channels by an angle that depends on the position.
+Rotary embeddings rotate pairs of channels by an angle that depends on the position.
 """
 
 from dataclasses import replace
@@ -28,20 +28,20 @@ _NAMES = ("B", "H", "D", "J", "K")
 
 @lowers("RotaryEmbedding")
 def lower_rotary_embedding(op: Lowering) -> None:
-    """Inputs: data, cosines, sines, positions (optional). Three operations for each turned element."""
+    """Inputs: data, cosines, sines, positions (optional). Three operations for each rotated element."""
     _rotate(op, 1, 2, 3)
 
 
 @lowers("RotaryEmbedding", domain="com.microsoft")
 def lower_microsoft_rotary_embedding(op: Lowering) -> None:
-    """Inputs: data, positions, cosines, sines. Three operations for each turned element."""
+    """Inputs: data, positions, cosines, sines. Three operations for each rotated element."""
     _rotate(op, 2, 3, 1)
 
 
 def _rotate(op: Lowering, cosines: int, sines: int, positions: int) -> None:
-    """out[j][k] = x[j][k] * cos[k] -+ x[1 - j][k] * sin[k] for the members j = 0, 1 of every pair k.
+    """Add out[j][k] = x[j][k] * cos[k] -+ x[1 - j][k] * sin[k] for the members j = 0, 1 of every pair k.
 
-    Channels beyond the turned ones are passed on. Raises InputError for shapes that do not fit.
+    Channels that are not rotated are passed on. Raises InputError for shapes that do not fit.
     """
     data = _heads(op, op.input_shape(cosines)[-1])
     turned = op.node.integer("rotary_embedding_dim", 0) or data.width
@@ -65,7 +65,7 @@ def turn(
     is_interleaved: bool,
     prefix: str = "",
 ) -> None:
-    """Turn the first `turned` channels of every head; `angles`: cosines and sines [batch, positions, turned / 2].
+    """Rotate the first `turned` channels of every head; `angles`: cosines and sines [batch, positions, turned / 2].
 
     Raises InputError if the numbers of channels do not fit.
     """
@@ -113,7 +113,7 @@ def _heads(op: Lowering, half: int) -> HeadTensor:
 
 
 def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
-    """The positions [batch, sequence] if they are constant."""
+    """Positions [batch, sequence] if they are constant; else None."""
     numbers = op.values(positions)
     return numbers.tolist() if numbers is not None and numbers.ndim == 2 else None
 
@@ -121,9 +121,11 @@ def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
 def angles_of_places(
     op: Lowering, data: HeadTensor, cache: int, positions: int, part: str, *, known: list[list[int]] | None = None
 ) -> str:
-    """Input `cache` for every place, [batch, positions, half]: as given, or looked up by the input of positions.
+    """Name of input `cache` for every position, [batch, positions, half]: as given, or looked up by the input
+    `positions`.
 
-    That input may have one value for all places, or one for each batch. Raises InputError for a cache of another shape.
+    The input `positions` may have one value for all positions, or one per batch. Raises InputError for a cache of
+    another shape.
     """
     given, shape = op.input(cache), op.input_shape(cache)
     wanted = (data.batch, data.positions, shape[-1])
@@ -168,7 +170,7 @@ _Others = tuple[tuple[str, tuple[Axis, ...]], ...]
 
 @lowers("Attention", domain=_MICROSOFT)
 def lower_microsoft_attention(op: Lowering) -> None:
-    """A matrix product that makes queries, keys and values of one input, and attention over them.
+    """Matrix product that computes queries, keys and values from one input, then attention over them.
 
     Raises InputError for shapes that do not fit.
     """
@@ -239,7 +241,7 @@ def lower_multi_head_attention(op: Lowering) -> None:
 def _attend(
     op: Lowering, query: HeadTensor, key: HeadTensor, value: HeadTensor, *, mask: int, bias: int, hides_keys: bool
 ) -> None:
-    """Attention with a padding mask at input `mask` and something to add to the scores at input `bias`."""
+    """Add attention with a padding mask at input `mask` and a term added to the scores at input `bias`."""
     padding = optional_input(op, mask)
     others: _Others = ()
     if padding:
@@ -262,7 +264,7 @@ def _attend(
 def lower_group_query_attention(op: Lowering) -> None:
     """Causal attention in which query heads share key heads, with rotation of queries and keys and with a cache.
 
-    Lengths are known at run time only: every query counts as seeing all keys of the cache. Raises InputError for
+    Lengths are known only at run time: every query is assumed to see all keys of the cache. Raises InputError for
     shapes that do not fit.
     """
     query, key, value = _query_key_value(op)
@@ -282,7 +284,7 @@ def lower_group_query_attention(op: Lowering) -> None:
 
 
 def _query_key_value(op: Lowering) -> tuple[HeadTensor, HeadTensor, HeadTensor]:
-    """The three tensors, or the three parts of the first one if the others are left out."""
+    """Heads of query, key and value: three tensors, or three parts of the first tensor if the others are missing."""
     heads, shared = op.node.integer("num_heads", 0), op.node.integer("kv_num_heads", 0)
     if op.has_input(1):
         query = heads_of(op, op.input(0), heads)
@@ -310,7 +312,9 @@ def _turned(op: Lowering, data: HeadTensor, prefix: str) -> HeadTensor:
 
 
 def _cached(op: Lowering, past: str, new: HeadTensor, present: str, length: str, part: str) -> HeadTensor:
-    """The cache with the new heads: behind the old ones, or somewhere in a cache of fixed length."""
+    """Heads of the cache with the new ones: after the old ones, or at a run-time position of a cache of fixed
+    length.
+    """
     before = op.shape(past)[2] if past else 0
     if not present or op.shape(present)[2] == before + new.positions:
         return joined(op, past, new, present, part)

@@ -21,11 +21,13 @@ Loops = tuple[tuple[str, int], ...]
 
 _MOST_AXES = 3
 _AXES_OF_LAYER = 2
-"""Convolutions over one or two axes have the layer of zigzag-dse, the others one that follows from the accesses."""
+"""Convolutions over at most this many axes have the layer of zigzag-dse; for others the layer follows from the
+accesses.
+"""
 
 
 def spatial_names(axes: int) -> tuple[str, ...]:
-    """X, or Y and X, or Z, Y and X: letters of spatial axes in the order of the tensors."""
+    """Letters of the spatial axes in the order of the tensors: X, or Y and X, or Z, Y and X."""
     return ("Z", "Y", "X")[_MOST_AXES - axes :]
 
 
@@ -33,7 +35,7 @@ def spatial_names(axes: int) -> tuple[str, ...]:
 def lower_conv(op: Lowering) -> None:
     """One nest: O[b][g,k][o*] += W[g,k][c][f*] * I[b][g,c][stride * o* + dilation * f* - padding].
 
-    Multiply-accumulates: output elements times kernel times channels of a group, the padding included. The bias costs
+    Multiply-accumulates: output elements times kernel times channels of a group, padding included. The bias costs
     nothing. Raises InputError for shapes that do not fit.
     """
     _add_conv(op, op.output())
@@ -41,13 +43,13 @@ def lower_conv(op: Lowering) -> None:
 
 @lowers("NhwcConv", "QLinearConv", domain="com.microsoft")
 def lower_conv_of_onnxruntime(op: Lowering) -> None:
-    """Convolution as Conv, with the channels of input and output last; filters are as in the standard."""
+    """Same as Conv, with the channels of input and output last; the layout of filters is that of the standard."""
     _add_conv(op, op.output())
 
 
 @lowers("FusedConv", "NhwcFusedConv", domain="com.microsoft")
 def lower_fused_conv(op: Lowering) -> None:
-    """A convolution, then one operation for each element: the activation and, if given, the sum with input 3."""
+    """A convolution, then one operation per element: the activation and, if given, the sum with input 3."""
     summed = [op.input(3)] if op.has_input(3) else []
     if not summed and not op.node.has("activation"):
         _add_conv(op, op.output())
@@ -60,7 +62,7 @@ def lower_fused_conv(op: Lowering) -> None:
 
 
 def _add_conv(op: Lowering, target: str, part: str = "") -> bool:
-    """Add the nest that writes `target`; False if the operator is unsupported."""
+    """Add the nest that writes `target`; returns False if the operator is unsupported."""
     weight = 3 if op.node.proto.op_type == "QLinearConv" else 1
     geometry = _geometry(op)
     if len(geometry.kernel) > _MOST_AXES:
@@ -104,7 +106,7 @@ def conv_loops(geometry: ConvGeometry) -> Loops:
 
 
 def conv_accesses(geometry: ConvGeometry, tensors: dict[str, str]) -> tuple[TensorAccess, TensorAccess, TensorAccess]:
-    """The accesses of the output, the weights and the input of a convolution (O, W, I -> tensor)."""
+    """Accesses to the output, the weights and the input of a convolution, whose tensors are under O, W and I."""
     letters = spatial_names(len(geometry.kernel))
     channels = split_axis("G", geometry.out_channels // geometry.groups, "K")
     sources = split_axis("G", geometry.in_channels // geometry.groups, "C")
@@ -135,7 +137,7 @@ def _is_channels_last(op: Lowering) -> bool:
 
 
 def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
-    """What is read and costs nothing: the bias, and scales and zero points that are no single constants."""
+    """Accesses to inputs without costs: the bias, and scales and zero points that are not one constant."""
     kind = op.node.proto.op_type
     bias = {"Conv": 2, "FusedConv": 2, "NhwcConv": 2, "NhwcFusedConv": 2, "QLinearConv": 8}.get(kind)
     scales = {"QLinearConv": (1, 2, 4, 5, 6, 7), "ConvInteger": (2, 3)}.get(kind, ())
@@ -147,7 +149,7 @@ def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
 
 
 def bias_access(op: Lowering, index: int, channel: AxisIndex, channels: int) -> TensorAccess:
-    """The access of a bias, one value a channel. Raises InputError for another shape."""
+    """Access to a bias with one value per channel. Raises InputError for another shape."""
     if op.input_shape(index) != (channels,):
         raise op.node.error("shape of the bias", str(list(op.input_shape(index))), f"[{channels}]")
     return TensorAccess(op.input(index), (channel,))
@@ -155,7 +157,7 @@ def bias_access(op: Lowering, index: int, channel: AxisIndex, channels: int) -> 
 
 @lowers("DeformConv")
 def lower_deformable_conv(op: Lowering) -> None:
-    """A convolution that samples its input where another input says: cost as of Conv without the interpolation.
+    """Convolution that samples its input at positions from another input: costs as of Conv, without the interpolation.
 
     Each sample depends on the whole image of its channel, on its own offset and on its own mask. Raises InputError.
     """
@@ -210,7 +212,7 @@ def _geometry_of_deformable(op: Lowering) -> ConvGeometry:
 
 
 def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
-    """The move from image, offsets and mask to the samples [b, c, f*, o*]."""
+    """Add the move from image, offsets and mask to the samples [b, c, f*, o*]."""
     letters = spatial_names(len(geometry.kernel))
     taps = [(f"F{letter}", size) for letter, size in zip(letters, geometry.kernel, strict=True)]
     places = [(f"O{letter}", size) for letter, size in zip(letters, geometry.out_size, strict=True)]
@@ -237,7 +239,7 @@ def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
 
 
 def _flat_axis(loops: list[tuple[str, int]]) -> AxisIndex:
-    """The row-major position in these loops."""
+    """Row-major position in the box of these loops."""
     terms, step = [], 1
     for name, size in reversed(loops):
         terms.append((name, step))

@@ -1,11 +1,11 @@
-"""ConvTranspose: every input element meets the whole filter, and results that fall on one place add up.
+"""ConvTranspose: every input element is multiplied by the whole filter, and results at the same position are summed.
 
-Along an axis an input position i and a tap f write the output position `stride * i + dilation * f - padding`. Taps
-that write positions of one residue modulo the stride are summed up; taps of different residues never meet. So the
-operator is several convolutions, one for each residue, and residues that have equally many taps share a loop nest:
-f = F + period * T with period = stride / gcd(stride, dilation). Where the output has stride times the input's length,
-the loop along the axis goes over outputs, and the input is a sliding window; elsewhere it goes over inputs, and the
-number of multiply-accumulates is the same: input elements times taps. Results that the padding cuts off are counted.
+Along an axis an input position i and a tap f write the output position `stride * i + dilation * f - padding`. Taps that
+write positions of one residue modulo the stride are summed; taps of different residues never are. So the operator is
+several convolutions, one for each residue, and residues with equally many taps share a loop nest: f = F + period * T
+with period = stride / gcd(stride, dilation). If the output has stride times the input's length, the loop along the axis
+goes over outputs, and the input is a sliding window; otherwise the loop goes over inputs, and the number of
+multiply-accumulates is the same: input elements times taps. Results that the padding removes are counted.
 """
 
 import math
@@ -22,7 +22,7 @@ from tilewright.workload.onnx.products import ConvSizes
 
 _MOST_NESTS = 16
 _MOST_RESIDUES = 4096
-"""Residues of an axis that are looked at one by one."""
+"""Largest number of residues of an axis that are examined one by one."""
 _MOST_AXES = 3
 
 
@@ -39,21 +39,21 @@ class _Axis:
     tap: AxisIndex
     """Position in the kernel."""
     partial: AxisIndex
-    """Position in the tensor of these residues only, which has `partial_length` positions a residue."""
+    """Position in the tensor of only these residues, which has `partial_length` positions per residue."""
     partial_length: int
     output: AxisIndex
     """Position in the output over the loops P* (positions) and R*."""
     is_counted_by_input: bool = False
-    """The loop goes over inputs, and several taps write one position."""
+    """Whether the loop goes over inputs, so that several taps write one position."""
 
     @property
     def loops(self) -> dict[str, int]:
-        """Loop -> size."""
+        """Size of each loop."""
         return {f"O{self.letter}": self.length, f"R{self.letter}": self.residues, f"F{self.letter}": self.taps}
 
     @property
     def costed_partial(self) -> AxisIndex:
-        """The partial result as the cost model takes it: one dimension for each loop, the longer of O* and F*."""
+        """Index of the partial result in the cost model: one dimension for each loop, using the longer of O* and F*."""
         longer = "O" if self.length >= self.taps else "F"
         return affine((f"{longer}{self.letter}", self.residues), (f"R{self.letter}", 1))
 
@@ -67,10 +67,10 @@ class _Axis:
 
 @lowers("ConvTranspose")
 def lower_conv_transpose(op: Lowering) -> None:
-    """O[b][g,k][..] += I[b][g,c][..] * W[g,c][k][..], as the module says.
+    """O[b][g,k][..] += I[b][g,c][..] * W[g,c][k][..], split by residues.
 
-    Multiply-accumulates: input elements times output channels of a group times kernel. The bias costs nothing.
-    Raises InputError for shapes that do not fit.
+    Multiply-accumulates: input elements times output channels of a group times kernel. The bias costs nothing. Raises
+    InputError for shapes that do not fit.
     """
     geometry = _geometry(op)
     axes = len(geometry.kernel)
@@ -131,7 +131,7 @@ def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target:
 
 
 def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
-    """The nests of one axis: one for each run of residues that have equally many taps and one first input position."""
+    """Nests of one axis: one for each run of residues that have equally many taps and the same first input position."""
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
     letter = spatial_names(len(geometry.kernel))[axis]
@@ -149,7 +149,7 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """(start, length, input position of output number 0) of the runs of first taps that share that position."""
+    """Runs of first taps that share the input position of output number 0, as (start, length, that position)."""
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
     for place, first in enumerate(taps):
@@ -162,7 +162,7 @@ def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[in
 
 
 def _axis_part(geometry: ConvSizes, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:
-    """The part of residues `first` to `first + residues - 1`; `shift` is the input position of output number 0."""
+    """Part of the residues `first` to `first + residues - 1`; `shift` is the input position of output number 0."""
     first, residues, taps, shift = run
     stride, dilation, length = geometry.strides[axis], geometry.dilations[axis], geometry.in_size[axis]
     period = stride // math.gcd(stride, dilation)
@@ -201,7 +201,7 @@ def _partial_shape(geometry: ConvSizes, parts: Sequence[_Axis]) -> Shape:
 
 
 def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool:
-    """Whether the only nest writes the output, element by element, at its own place."""
+    """Whether there is only one nest, and it writes each element of the output directly at its place."""
     same_shape = _partial_shape(geometry, parts) == op.output_shape()
     return same_shape and all(
         axis.output.offset == 0
@@ -212,7 +212,7 @@ def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool
 
 
 def _placing(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], partial: str) -> IndexMap:
-    """The results of one nest at their places in the output; those outside it are cut off."""
+    """Map of the results of one nest to their places in the output; results outside the output are cropped."""
     loops = [("B", geometry.batch), ("K", geometry.out_channels)]
     for axis in parts:
         loops += [(f"P{axis.letter}", axis.partial_length), (f"R{axis.letter}", axis.residues)]
@@ -254,7 +254,7 @@ def _geometry(op: Lowering) -> ConvSizes:
 def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
-    """Padding before each axis: as given, or what is left of the full size beyond the output's, shared out."""
+    """Padding before each axis: as given, or derived from the difference between full size and output size."""
     axes = len(in_size)
     mode = op.node.text("auto_pad", "NOTSET")
     given = op.node.integers("pads", ())

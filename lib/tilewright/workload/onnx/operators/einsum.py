@@ -13,7 +13,7 @@ _MOST_LOOPS = 16
 
 @dataclass(frozen=True)
 class _Term:
-    """A tensor with a label for each of its axes."""
+    """Tensor with a label for each of its axes."""
 
     tensor: str
     labels: tuple[str, ...]
@@ -23,8 +23,9 @@ class _Term:
 def lower_einsum(op: Lowering) -> None:
     """One nest for each product of two tensors, with one loop for each label; a lone tensor is summed or moved.
 
-    What is summed up first is what no later tensor and not the output has. A product that sums is multiply-accumulate
-    work, and their number is the product of all its loop sizes. Raises InputError for an equation that does not fit.
+    A label that is neither in a later tensor nor in the output is summed as early as possible. A product with a sum is
+    counted as multiply-accumulates, as many as the product of its loop sizes. Raises InputError for an equation that
+    does not fit.
     """
     terms, output = _parsed(op)
     sizes = _sizes(op, terms)
@@ -62,7 +63,7 @@ def _lower_one(op: Lowering, term: _Term, result: _Term, sizes: dict[str, int]) 
 
 
 def _lower_two(op: Lowering, pair: tuple[_Term, _Term], target: _Term, sizes: dict[str, int], part: str) -> bool:
-    """Add the nest of one product; False if it has too many loops, and then the operator is unsupported."""
+    """Add the nest of one product; returns False if it has too many loops, and the operator is then unsupported."""
     labels = tuple(dict.fromkeys((*target.labels, *pair[0].labels, *pair[1].labels)))
     if len(labels) > _MOST_LOOPS:
         op.unsupported(f"an Einsum with more than {_MOST_LOOPS} labels in one product is not modelled")
@@ -88,14 +89,14 @@ def _loops(labels: Iterable[str], sizes: dict[str, int]) -> tuple[tuple[str, int
 
 
 def _loop_name(label: str) -> str:
-    """I -> II, i -> I, and label 0 of the ellipsis -> E0."""
+    """Name of the loop of a label: I -> II, i -> I, and label 0 of the ellipsis -> E0."""
     if label.isalpha():
         return 2 * label if label.isupper() else label.upper()
     return f"E{label}"
 
 
 def _access(op: Lowering, term: _Term) -> TensorAccess:
-    """An axis of size 1 stands still: it is broadcast where the label has more."""
+    """Access to a term; an axis of size 1 has index 0 and is broadcast if its label is larger."""
     axes: list[AxisIndex] = [
         fixed() if size == 1 else loop(_loop_name(label))
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True)
@@ -108,9 +109,9 @@ def _equation(op: Lowering) -> str:
 
 
 def _parsed(op: Lowering) -> tuple[list[_Term], tuple[str, ...]]:
-    """Inputs with their labels, and the labels of the output; the dimensions of an ellipsis are numbered from the end.
+    """(inputs with their labels, labels of the output); the dimensions of an ellipsis are numbered from the end.
 
-    Raises InputError for an equation that is not well formed or that does not fit the ranks.
+    Raises InputError for an equation that is malformed or that does not fit the ranks.
     """
     equation = _equation(op)
     left, arrow, right = equation.partition("->")
@@ -131,7 +132,7 @@ def _parsed(op: Lowering) -> tuple[list[_Term], tuple[str, ...]]:
 
 
 def _hidden_rank(op: Lowering, text: str, shape: Shape) -> int:
-    """Number of axes behind the ellipsis of a term."""
+    """Number of axes that the ellipsis of a term represents."""
     letters = _without_ellipsis(op, text)
     hidden = len(shape) - len(letters)
     if hidden < 0 or (hidden and letters == text):
@@ -153,7 +154,7 @@ def _labels(text: str, hidden: int) -> tuple[str, ...]:
 
 
 def _sizes(op: Lowering, terms: Sequence[_Term]) -> dict[str, int]:
-    """Label -> size. Raises InputError where two tensors disagree; size 1 is broadcast."""
+    """Size of each label. Raises InputError if two tensors disagree; size 1 is broadcast."""
     sizes: dict[str, int] = {}
     for term in terms:
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True):

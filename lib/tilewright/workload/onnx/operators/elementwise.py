@@ -1,6 +1,6 @@
-"""Operators that compute element by element: activations, arithmetic with broadcasting, comparisons, choices.
+"""Elementwise operators: activations, arithmetic with broadcasting, comparisons, choices.
 
-Each is one nest that computes every output element from the input elements at its own place, on the vector unit.
+Each is one nest on the vector unit that computes every output element from the input elements with the same indices.
 
 It counts one operation per loop iteration: an element of an exponential counts as much as one of an addition.
 """
@@ -16,17 +16,17 @@ from tilewright.workload.onnx.lowering import Lowering, access, lowers, whole_ma
 from tilewright.workload.onnx.node import Shape
 
 Loops = tuple[tuple[str, int], ...]
-"""(loop dimension, size)."""
+"""Pairs (loop dimension, size)."""
 _MOST_OPERANDS = 2
 
 
 def element_loops(shape: Shape) -> Loops:
-    """The loops over all elements of a tensor; one of size 1 for a scalar, because a layer needs a loop."""
+    """Loops over all elements of a tensor; one loop of size 1 for a scalar, because a layer needs a loop."""
     return tuple(zip(dimension_names(len(shape)), shape, strict=True)) or (("K", 1),)
 
 
 def element_access(tensor: str, shape: Shape, loops: Loops) -> TensorAccess:
-    """The element of a tensor at the place of the last loops, broadcast along axes of size 1 and missing axes."""
+    """Access to a tensor by the last loops, broadcast along axes of size 1 and missing axes."""
     names = loops[len(loops) - len(shape) :] if shape else ()
     return access(tensor, *(_broadcast(axis, size, own) for axis, (size, own) in zip(shape, names, strict=True)))
 
@@ -36,12 +36,12 @@ def _broadcast(axis_size: int, name: str, loop_size: int) -> AxisIndex:
 
 
 def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
-    """The common shape of tensors that are broadcast against each other. Raises ValueError if there is none."""
+    """Common shape of tensors that are broadcast against each other. Raises ValueError if there is none."""
     return tuple(int(size) for size in np.broadcast_shapes(*shapes))
 
 
 def is_one_constant(op: Lowering, tensor: str) -> bool:
-    """Whether the tensor is a constant of one element: part of the instruction, not an operand."""
+    """Whether the tensor is a constant of one element, which is part of the instruction, not an operand."""
     return op.is_constant(tensor) and math.prod(op.shape(tensor)) == 1
 
 
@@ -82,8 +82,8 @@ def elementwise(
 def combine(op: Lowering, output: str, sources: Sequence[str], operator_type: str, part: str = "") -> None:
     """Combine any number of tensors from left to right, two at a time, as Sum, Max, Min and Mean do.
 
-    The division of a Mean is left to the last step. One tensor is only passed on. `part` names the last step, and
-    starts the names of the others.
+    The division of a Mean belongs to the last step. A single tensor is only passed on. `part` is the name of the last
+    step and the prefix of the names of the others.
     """
     first, *following = sources
     if not following:
@@ -117,15 +117,15 @@ _MANY = ("Max", "Mean", "Min", "Sum")
 @lowers(*_UNARY)
 @lowers("Gelu", "QuickGelu", domain="com.microsoft")
 def lower_unary(op: Lowering) -> None:
-    """One operation for every element. What else the operator reads (the type of CastLike) does not matter."""
+    """One operation per element. Other inputs (the type of CastLike) have no effect on the cost."""
     elementwise(op, op.output(), [op.input()])
 
 
 @lowers(*_BINARY)
 @lowers("BiasGelu", "BiasAdd", domain="com.microsoft")
 def lower_binary(op: Lowering) -> None:
-    """One operation for every element of the output. A tensor of fewer axes than the other is broadcast along the
-    leading ones. Before opset 7 the attribute `axis` says where it is put, and slopes of PRelu are those of channels.
+    """One operation per output element. A tensor with fewer axes than the other is broadcast along the leading axes.
+    Before opset 7 the attribute `axis` gives its position, and slopes of PRelu are per channel.
     """
     first, second = op.input(0), op.input(1)
     if op.opset < 7 and 0 < len(op.shape(second)) < len(op.output_shape()) and op.shape(second) != (1,):
@@ -147,28 +147,28 @@ def _lower_aligned(op: Lowering, first: str, second: str, axis: int) -> None:
 
 @lowers(*_MANY)
 def lower_many(op: Lowering) -> None:
-    """Any number of tensors, combined two at a time; one alone is passed on. The division of Mean is not counted."""
+    """Any number of tensors, combined two at a time; a single one is passed on. The division of Mean is not counted."""
     combine(op, op.output(), [op.input(index) for index in range(len(op.node.inputs))], op.node.proto.op_type)
 
 
 @lowers("Clip")
 def lower_clip(op: Lowering) -> None:
-    """One operation for every element; bounds computed at run time are dependencies without cost."""
+    """One operation per element; bounds computed at run time are dependences without costs."""
     bounds = [op.input(index) for index in (1, 2) if op.has_input(index)]
     elementwise(op, op.output(), [op.input()], others=bounds)
 
 
 @lowers("FastGelu", domain="com.microsoft")
 def lower_fast_gelu(op: Lowering) -> None:
-    """One operation for every element; an optional bias is added along the last axis."""
+    """One operation per element; an optional bias is added along the last axis."""
     elementwise(op, op.output(), [op.input(index) for index in (0, 1) if op.has_input(index)])
 
 
 @lowers("Where")
 def lower_where(op: Lowering) -> None:
-    """One operation for every element; two where condition and both choices are tensors: a layer reads at most two.
+    """One operation per element; two if condition and both choices are tensors, as a layer reads at most two tensors.
 
-    A constant condition chooses the same elements always; their dependencies are told as those of all.
+    A constant condition always chooses the same elements; nevertheless each output depends on both choices.
     """
     condition, chosen, other = op.input(0), op.input(1), op.input(2)
     sources, is_exact = [condition, chosen, other], not op.is_constant(condition)
@@ -210,7 +210,7 @@ def lower_dropout(op: Lowering) -> None:
 @lowers("Trilu")
 @lowers("Trilu", domain="com.microsoft")
 def lower_trilu(op: Lowering) -> None:
-    """Moves the triangle that it keeps; the rest is zero. Where the diagonal is not known, everything may be kept."""
+    """Moves the triangle that is kept; the rest is zero. If the diagonal is not known, everything may be kept."""
     shape = op.output_shape()
     diagonal = op.values(1)
     if op.has_input(1) and diagonal is None:
@@ -230,8 +230,8 @@ def lower_trilu(op: Lowering) -> None:
 
 @lowers("CumSum", "CumProd")
 def lower_cumulative(op: Lowering) -> None:
-    """One operation for every element, as a running result; then a move without cost that says which elements are in
-    each of them.
+    """One operation per element, as a running result; then a move without costs, by which each result depends on all
+    elements up to it.
     """
     shape = op.output_shape()
     given = op.values(1)
@@ -254,5 +254,5 @@ def lower_cumulative(op: Lowering) -> None:
 
 @lowers("RandomNormalLike", "RandomUniformLike")
 def lower_random(op: Lowering) -> None:
-    """One operation for every element; the values of the input do not matter, so its dependencies are a superset."""
+    """One operation per element; the input values do not matter, so the dependences are a superset."""
     elementwise(op, op.output(), [op.input()], is_exact=False)

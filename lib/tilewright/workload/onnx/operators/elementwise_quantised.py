@@ -1,7 +1,7 @@
-"""Element-by-element operators of quantised networks: quantisers of ONNX, onnxruntime, qonnx, and QLinear arithmetic.
+"""Elementwise operators of quantised networks: quantisers of ONNX, onnxruntime, qonnx, and QLinear arithmetic.
 
-Each is one operation for every element. Scales and zero points of one element are part of the instruction; a scale for
-every channel or block is an operand.
+Each is one operation per element. Scales and zero points of one element are part of the instruction; a scale per
+channel or block is an operand.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ QONNX_DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.gen
 @lowers("QuantizeLinear", "DequantizeLinear")
 @lowers("QuantizeLinear", "DequantizeLinear", domain="com.microsoft")
 def lower_linear_quantiser(op: Lowering) -> None:
-    """One operation for every element. The scale is for the whole tensor, for every index along `axis`, or for every
-    block of `block_size` elements along it.
+    """One operation per element. The scale is for the whole tensor, for every index along `axis`, or for every block of
+    `block_size` elements along `axis`.
     """
     shape = op.input_shape()
     given = [op.input(index) for index in (1, 2) if op.has_input(index)]
@@ -76,7 +76,7 @@ def lower_quantised_unary(op: Lowering) -> None:
 
 @lowers("QLinearConcat", domain="com.microsoft")
 def lower_quantised_concat(op: Lowering) -> None:
-    """Scale and zero point of the result, then (tensor, scale, zero point) for each input: one operation for every
+    """Inputs: scale and zero point of the result, then (tensor, scale, zero point) for each input. One operation per
     element, and a move to its place along `axis`.
     """
     axis = normalised_axes(op, [op.node.integer("axis", 1)], len(op.output_shape()))[0]

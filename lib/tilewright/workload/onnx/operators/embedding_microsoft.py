@@ -1,4 +1,4 @@
-"""Embeddings of the domain com.microsoft: tables read at run-time indices, normalised or dequantised behind that."""
+"""Embeddings of the domain com.microsoft: tables read at run-time indices, then normalised or dequantised."""
 
 from dataclasses import replace
 
@@ -15,10 +15,9 @@ _CODE_BITS = 8
 
 @lowers("EmbedLayerNormalization", domain=_MICROSOFT)
 def lower_embed_layer_normalization(op: Lowering) -> None:
-    """Rows of the tables of words, positions and segments, their sum, and LayerNormalization of it.
+    """Sum of the rows of the tables of words, positions and segments, then LayerNormalization of the sum.
 
-    The mask index is the sum of the mask: one operation for every element. Raises InputError for shapes that do not
-    fit.
+    The mask index is the sum of the mask: one operation per element. Raises InputError for shapes that do not fit.
     """
     batch, length = op.input_shape(0)
     hidden = op.input_shape(2)[1]
@@ -36,7 +35,9 @@ def lower_embed_layer_normalization(op: Lowering) -> None:
 
 
 def _rows(op: Lowering, part: str, table: int, indices: int | None) -> str:
-    """The rows of a table at the indices of an input; without one at the place in the sequence."""
+    """Name of the rows of a table at the indices of an input, or at the positions in the sequence if there is no such
+    input.
+    """
     batch, length, hidden = op.output_shape()
     count, width = op.input_shape(table)
     if width != hidden or (indices is None and count < length):
@@ -72,7 +73,7 @@ def _mask_index(op: Lowering) -> None:
 
 @lowers("GatherBlockQuantized", domain=_MICROSOFT)
 def lower_block_gather(op: Lowering) -> None:
-    """Slices of a table at run-time indices, then one operation for every element: its dequantisation.
+    """Slices of a table at run-time indices, then their dequantisation, one operation per element.
 
     Elements narrower than a byte are packed along the last axis of the table. Raises InputError for shapes that do not
     fit.

@@ -1,7 +1,7 @@
-"""Mixtures of experts of the domain com.microsoft: a router chooses for every token, whose experts' products are added.
+"""Mixtures of experts of the domain com.microsoft: a router sends tokens to experts, whose results are summed.
 
-Work is exact: every token meets k experts. Which ones is decided at run time; here tokens are spread over the experts
-as evenly as they divide.
+The work is exact: every token goes to k experts. Which experts is known only at run time, so tokens are spread over the
+experts as evenly as possible.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "swiglu": "Swis
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Tokens, channels, channels inside an expert, experts, experts a token; pairs of both as groups of an expert."""
+    """Sizes: tokens, channels, inner channels of an expert, experts, experts per token; (token, expert) pairs form one
+    group per expert.
+    """
 
     tokens: int
     hidden: int
@@ -28,12 +30,12 @@ class _Sizes:
 
     @property
     def each(self) -> int:
-        """Tokens of a group."""
+        """Tokens per group."""
         return self.tokens * self.chosen // self.groups
 
     @property
     def loops(self) -> tuple[tuple[str, int], ...]:
-        """Group of an expert, token in it."""
+        """Loops: the group of an expert, and the token in the group."""
         return ("G", self.groups), ("D", self.each)
 
 
@@ -85,7 +87,7 @@ def _sizes(op: Lowering, fusion: int) -> _Sizes:
 
 
 def _route(op: Lowering, sizes: _Sizes) -> str:
-    """Probabilities of the experts, and of every token the k largest: as many comparisons as of TopK."""
+    """Name of the k largest probabilities of every token, after the softmax; comparisons are counted as for TopK."""
     shape = (sizes.tokens, sizes.experts)
     probabilities = op.temporary("probabilities", shape, op.input(1))
     softmax_parts(op, op.input(1), probabilities, 1, "router_")
@@ -113,7 +115,7 @@ def _dispatch(op: Lowering, sizes: _Sizes) -> str:
 
 
 def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, width: int, part: str) -> str:
-    """One product of each group with the weights of its expert; the bias costs nothing."""
+    """Name of the product of each group with the weights of its expert; the bias costs nothing."""
     result = op.temporary(part, (sizes.groups, sizes.each, width), op.input(0))
     written, weights = access(result, "G", "D", "K"), op.input(index)
     further = []
@@ -134,7 +136,7 @@ def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, w
 
 
 def _activated(op: Lowering, sizes: _Sizes, source: str, kind: str, fusion: int) -> str:
-    """The activation; of SwiGLU with gate and value in one product also their multiplication."""
+    """Name of the activation; for SwiGLU with gate and value from one product, also their multiplication."""
     operator = _ACTIVATIONS[kind]
     if not operator:
         return source
@@ -170,7 +172,7 @@ def _combined(
 
 
 def _gather(op: Lowering, sizes: _Sizes, source: str, weights: str) -> None:
-    """Every token gets its k results back, and their sum weighted by the router."""
+    """Add the move of its k results to every token, and their sum weighted by the router."""
     back = op.temporary("returned", (sizes.tokens, sizes.chosen, sizes.hidden), op.output())
     outer = (("T", sizes.tokens), ("S", sizes.chosen), ("K", sizes.hidden))
     op.move(

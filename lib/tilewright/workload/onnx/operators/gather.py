@@ -1,4 +1,4 @@
-"""Operators that read or write at places which a tensor of indices says."""
+"""Operators that read or write at places given by a tensor of indices."""
 
 import math
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _MANY = "the indices follow no short pattern"
 
 @lowers("Gather")
 def lower_gather(op: Lowering) -> None:
-    """Slices along one axis at the places of the indices, whose own axes take the place of that axis."""
+    """Slices along one axis at the given indices; the axes of the indices replace that axis."""
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
@@ -68,7 +68,7 @@ def lower_gather(op: Lowering) -> None:
 
 @lowers("GatherElements")
 def lower_gather_elements(op: Lowering) -> None:
-    """Every output element reads the data at its own place, with the index along one axis replaced."""
+    """Every output element reads the data at its own indices, with the index along one axis replaced."""
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
@@ -128,7 +128,7 @@ def lower_gather_nd(op: Lowering) -> None:
 
 @lowers("OneHot")
 def lower_one_hot(op: Lowering) -> None:
-    """All places along the new axis depend on the index at the remaining axes, and on both values."""
+    """Every element along the new axis depends on the index at the remaining axes, and on both values."""
     ends = ends_of(op)
     axis = normal_axis(op, op.node.integer("axis", -1), len(ends.output_shape))
     rest = [n for n in range(len(ends.output_shape)) if n != axis]
@@ -143,7 +143,7 @@ def lower_one_hot(op: Lowering) -> None:
 
 @lowers("ReverseSequence")
 def lower_reverse_sequence(op: Lowering) -> None:
-    """The first elements along the time axis in reverse order, as many as the length of the batch entry says."""
+    """First elements along the time axis in reverse order, as many as the length of the batch entry."""
     ends = ends_of(op)
     shape = ends.source_shape
     time, batch = op.node.integer("time_axis", 0), op.node.integer("batch_axis", 1)
@@ -180,7 +180,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
 
 @lowers("Compress")
 def lower_compress(op: Lowering) -> None:
-    """The slices along an axis (or the elements) whose condition is true."""
+    """Slices along an axis (or elements) whose condition is true."""
     ends = ends_of(op)
     shape = ends.source_shape
     condition = op.values(1)
@@ -205,7 +205,7 @@ def lower_compress(op: Lowering) -> None:
 def indices_of(op: Lowering, index: int, size: int) -> Integers | None:
     """Constant indices into an axis of `size`, negative ones counted from the end; None if they are not known.
 
-    Indices into an axis of one element are known, whatever computes them. Raises InputError for an index outside.
+    Indices into an axis of one element are always known: they are 0. Raises InputError for an index outside the axis.
     """
     values = constant_integers(op, index)
     if values is None:
@@ -233,7 +233,7 @@ def index_tuples(op: Lowering, index: int, sizes: tuple[int, ...]) -> Integers |
 
 
 def pieces_or_none(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> list[GridPiece] | None:
-    """Affine pieces of index vectors, or None where there would be too many."""
+    """Affine pieces of index vectors; None if there would be too many."""
     try:
         return grid_pieces(values, kept)
     except TooManyPiecesError:
@@ -241,18 +241,18 @@ def pieces_or_none(values: Integers, kept: npt.NDArray[np.bool_] | None = None) 
 
 
 def grid_places(sizes: Sequence[int]) -> Integers:
-    """The index tuple of every place of an array of these sizes: [..., axes]."""
+    """Index tuple of every position of an array of these sizes: [..., axes]."""
     return np.moveaxis(np.indices(tuple(sizes), dtype=np.int64), 0, -1).copy()
 
 
 _MOST_PLACES = 1 << 19
-"""Scatters into more places are not followed place by place."""
+"""Largest number of elements written by a scatter for which dependences are exact."""
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @lowers("Scatter", "ScatterElements")
 def lower_scatter_elements(op: Lowering) -> None:
-    """Update elements go to their own place in the data, with the index along one axis replaced."""
+    """Update elements are written at their own indices in the data, with the index along one axis replaced."""
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     if picked != updates or len(picked) != len(shape) or op.output_shape() != shape:
@@ -273,7 +273,7 @@ def lower_scatter_elements(op: Lowering) -> None:
 
 @lowers("ScatterND")
 def lower_scatter_nd(op: Lowering) -> None:
-    """Update slices go to the index tuples in the last axis of the indices."""
+    """Update slices are written at the index tuples in the last axis of the indices."""
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     depth = picked[-1] if picked else 0
     if not 1 <= depth <= len(shape) or updates != picked[:-1] + shape[depth:] or op.output_shape() != shape:
@@ -296,13 +296,13 @@ def lower_scatter_nd(op: Lowering) -> None:
 
 @lowers("TensorScatter")
 def lower_tensor_scatter(op: Lowering) -> None:
-    """A cache with new entries at places that are known at run time."""
+    """Cache with new entries at positions that are known at run time."""
     move_superset(op, "where the update goes is not followed")
 
 
 @lowers("Col2Im")
 def lower_col2im(op: Lowering) -> None:
-    """Overlapping blocks are added up in an image: one addition for every element of the columns."""
+    """Overlapping blocks are summed in an image: one addition per element of the columns."""
     shape, output = op.input_shape(), op.output_shape()
     block = op.values(2)
     axes = len(output) - 2
@@ -337,9 +337,9 @@ def lower_col2im(op: Lowering) -> None:
 
 
 def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
-    """Move data and updates [..., depth] by exact pieces; whether there are few enough of them.
+    """Add moves of data and updates [..., depth] by exact pieces; returns whether there are few enough of them.
 
-    `targets` are the index tuples into the first `depth` axes of the data, one for every place of the updates.
+    `targets` are the index tuples into the first `depth` axes of the data, one for every position of the updates.
     """
     data, updates = ends_of(op), ends_of(op, 2)
     shape = data.source_shape
@@ -357,7 +357,7 @@ def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
 
 
 def _added_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
-    """Maps where updates are combined with the data and with one another; None if they would be too many."""
+    """Maps if updates are combined with the data and with one another; None if they would be too many."""
     pieces = pieces_or_none(targets)
     if pieces is None:
         return None
@@ -369,7 +369,7 @@ def _added_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> lis
 
 
 def _written_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
-    """Maps where updates take the place of the data; None if they would be too many."""
+    """Maps if updates replace the data; None if they would be too many."""
     sizes, rest = data.source_shape[:depth], data.source_shape[depth:]
     outer = targets.ndim - 1
     flat = np.zeros(targets.shape[:-1], dtype=np.int64)
@@ -407,7 +407,7 @@ def _data_map(op: Lowering) -> IndexMap:
 
 
 def _computed(op: Lowering) -> list[int]:
-    """The inputs besides the data that matter: the updates, and indices that are computed at run time."""
+    """Indices of the inputs other than the data that matter: the updates, and indices that are computed at run time."""
     return [number for number in (1, 2) if number == 2 or not op.is_constant(op.input(number))]
 
 

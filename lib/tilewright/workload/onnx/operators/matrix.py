@@ -1,7 +1,7 @@
 """Matrix products: Gemm, MatMul of any rank, their integer variants, and those of the domain com.microsoft.
 
-Those of com.microsoft are fused with other operators, quantised, or have packed weights. Convolutions share what is
-here of operands beside the product, and of the precision of a given layer.
+Those of com.microsoft are fused with other operators, quantised, or have packed weights. Convolutions share two helpers
+of this module: accesses of scales and biases, and the precision of a given layer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,13 +16,13 @@ from tilewright.workload.onnx.node import OperandRoles, Shape, overridden_bits, 
 from tilewright.workload.onnx.operators.elementwise import elementwise
 
 Axis = AxisIndex | str
-"""An index along an axis; text is the loop of that name."""
+"""Index along an axis, or the name of the loop that is the index."""
 
 
 def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis], sizes: Mapping[str, int]) -> TensorAccess:
-    """The access of a tensor that is broadcast to a result indexed by `axes`: aligned at the last, size 1 repeated.
+    """Access to a tensor that is broadcast to a result indexed by `axes`: last axes aligned, size 1 repeated.
 
-    `sizes`: loop -> size. Raises InputError for a tensor that does not broadcast to the result.
+    `sizes` are the sizes of the loops. Raises InputError for a tensor that does not broadcast to the result.
     """
     shape, indices = op.shape(tensor), [as_index(axis) for axis in axes]
     lengths = [index_range(index, sizes)[1] + 1 for index in indices]
@@ -35,17 +35,18 @@ def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis], sizes: Mapping[st
 
 
 def as_index(axis: Axis) -> AxisIndex:
-    """The index of an axis that may be given as the name of a loop."""
+    """Index of an axis that may be given as the name of a loop."""
     return loop(axis) if isinstance(axis, str) else axis
 
 
 def split_axis(outer: str, size: int, inner: str) -> AxisIndex:
-    """The index `outer * size + inner`: channels of groups, features of heads."""
+    """Index `outer * size + inner`: channels of groups, features of heads."""
     return affine((outer, size), (inner, 1))
 
 
 def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels: int) -> list[TensorAccess]:
-    """Scales and zero points: one-element constants need no memory and are left out; one value a channel, or one.
+    """Accesses to scales and zero points of one value, or one per channel; one-element constants need no memory and are
+    left out.
 
     Raises InputError for another shape.
     """
@@ -64,12 +65,14 @@ def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels:
 
 
 def constant_operands(op: Lowering, tensors: Mapping[str, str]) -> tuple[str, ...]:
-    """The operands (of operand -> tensor) that are known before run time, W first."""
+    """Operands that are known before run time, W first; `tensors` has the tensor of each operand."""
     return tuple(operand for operand in ("W", "I") if op.is_constant(tensors[operand]))
 
 
 def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]) -> Layer:
-    """The layer with the bits that its tensors (O, I, W -> tensor) have, or that attributes of the node state."""
+    """Layer with the bits of its tensors (`tensors`: O, I, W -> tensor), or with the bits from attributes of the
+    node.
+    """
     bits = {}
     for operand, name in tensors.items():
         tensor = op.tensor(name)
@@ -81,7 +84,9 @@ def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]
 
 
 def declare_superset(op: Lowering, *tensors: str) -> None:
-    """Declare the last nest's dependencies on these tensors a superset, where they are computed at run time."""
+    """Declare that the last nest's dependences on these tensors are a superset, if the tensors are computed at run
+    time.
+    """
     node = op.lowered[-1]
     changed = tuple(
         replace(index_map, is_exact=index_map.is_exact and index_map.input.tensor not in tensors)
@@ -93,7 +98,9 @@ def declare_superset(op: Lowering, *tensors: str) -> None:
 
 
 def declare_padding(op: Lowering, data: str, weights: str) -> None:
-    """Declare a superset of dependencies on weights that the last nest multiplies with padding: they have no effect."""
+    """Declare the last nest's dependences on weights a superset if padding is multiplied: those products have no
+    effect.
+    """
     shape = op.shape(data)
     for index_map in op.lowered[-1].index_maps:
         if index_map.input.tensor == data:
@@ -110,18 +117,18 @@ _MOST_LOOPS = 16
 
 @dataclass(frozen=True)
 class ProductAccesses:
-    """A matrix product as tensors: axes of both operands and the output in terms of loops."""
+    """Matrix product with the axes of both operands and the output in terms of loops."""
 
     left: TensorAccess
     right: TensorAccess
     output: TensorAccess
     loops: tuple[tuple[str, int], ...]
-    """C, D, K, then batches. D or K is absent where an operand is a vector."""
+    """Loops C, D, K, then batches. D or K is missing if an operand is a vector."""
 
 
 @lowers("Gemm")
 def lower_gemm(op: Lowering) -> None:
-    """O[d][k] += I[d][c] * W[c][k] with both transpositions; alpha, beta and the bias cost nothing."""
+    """O[d][k] += I[d][c] * W[c][k], each input transposed or not; alpha, beta and the bias cost nothing."""
     product = matrix_product(op.node, _shapes(op, (0, 1)))
     left = ("C", "D") if op.node.integer("transA", 0) else ("D", "C")
     right = ("K", "C") if op.node.integer("transB", 0) else ("C", "K")
@@ -144,7 +151,7 @@ def lower_matmul(op: Lowering) -> None:
 
 @lowers("MatMulInteger", "QLinearMatMul")
 def lower_integer_matmul(op: Lowering) -> None:
-    """A matrix product of integers; scales and zero points that are no single constants are read beside it."""
+    """Matrix product of integers; scales and zero points that are not one constant are also read."""
     is_linear = op.node.proto.op_type == "QLinearMatMul"
     first, second = (0, 3) if is_linear else (0, 1)
     product = product_accesses(op, op.input(first), op.input(second))
@@ -187,7 +194,7 @@ def product_accesses(
 
 
 def batch_names(count: int) -> tuple[str, ...]:
-    """Loops of the batch dimensions of a product: B, H, B2, B3, ..."""
+    """Names of the loops of the batch dimensions of a product: B, H, B2, B3, ..."""
     return (*_BATCH_NAMES[:count], *(f"B{axis}" for axis in range(len(_BATCH_NAMES), count)))
 
 
@@ -211,9 +218,9 @@ def add_product(
     part: str = "",
     with_reference_layer: bool = False,
 ) -> bool:
-    """Add the nest of a product; False if it is unsupported. A constant first operand is W.
+    """Add the nest of a product; returns False if it is unsupported. A constant first operand is W.
 
-    `with_reference_layer`: up to two batch dimensions the layer is that of zigzag-dse.
+    `with_reference_layer`: with up to two batch dimensions, the layer is that of zigzag-dse.
     """
     if len(product.loops) > _MOST_LOOPS:
         op.unsupported(f"a matrix product with more than {_MOST_LOOPS} dimensions is not modelled")
@@ -239,7 +246,7 @@ def _reference_layer(op: Lowering, inputs: dict[str, TensorAccess], *, exchanged
 def product_scales(
     op: Lowering, product: ProductAccesses, rows: Iterable[int], columns: Iterable[int], whole: Iterable[int] = ()
 ) -> list[TensorAccess]:
-    """Scales and zero points at these inputs: one value, one for each row or column, or [batches, rows, 1].
+    """Accesses to scales and zero points at these inputs: one value, one per row or column, or [batches, rows, 1].
 
     One-element constants need no memory and are left out. Raises InputError for shapes that do not fit.
     """
@@ -259,12 +266,12 @@ def product_scales(
 
 _MICROSOFT = "com.microsoft"
 _CODE_BITS = 8
-"""Width of the elements in which MatMulNBits packs its weights."""
+"""Bits of the elements in which MatMulNBits packs its weights."""
 
 
 @lowers("FusedMatMul", "TransposeMatMul", domain=_MICROSOFT)
 def lower_fused_matmul(op: Lowering) -> None:
-    """A matrix product with transposed operands; alpha costs nothing."""
+    """Matrix product with transposed operands; alpha costs nothing."""
     if op.node.integer("transBatchA", 0) or op.node.integer("transBatchB", 0):
         op.unsupported("FusedMatMul with transposed batches is not modelled")
         return
@@ -273,7 +280,7 @@ def lower_fused_matmul(op: Lowering) -> None:
 
 @lowers("FusedGemm", domain=_MICROSOFT)
 def lower_fused_gemm(op: Lowering) -> None:
-    """A matrix product with a bias, which costs nothing, then one operation for each element: the activation."""
+    """Matrix product with a bias, which costs nothing, then one operation per element: the activation."""
     product = product_accesses(op, op.input(0), op.input(1), _transposed(op))
     others = [broadcast(op, op.input(2), ("D", "K"), dict(product.loops))] if op.has_input(2) else []
     result = op.temporary("product", op.output_shape(), op.output())
@@ -284,9 +291,9 @@ def lower_fused_gemm(op: Lowering) -> None:
 
 @lowers("MatMulIntegerToFloat", "DynamicQuantizeMatMul", domain=_MICROSOFT)
 def lower_matmul_to_float(op: Lowering) -> None:
-    """A product of integers with the result in floats; scales, zero points and the bias cost nothing.
+    """Product of integers with a result in floats; scales, zero points and the bias cost nothing.
 
-    DynamicQuantizeMatMul quantises its first operand itself; that costs nothing here, and it is told.
+    DynamicQuantizeMatMul also quantises its first operand; that costs nothing here, which a remark says.
     """
     product = product_accesses(op, op.input(0), op.input(1))
     is_dynamic = op.node.proto.op_type == "DynamicQuantizeMatMul"
@@ -301,7 +308,7 @@ def lower_matmul_to_float(op: Lowering) -> None:
 
 @lowers("QGemm", domain=_MICROSOFT)
 def lower_quantised_gemm(op: Lowering) -> None:
-    """A quantised matrix product; scales, zero points and the bias cost nothing."""
+    """Quantised matrix product; scales, zero points and the bias cost nothing."""
     product = product_accesses(op, op.input(0), op.input(3), _transposed(op))
     others = product_scales(op, product, (1, 2), (4, 5), (7, 8))
     if op.has_input(6):
@@ -313,8 +320,8 @@ def lower_quantised_gemm(op: Lowering) -> None:
 def lower_matmul_of_packed_weights(op: Lowering) -> None:
     """O[..][k] += I[..][c] * W[k][c], weights packed [columns, blocks, bytes]; scales cost nothing.
 
-    A weight has the bits that it is packed in, and of a last block that is incomplete only the weights that there are
-    count. Raises InputError for attributes and shapes that do not fit.
+    A weight has the bits in which it is packed; in an incomplete last block only existing weights count. Raises
+    InputError for attributes and shapes that do not fit.
     """
     bits, block = op.node.integer("bits", 4), op.node.integer("block_size", 0)
     depth, columns = op.node.integer("K", 0), op.node.integer("N", 0)
@@ -341,7 +348,7 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
 def _add_packed_product(
     op: Lowering, outer: tuple[tuple[str, int], ...], bits: int, beside: list[TensorAccess | None], *, is_exact: bool
 ) -> None:
-    """One loop over the depth; the packed tensors are read block by block, `is_exact` where all blocks are complete."""
+    """Add one loop over the depth; packed tensors are read block by block. `is_exact`: all blocks are complete."""
     depth, columns = op.input_shape(0)[-1], op.output_shape()[-1]
     names = [name for name, _ in outer]
     loops = (("C", depth), ("K", columns), *outer)
@@ -364,7 +371,7 @@ def _add_packed_product(
 
 
 def _block_values(op: Lowering, index: int, blocks: int, columns: int) -> TensorAccess | None:
-    """The access of one value for each block; None for another shape."""
+    """Access to one value per block; None if the input has another shape."""
     shape = op.input_shape(index)
     if shape == (columns * blocks,):
         return access(op.input(index), affine(("K", blocks), ("CB", 1)))

@@ -22,7 +22,7 @@ from tilewright.workload.onnx.node import Shape
 
 
 def ends_of(op: Lowering, source: int = 0, output: int = 0) -> Ends:
-    """Names and shapes of an output and an input. Raises InputError where one is missing."""
+    """Names and shapes of an output and an input. Raises InputError if one of them is missing."""
     read, written = op.input(source), op.output(output)
     return Ends(written, op.shape(written), read, op.shape(read))
 
@@ -34,18 +34,18 @@ def permuted_strides(shape: Shape, order: Sequence[int] | None = None) -> list[S
 
 
 def whole_map_of(op: Lowering, source: int, output: int = 0, *, is_exact: bool = False) -> IndexMap:
-    """Every element of an output depends on every element of an input."""
+    """Map in which every element of an output depends on every element of an input."""
     ends = ends_of(op, source, output)
     return whole_map(ends.output, ends.output_shape, ends.source, ends.source_shape, is_exact=is_exact)
 
 
 def move_all(op: Lowering, maps: Sequence[IndexMap]) -> None:
-    """Add a move of these maps without those that are empty."""
+    """Add a move with these maps, except for empty ones."""
     op.move(*(index_map for index_map in maps if all(size > 0 for _, size in index_map.loops)))
 
 
 def move_superset(op: Lowering, reason: str) -> None:
-    """Every output element depends on every element of every input that is computed at run time or is data."""
+    """Add a move in which every output element depends on every element of the data and of the run-time inputs."""
     op.approximated(f"{reason}: dependencies are a superset")
     sources = [number for number in range(len(op.node.inputs)) if op.has_input(number)]
     needed = [number for number in sources if number == 0 or not op.is_constant(op.input(number))]
@@ -54,28 +54,28 @@ def move_superset(op: Lowering, reason: str) -> None:
 
 
 def normal_axis(op: Lowering, axis: int, rank: int) -> int:
-    """The axis counted from the front. Raises InputError if there is no such axis."""
+    """Number of an axis counted from the front. Raises InputError if there is no such axis."""
     if not -rank <= axis < rank:
         raise op.node.error("axis", str(axis), f"{-rank} to {rank - 1}")
     return axis % rank
 
 
 def shape_error(op: Lowering, shape: Shape) -> Exception:
-    """The error for an output shape that does not follow from the operator."""
+    """Error for an output shape that does not follow from the operator."""
     return op.node.error(
         f"the output has the shape {list(op.output_shape())}, and {list(shape)} follows from the inputs"
     )
 
 
 def constant_integers(op: Lowering, index: int) -> npt.NDArray[np.int64] | None:
-    """The values of an integer input in one dimension, or None if they are not known."""
+    """Values of an integer input as one dimension; None if they are not known."""
     values = op.values(index)
     return None if values is None else np.asarray(values).astype(np.int64).reshape(-1)
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def lower_reshape(op: Lowering) -> None:
-    """Elements keep their row-major order; the shapes say the rest (0, -1 and allowzero are resolved in them)."""
+    """Elements keep their row-major order; 0, -1 and allowzero are already resolved in the output shape."""
     maps = reshape_maps(ends_of(op))
     if not all(index_map.is_exact for index_map in maps):
         op.approximated("the axes of the shapes before and after do not fit together: dependencies are a superset")
@@ -97,7 +97,7 @@ def lower_transpose(op: Lowering) -> None:
 
 @lowers("Concat")
 def lower_concat(op: Lowering) -> None:
-    """The inputs one after the other along an axis, each at its exact offset."""
+    """Inputs one after another along an axis, each at its exact offset."""
     output = op.output_shape()
     axis = normal_axis(op, op.node.integer("axis", 1), len(output))
     maps, offset = [], 0
@@ -116,7 +116,7 @@ def lower_concat(op: Lowering) -> None:
 
 @lowers("Split")
 def lower_split(op: Lowering) -> None:
-    """Every output is the part of the input that follows the outputs before it; their shapes say how much."""
+    """Parts of the input along an axis, in the order of the outputs; the output shapes give their sizes."""
     shape = op.input_shape()
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     maps, offset = [], 0
@@ -137,7 +137,7 @@ def lower_split(op: Lowering) -> None:
 
 @lowers("Expand")
 def lower_expand(op: Lowering) -> None:
-    """Axes of size 1 and axes that are missing in front are repeated."""
+    """Axes of size 1 and missing leading axes are repeated."""
     ends = ends_of(op)
     missing = len(ends.output_shape) - len(ends.source_shape)
     if missing < 0:
@@ -153,7 +153,7 @@ def lower_expand(op: Lowering) -> None:
 
 @lowers("Tile")
 def lower_tile(op: Lowering) -> None:
-    """The input, repeated along every axis; the shapes say how often."""
+    """Repetition of the input along every axis; the shapes give the number of repetitions."""
     ends = ends_of(op)
     if len(ends.output_shape) != len(ends.source_shape):
         raise shape_error(op, ends.source_shape)
@@ -168,7 +168,7 @@ def lower_tile(op: Lowering) -> None:
 
 @lowers("DepthToSpace", "SpaceToDepth")
 def lower_depth_space(op: Lowering) -> None:
-    """Blocks of space become channels or the other way round: block rows, block columns and channels as loops."""
+    """Blocks of space become channels or vice versa; the loops are block rows, block columns and channels."""
     ends = ends_of(op)
     block = op.node.integer("blocksize", 0)
     if block < 1 or len(ends.source_shape) != 4 or len(ends.output_shape) != 4:
@@ -195,13 +195,13 @@ def lower_depth_space(op: Lowering) -> None:
 
 @lowers("Shape", "Size", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform")
 def lower_source(op: Lowering) -> None:
-    """No element of the output depends on an element of an input, at most on its shape."""
+    """No element of the output depends on an element of an input; it depends at most on the input's shape."""
     op.move()
 
 
 @lowers("Range")
 def lower_range(op: Lowering) -> None:
-    """Start and step reach every element."""
+    """Every element depends on start and step."""
     move_all(op, [whole_map_of(op, number, is_exact=False) for number in (0, 2) if not _is_known(op, number)])
 
 
@@ -210,12 +210,12 @@ def _is_known(op: Lowering, index: int) -> bool:
 
 
 _MOST_INDICES = 1 << 22
-"""Axes longer than this are not padded by reflection or repetition element by element."""
+"""Longest axis that is padded by reflection or repetition element by element."""
 
 
 @lowers("Slice")
 def lower_slice(op: Lowering) -> None:
-    """Starts, ends, axes and steps are attributes before opset 10; steps may be negative, ends far outside."""
+    """Starts, ends, axes and steps are attributes before opset 10. Steps may be negative; ends may lie far outside."""
     ends = ends_of(op)
     shape = ends.source_shape
     chosen = _slice_parameters(op, len(shape))
@@ -261,7 +261,7 @@ def lower_pad(op: Lowering) -> None:
 
 @lowers("CenterCropPad")
 def lower_center_crop_pad(op: Lowering) -> None:
-    """Every axis is cropped or padded at both ends until it has its size in the output; an odd rest is at the end."""
+    """Every axis is cropped or padded at both ends to its output size; an odd remainder is at the end."""
     ends = ends_of(op)
     axes = []
     for size, own in zip(ends.output_shape, ends.source_shape, strict=True):
@@ -275,7 +275,9 @@ def _whole_axis(size: int) -> list[AxisPiece]:
 
 
 def _slice_parameters(op: Lowering, rank: int) -> list[tuple[int, int, int, int]] | None:
-    """(axis, start, end, step) for every sliced axis; None if unknown. Raises InputError for those that cannot be."""
+    """Tuples (axis, start, end, step) of every sliced axis; None if unknown. Raises InputError for impossible
+    values.
+    """
     if op.node.has("starts") or op.node.has("ends"):
         starts, stops = op.node.integers("starts", ()), op.node.integers("ends", ())
         axes, steps = op.node.integers("axes", tuple(range(len(starts)))), (1,) * len(starts)
@@ -300,7 +302,7 @@ def _slice_parameters(op: Lowering, rank: int) -> list[tuple[int, int, int, int]
 
 
 def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
-    """(before, after) for every axis, None if unknown. Raises InputError for amounts of a wrong length."""
+    """Pairs (before, after) for every axis; None if unknown. Raises InputError for amounts of a wrong length."""
     axes: Sequence[int] = range(rank)
     if op.has_input(1):
         values = constant_integers(op, 1)
@@ -320,7 +322,9 @@ def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
 
 
 def _padded_axis(size: int, before: int, after: int, mode: str) -> list[AxisPiece]:
-    """Pieces of one axis. Cropping comes first, so that what is repeated is what is left, as in numpy and ONNX."""
+    """Pieces of one axis. Cropping comes before padding, so that only remaining elements are repeated, as in numpy and
+    ONNX.
+    """
     total = size + before + after
     first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
     if mode == "constant" or (before <= 0 and after <= 0):

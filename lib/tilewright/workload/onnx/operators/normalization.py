@@ -1,7 +1,7 @@
-"""Softmax, its relatives, and normalisations by mean and variance, decomposed into parts on the vector unit.
+"""Softmax and similar operators, and normalisations by mean and variance, decomposed into parts on the vector unit.
 
-A normalisation has for every element: sum for the mean, subtraction, sum of squares, multiplication with the reciprocal
-deviation, and scale with shift as one operation; the reciprocal root once for every group of elements.
+A normalisation does per element: sum for the mean, subtraction, sum of squares, multiplication with the reciprocal
+deviation, and scale with shift as one operation. The reciprocal root is one operation per group of elements.
 """
 
 import math
@@ -25,7 +25,7 @@ from tilewright.workload.onnx.resolution.custom import has_channels_last
 
 @lowers("LpNormalization")
 def lower_lp_normalization(op: Lowering) -> None:
-    """Norm along an axis, for p = 2 its root, and a division: two operations for every element."""
+    """Norm along an axis (for p = 2 with its root), and a division: two operations per element."""
     axes = normalised_axes(op, [op.node.integer("axis", -1)], len(op.input_shape()))
     few = reduced_shape(op.input_shape(), axes)
     is_euclidean = op.node.integer("p", 2) == 2
@@ -42,7 +42,7 @@ def lower_lp_normalization(op: Lowering) -> None:
 
 @lowers("LRN")
 def lower_local_response(op: Lowering) -> None:
-    """Squares summed over `size` neighbouring channels, their power, division: size + 2 operations an element."""
+    """Squares summed over `size` neighbouring channels, their power, division: size + 2 operations per element."""
     shape, size = op.input_shape(), op.node.integer("size", 0)
     if size < 1 or len(shape) < 2:
         raise op.node.error("attribute 'size'", str(size), "an integer >= 1, and an input of two axes or more")
@@ -59,7 +59,7 @@ def lower_local_response(op: Lowering) -> None:
 
 @lowers("DynamicQuantizeLinear")
 def lower_dynamic_quantise(op: Lowering) -> None:
-    """Least and largest value, scale and zero point of them, quantisation: three operations for every element."""
+    """Minimum and maximum, their scale and zero point, quantisation: three operations per element."""
     axes = range(len(op.input_shape()))
     least, most = (op.temporary(part, (), op.input()) for part in ("min", "max"))
     reduce_axes(op, op.input(), least, axes, part="min", operator_type="ReduceMin")
@@ -74,7 +74,7 @@ _Axes = tuple[AxisIndex | str, ...]
 
 @dataclass(frozen=True)
 class _Groups:
-    """Which elements share their statistics: loops over the data, the indices of data and statistics."""
+    """Groups of elements that share statistics: loops over the data, and indices of data and statistics."""
 
     loops: Loops
     data: _Axes
@@ -83,7 +83,7 @@ class _Groups:
 
 
 def _groups_along(shape: Shape, axes: Sequence[int]) -> _Groups:
-    """Statistics along `axes` (from 0), of size 1 there."""
+    """Groups along `axes` (from 0); the statistics have size 1 along these axes."""
     loops = element_loops(shape)
     names = tuple(name for name, _ in loops)
     statistics = tuple(fixed(0) if axis in axes else name for axis, name in enumerate(names))
@@ -102,8 +102,8 @@ def _normalise(
     deviation_output: int | None = None,
     target: str = "",
 ) -> None:
-    """Add the parts from `source` to `target`, by default output 0; the statistics go to optional outputs of the
-    operator if asked for.
+    """Name of the result in `target`, by default output 0, after the parts of the normalisation of `source` were added.
+    Statistics are written to the optional outputs of the operator that are used.
     """
     shape, loops = op.shape(source), groups.loops
 
@@ -134,7 +134,9 @@ def _normalise(
 
 
 def _factor(op: Lowering, index: int, groups: _Groups) -> TensorAccess | None:
-    """Scale or shift at an input, broadcast against the data; None if missing or a constant of one element."""
+    """Access to scale or shift at an input, broadcast against the data; None if missing or a constant of one
+    element.
+    """
     if not op.has_input(index) or is_one_constant(op, op.input(index)):
         return None
     return element_access(op.input(index), op.input_shape(index), groups.loops)
@@ -148,7 +150,7 @@ def _last_axes(op: Lowering) -> _Groups:
 
 @lowers("LayerNormalization")
 def lower_layer_normalization(op: Lowering) -> None:
-    """Along all axes from the stated one on; the outputs Mean and InvStdDev are the statistics."""
+    """Normalisation along all axes from the given one on; the outputs Mean and InvStdDev are the statistics."""
     groups = _last_axes(op)
     scale, shift = (_factor(op, index, groups) for index in (1, 2))
     _normalise(op, op.input(), groups, scale=scale, shift=shift, mean_output=1, deviation_output=2)
@@ -157,7 +159,7 @@ def lower_layer_normalization(op: Lowering) -> None:
 @lowers("RMSNormalization", "SimplifiedLayerNormalization")
 @lowers("SimplifiedLayerNormalization", domain="com.microsoft")
 def lower_rms_normalization(op: Lowering) -> None:
-    """Normalisation as LayerNormalization without mean and shift."""
+    """Same as LayerNormalization, without mean and shift."""
     groups = _last_axes(op)
     _normalise(op, op.input(), groups, is_centred=False, scale=_factor(op, 1, groups), deviation_output=1)
 
@@ -188,7 +190,9 @@ def lower_skip_layer_normalization(op: Lowering) -> None:
 
 
 def normalise_last_axis(op: Lowering, source: str, scale: int, shift: int) -> None:
-    """LayerNormalization of `source` along its last axis into output 0, with scale and shift at these inputs."""
+    """Add LayerNormalization of `source` along its last axis into output 0, with scale and shift at the given
+    inputs.
+    """
     shape = op.shape(source)
     groups = _groups_along(shape, [len(shape) - 1])
     _normalise(op, source, groups, scale=_factor(op, scale, groups), shift=_factor(op, shift, groups))
@@ -196,7 +200,7 @@ def normalise_last_axis(op: Lowering, source: str, scale: int, shift: int) -> No
 
 @lowers("InstanceNormalization")
 def lower_instance_normalization(op: Lowering) -> None:
-    """Along all spatial axes; scale and shift for every channel."""
+    """Normalisation along all spatial axes; scale and shift per channel."""
     shape = op.input_shape()
     groups = _groups_along(shape, range(2, len(shape)))
     scale, shift = (access(op.input(index), groups.data[1]) for index in (1, 2))
@@ -205,17 +209,17 @@ def lower_instance_normalization(op: Lowering) -> None:
 
 @lowers("GroupNormalization")
 def lower_group_normalization(op: Lowering) -> None:
-    """Along the channels of a group (loops G, C) and all spatial axes; scale and shift for every channel, or for every
-    group before opset 21.
+    """Normalisation along the channels of a group (loops G, C) and all spatial axes; scale and shift per channel, or
+    per group before opset 21.
     """
     _normalise_groups(op, op.input(), op.node.integer("num_groups", 0), op.output())
 
 
 @lowers("GroupNorm", "SkipGroupNorm", domain="com.microsoft")
 def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
-    """Normalisation as GroupNormalization, by default with the channels last; before it the sum with a skip and a bias
-    of the same shape or of channels alone, behind it the activation SiLU if asked for: one operation for every element
-    each."""
+    """Same as GroupNormalization, by default with the channels last. A skip and a bias (of the same shape, or per
+    channel) may be added first, and the activation SiLU may follow: one operation per element each.
+    """
     source = op.input()
     if op.node.proto.op_type == "SkipGroupNorm":
         source = op.output(1) if op.has_output(1) else op.temporary("sum", op.input_shape(), op.input())
@@ -235,7 +239,7 @@ def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
 
 
 def _normalise_groups(op: Lowering, source: str, count: int, target: str, *, is_channels_last: bool = False) -> None:
-    """Raises InputError for a number of groups that does not divide the channels."""
+    """Add a normalisation by groups. Raises InputError for a number of groups that does not divide the channels."""
     shape = op.shape(source)
     channels = shape[-1 if is_channels_last else 1] if len(shape) > 1 else 0
     if count < 1 or len(shape) < 2 or channels % count:
@@ -256,7 +260,7 @@ def _normalise_groups(op: Lowering, source: str, count: int, target: str, *, is_
 
 @lowers("MeanVarianceNormalization")
 def lower_mean_variance_normalization(op: Lowering) -> None:
-    """Along the stated axes (0, 2, 3 by default), without scale."""
+    """Normalisation along the given axes (0, 2, 3 by default), without scale."""
     shape = op.input_shape()
     axes = normalised_axes(op, op.node.integers("axes", (0, 2, 3)), len(shape))
     _normalise(op, op.input(), _groups_along(shape, axes))
@@ -264,9 +268,10 @@ def lower_mean_variance_normalization(op: Lowering) -> None:
 
 @lowers("BatchNormalization")
 def lower_batch_normalization(op: Lowering) -> None:
-    """Batch normalisation at inference: one multiplication with a scale and addition of a shift for every element, both
-    for a channel (or, before opset 9 with `spatial` 0, for every element of an image). They are folded from scale,
-    shift, mean and variance, at no cost."""
+    """Batch normalisation at inference: per element one multiplication with a scale and addition of a shift. Both are
+    per channel (or, before opset 9 with `spatial` 0, per element of an image). They are computed from scale, shift,
+    mean and variance before run time, at no cost.
+    """
     if op.node.integer("training_mode", 0) or any(op.has_output(index) for index in range(1, len(op.node.outputs))):
         op.unsupported("BatchNormalization in training mode")
         return

@@ -1,7 +1,7 @@
 """**Not modelled**, and named in the coverage: work that depends on values or that no loop nest here describes.
 
-Their shapes are known where onnx infers them, and every output depends on all inputs. What stands neither here nor in
-another family is not modelled either, unless onnx defines it by a function, which then stands in its place.
+Their shapes are known if onnx infers them, and every output depends on all inputs. An operator that is in no family is
+not modelled either, unless onnx defines it by a function, which then replaces it.
 """
 
 import onnx
@@ -32,7 +32,7 @@ _REASONS = {
     },
     "ai.onnx.preview.training": {"it is a step of training": "Adagrad Adam Gradient Momentum"},
 }
-"""Domain -> why -> operators."""
+"""Operators that are not modelled, by domain and reason."""
 _REASON_OF = {
     (domain, name): reason
     for domain, reasons in _REASONS.items()
@@ -42,7 +42,7 @@ _REASON_OF = {
 
 
 def lower_not_modelled(op: Lowering) -> None:
-    """Says so, with the reason."""
+    """Records that the operator is not modelled, and the reason."""
     proto = op.node.proto
     reason = _REASON_OF["" if proto.domain == "ai.onnx" else proto.domain, proto.op_type]
     op.unsupported(f"{op.node.operator_type} is not modelled ({reason})")
@@ -53,5 +53,5 @@ for _domain, _names in ((domain, " ".join(reasons.values()).split()) for domain,
 
 
 def is_not_modelled(node: onnx.NodeProto) -> bool:
-    """Whether an operator stands in this list."""
+    """Whether an operator is in this list."""
     return ("" if node.domain == "ai.onnx" else node.domain, node.op_type) in _REASON_OF

@@ -1,7 +1,7 @@
 """Pooling on the vector unit: windows over one to three spatial axes, and whole images.
 
-One operation for every element of every window, padding included; the division of an average and the root of an Lp
-pool are left to the last one.
+One operation per element of every window, padding included; the division of an average and the root of an Lp pool
+belong to the last operation.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class PoolWindows:
 
 
 def pool_windows(op: Lowering) -> PoolWindows:
-    """The windows that the attributes say. Raises InputError for wrong numbers of axes and sizes below 1."""
+    """Windows from the attributes. Raises InputError for wrong numbers of axes and sizes below 1."""
     data, output = (channels_second(op, shape) for shape in (op.input_shape(), op.output_shape()))
     axes = len(data) - 2
     if axes not in _SPATIAL_NAMES or len(output) != len(data):
@@ -55,12 +55,12 @@ def pool_windows(op: Lowering) -> PoolWindows:
 
 
 def channels_second(op: Lowering, shape: Shape) -> Shape:
-    """The shape in the order of the standard, of a pool that may have the channels last."""
+    """Shape with the channels second, as in the standard, also for a pool that has the channels last."""
     return (shape[0], shape[-1], *shape[1:-1]) if _is_channels_last(op) and len(shape) > 2 else shape
 
 
 def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex | str]:
-    """The indices of the axes of the standard in the order of the file."""
+    """Indices of axes, given in the order of the standard, in the order of the file."""
     return [axes[0], *axes[2:], axes[1]] if _is_channels_last(op) else list(axes)
 
 
@@ -71,9 +71,9 @@ def _is_channels_last(op: Lowering) -> bool:
 @lowers("MaxPool", "AveragePool", "LpPool")
 @lowers("NhwcMaxPool", "QLinearAveragePool", domain="com.microsoft")
 def lower_pool(op: Lowering) -> None:
-    """Loops B, K, OY, OX, FY, FX (only X, or Z too). The indices of MaxPool depend on what its maxima depend on.
+    """Loops B, K, OY, OX, FY, FX (only X, or Z too). The indices of MaxPool have the same dependences as its maxima.
 
-    Windows that reach beyond the image (padding, `ceil_mode`) depend on their part inside.
+    Windows that reach beyond the image (padding, `ceil_mode`) depend only on their part inside.
     """
     windows = pool_windows(op)
     spatial = _SPATIAL_NAMES[len(windows.kernel)]
@@ -95,7 +95,7 @@ def lower_pool(op: Lowering) -> None:
 @lowers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 @lowers("QLinearGlobalAveragePool", domain="com.microsoft")
 def lower_global_pool(op: Lowering) -> None:
-    """Loops B, K and one for each spatial axis (FY, FX, ...), all of which the output sums up or compares."""
+    """Loops B, K and one for each spatial axis (FY, FX, ...); the output sums or compares over all spatial loops."""
     data = channels_second(op, op.input_shape())
     spatial = _SPATIAL_NAMES.get(len(data) - 2) or [str(axis) for axis in range(len(data) - 2)]
     names = ["B", "K", *(f"F{name}" for name in spatial)]
@@ -108,7 +108,7 @@ def lower_global_pool(op: Lowering) -> None:
 
 @lowers("MaxUnpool")
 def lower_max_unpool(op: Lowering) -> None:
-    """One operation for every element of the input; where it is put is known at run time only."""
+    """One operation per element of the input; its position in the output is known only at run time."""
     placed = op.temporary("placed", op.input_shape(), op.input())
     elementwise(op, placed, [op.input(0), op.input(1)], part="placed")
     op.move(whole_map(op.output(), op.output_shape(), placed, op.input_shape()), part="scattered")
@@ -117,9 +117,9 @@ def lower_max_unpool(op: Lowering) -> None:
 
 @lowers("RoiAlign", "MaxRoiPool")
 def lower_regions(op: Lowering) -> None:
-    """Samples of every region, then one operation for every sample.
+    """Samples of every region, then one operation per sample.
 
-    RoiAlign interpolates four pixels for each of `sampling_ratio` squared places of a bin. Where that number depends
+    RoiAlign interpolates four pixels at each of the `sampling_ratio` squared positions of a bin. If that number depends
     on the region, and for MaxRoiPool, a bin counts as four samples.
     """
     shape = op.output_shape()

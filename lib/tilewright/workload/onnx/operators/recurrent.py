@@ -1,9 +1,9 @@
-"""LSTM, GRU and RNN: products of all inputs at once, then step by step products of the state and arithmetic of gates.
+"""LSTM, GRU and RNN: products of all inputs at once, then per step products of the state and arithmetic of gates.
 
-A step depends on the steps before it. Where an operator has so many steps that its parts would be too many, some steps
-in a row are one block: the state inside a block then counts as depending on all inputs of the block.
+A step depends on the steps before it. If an operator has too many steps to be separate parts, consecutive steps form a
+block: the state inside a block is then assumed to depend on all inputs of the block.
 
-The three are one module, since they differ in a step alone.
+The three operators share one module, since they differ only in a step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,19 +27,21 @@ class RecurrentSizes:
     directions: int
     gates: int
     batch_first: bool
-    """Attribute `layout`: X is [batch, steps, features], a state is [batch, directions, hidden]."""
+    """Attribute `layout`: whether X is [batch, steps, features] and a state [batch, directions, hidden]."""
     channels_last: bool = False
-    """W and R are [directions, features or hidden, gates * hidden], not with the last two axes exchanged."""
+    """Whether W and R are [directions, features or hidden, gates * hidden], instead of with the last two axes
+    exchanged.
+    """
 
     def weights(self, tensor: str, direction: int, channel: AxisIndex) -> TensorAccess:
-        """The element of W or R at an output channel and loop C."""
+        """Access to W or R at an output channel and loop C."""
         axes: tuple[Axis, Axis] = ("C", channel) if self.channels_last else (channel, "C")
         return access(tensor, fixed(direction), *axes)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor that has the batch as one axis and channels as the last, from channel `start` on."""
+    """Tensor with one batch axis and channels as its last axis; the value begins at channel `start`."""
 
     tensor: str
     before: tuple[Axis, ...] = ()
@@ -49,50 +51,50 @@ class Value:
     start: int = 0
 
     def at(self, channel: str) -> TensorAccess:
-        """The element of loop B and of a loop over channels."""
+        """Access at loop B and at a loop over channels."""
         return access(self.tensor, *self.before, "B", *self.after, affine((channel, 1), offset=self.start))
 
     def channels(self, start: int) -> "Value":
-        """Tensor from channel `start` on."""
+        """Same tensor, from `start` channels further on."""
         return Value(self.tensor, self.before, self.after, self.start + start)
 
 
 @dataclass(frozen=True)
 class RecurrentSteps:
-    """Some steps of one direction while they are lowered."""
+    """Consecutive steps of one direction while they are lowered."""
 
     op: Lowering
     sizes: RecurrentSizes
     direction: int
     first: int
-    """Time of the block's earliest step in the tensor's order."""
+    """Time of the earliest step of the block, in the order of the tensor."""
     length: int
     products: str
-    """Tensor [steps, batch, gates * hidden]: the products of the inputs, biases included."""
+    """Name of the tensor [steps, batch, gates * hidden]: the products of the inputs, biases included."""
     prefix: str
 
     @property
     def times(self) -> Loops:
-        """The loop over steps, where there are several."""
+        """Loop over steps; () for a single step."""
         return (("D", self.length),) if self.length > 1 else ()
 
     @property
     def time(self) -> AxisIndex:
-        """The time of a step."""
+        """Index of the time of a step."""
         return affine(("D", 1), offset=self.first) if self.length > 1 else fixed(self.first)
 
     def input_product(self, gate: int) -> Value:
-        """The product of the inputs for one gate and for those after it."""
+        """Product of the inputs for gate `gate`; the products of later gates follow in the same tensor."""
         return Value(self.products, (self.time,), (), gate * self.sizes.hidden)
 
     def last(self, value: Value, *, is_reverse: bool) -> Value:
-        """The value after the step that runs last."""
+        """Value after the last step in the order of execution."""
         if self.length == 1:
             return value
         return Value(value.tensor, (fixed(0 if is_reverse else self.length - 1),), (), value.start)
 
     def state_product(self, part: str, state: Value, gate: int, gates: int) -> Value:
-        """The product of a state and the recurrence weights of `gates` gates from `gate` on."""
+        """Product of a state and the recurrence weights of `gates` gates, from `gate` on."""
         hidden = self.sizes.hidden
         result = self._new(part, gates * hidden)
         weights = self.sizes.weights(self.op.input(2), self.direction, affine(("K", 1), offset=gate * hidden))
@@ -111,7 +113,7 @@ class RecurrentSteps:
     def arithmetic(
         self, part: str, operator_type: str, values: Sequence[Value | TensorAccess], gates: int = 1
     ) -> Value:
-        """Element by element from two values over `gates` gates: one operation for each element."""
+        """Result of one operation per element on two values over `gates` gates."""
         result = self._new(part, gates * self.sizes.hidden)
         accesses = [value.at("K") if isinstance(value, Value) else value for value in values]
         self.op.nest(
@@ -124,7 +126,7 @@ class RecurrentSteps:
         return result
 
     def inner_state(self, part: str, previous: Sequence[Value]) -> Value:
-        """The state before each step of the block, as depending on all inputs of the block and the states before it."""
+        """State before each step of the block, assumed to depend on all inputs of the block and on earlier states."""
         result = self._new(part, self.sizes.hidden)
         loops = (*self.times, ("B", self.sizes.batch), ("C", self.sizes.hidden))
         output = result.at("C")
@@ -145,7 +147,7 @@ class RecurrentSteps:
 
 
 def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: str) -> str:
-    """The products of all inputs and the input weights, [steps, batch, gates * hidden]; biases cost nothing."""
+    """Name of the products of all inputs and the input weights, [steps, batch, gates * hidden]; biases cost nothing."""
     channels = sizes.gates * sizes.hidden
     result = op.temporary(f"{prefix}inputs", (sizes.steps, sizes.batch, channels), op.input())
     data = ("B", "D", "C") if sizes.batch_first else ("D", "B", "C")
@@ -167,13 +169,13 @@ def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: 
 
 
 def starts_at_zero(op: Lowering) -> bool:
-    """Whether an initial state is left out: what only multiplies it has no effect on the first step."""
+    """Whether an initial state is missing: products with it then have no effect on the first step."""
     states = (5, 6) if op.node.proto.op_type.endswith("LSTM") else (5,)
     return not all(op.has_input(index) for index in states)
 
 
 def initial_state(op: Lowering, sizes: RecurrentSizes, index: int, direction: int, part: str) -> Value:
-    """The initial state at input `index`; zeros that depend on nothing where it is not given."""
+    """Initial state at input `index`; if it is missing, zeros that depend on nothing."""
     if op.has_input(index):
         if sizes.batch_first:
             return Value(op.input(index), (), (fixed(direction),))
@@ -184,12 +186,12 @@ def initial_state(op: Lowering, sizes: RecurrentSizes, index: int, direction: in
 
 
 _MOST_NODES = 480
-"""Nodes that one operator becomes, about."""
+"""Approximate largest number of nodes for one operator."""
 _SEQUENCE_LENGTHS, _INITIAL_STATE, _INITIAL_CELL, _PEEPHOLES = 4, 5, 6, 7
-"""Inputs beside X, W, R and B."""
+"""Indices of the inputs other than X, W, R and B."""
 
 States = tuple[Value, ...]
-"""The hidden state; for LSTM the cell too."""
+"""Hidden state, followed by the cell state for LSTM."""
 
 
 @dataclass(frozen=True)
@@ -197,13 +199,13 @@ class _Kind:
     gates: int
     states: int
     nodes: Callable[[Lowering], int]
-    """Nodes of one step."""
+    """Number of nodes of one step."""
     step: Callable[[RecurrentSteps, States], States]
 
 
 @dataclass(frozen=True)
 class _Ran:
-    """A block that has been lowered, with the states after each of its steps."""
+    """Block that has been lowered, with the states after each of its steps."""
 
     block: RecurrentSteps
     states: States
@@ -229,7 +231,9 @@ def lower_recurrent(op: Lowering) -> None:
 
 @lowers("DynamicQuantizeLSTM", domain="com.microsoft")
 def lower_quantised_lstm(op: Lowering) -> None:
-    """An LSTM with integer weights, channels last. What it does to quantise its activations is left out, and told."""
+    """LSTM with integer weights, channels last. The quantisation of its activations is left out, which a remark
+    says.
+    """
     lower_recurrent(op)
     op.approximated("DynamicQuantizeLSTM without the cost of quantising activations")
 
@@ -237,7 +241,7 @@ def lower_quantised_lstm(op: Lowering) -> None:
 def _run(
     op: Lowering, sizes: RecurrentSizes, kind: _Kind, direction: int, length: int, *, is_reverse: bool
 ) -> Iterator[_Ran]:
-    """The blocks of one direction in the order in which they run."""
+    """Blocks of one direction, in the order in which they run."""
     prefix = f"{direction}." if sizes.directions > 1 else ""
     products = input_products(op, sizes, direction, prefix)
     inputs = (_INITIAL_STATE, _INITIAL_CELL)[: kind.states]
@@ -256,7 +260,7 @@ def _run(
 
 
 def _lstm_step(block: RecurrentSteps, states: States) -> States:
-    """Gates in the order i, o, f, c: c' = f * c + i * g, h' = o * tanh(c')."""
+    """States after a step with gates in the order i, o, f, c: c' = f * c + i * g, h' = o * tanh(c')."""
     hidden, (state, cell) = block.sizes.hidden, states
     product = block.state_product("recurrent", state, 0, 4)
     has_peepholes = block.op.has_input(_PEEPHOLES)
@@ -283,7 +287,9 @@ def _peephole_gate(block: RecurrentSteps, product: Value, cell: Value, gate: int
 
 
 def _gru_step(block: RecurrentSteps, states: States) -> States:
-    """Gates in the order z, r, h: h' = (1 - z) * n + z * h, n from r * h, or from r * (R h) if linear_before_reset."""
+    """State after a step with gates in the order z, r, h: h' = (1 - z) * n + z * h, n from r * h, or from r * (R h) if
+    linear_before_reset.
+    """
     hidden, (state,) = block.sizes.hidden, states
     if block.op.node.integer("linear_before_reset", 0):
         product = block.state_product("recurrent", state, 0, 3)
@@ -302,7 +308,7 @@ def _gru_step(block: RecurrentSteps, states: States) -> States:
 
 
 def _rnn_step(block: RecurrentSteps, states: States) -> States:
-    """h' = activation(W x + R h)."""
+    """State after a step: h' = activation(W x + R h)."""
     product = block.state_product("recurrent", states[0], 0, 1)
     return (block.arithmetic("hidden", "Tanh", [block.input_product(0), product]),)
 
@@ -317,7 +323,7 @@ _KINDS = {
 
 
 def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
-    """Steps of a block: 1 unless that makes too many nodes."""
+    """Number of steps of a block: 1 unless that makes too many nodes."""
     if sizes.directions * sizes.steps * nodes <= _MOST_NODES:
         return 1
     blocks = max(1, _MOST_NODES // (sizes.directions * (nodes + 2)))
@@ -360,7 +366,7 @@ def _sizes(op: Lowering, kind: _Kind) -> RecurrentSizes:
 
 
 def _outputs(op: Lowering, sizes: RecurrentSizes, ran: list[_Ran]) -> None:
-    """Moves of the states to the outputs Y (all steps), Y_h and Y_c (the last step), as far as they are asked for."""
+    """Add moves of the states to the used ones of the outputs Y (all steps), Y_h and Y_c (the last step)."""
     has_lengths = _has_lengths(op, sizes)
     if has_lengths:
         op.approximated("sequence lengths do not shorten the work, and every last state may be that of any step")

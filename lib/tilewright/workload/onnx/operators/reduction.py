@@ -1,6 +1,6 @@
 """Reductions on the vector unit: sums, extremes and norms along axes, and the operators that choose along an axis.
 
-One operation for every element of the input; the division of a mean is left to the last one.
+One operation per element of the input; the division of a mean belongs to the last operation.
 """
 
 import math
@@ -14,13 +14,13 @@ from tilewright.workload.onnx.operators.elementwise import element_loops, elemen
 _AXES_INPUT_SINCE = {"ReduceSum": 13}
 _AXES_INPUT_SINCE_DEFAULT = 18
 _AFTERWARDS = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log", "ReduceLogSumExp": "Log"}
-"""What is computed of every result."""
+"""Operator that is applied to every result of the reduction."""
 _UNCHANGED_ALONE = frozenset({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"})
-"""Reductions of a single element that are the element itself."""
+"""Reductions that leave a single element unchanged."""
 
 
 def normalised_axes(op: Lowering, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from 0, in rising order. Raises InputError for one that the tensor does not have."""
+    """Axes counted from 0, in ascending order. Raises InputError for an axis that the tensor does not have."""
     wrong = [axis for axis in axes if not -rank <= axis < rank]
     if wrong:
         raise op.node.error("axis", str(wrong), f"-{rank} to {rank - 1}")
@@ -30,7 +30,9 @@ def normalised_axes(op: Lowering, axes: Sequence[int], rank: int) -> tuple[int, 
 def reduce_axes(
     op: Lowering, source: str, output: str, axes: Sequence[int], part: str = "", operator_type: str = ""
 ) -> None:
-    """Add the nest that reduces `source` along `axes` (from 0) into `output`, where they have size 1 or are missing."""
+    """Add the nest that reduces `source` along `axes` (from 0) into `output`, which has size 1 along them or lacks
+    them.
+    """
     shape, reduced = op.shape(source), op.shape(output)
     loops = element_loops(shape)
     names = [name for name, _ in loops][: len(shape)]
@@ -41,12 +43,12 @@ def reduce_axes(
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int]) -> Shape:
-    """The shape with size 1 along `axes` (from 0)."""
+    """Shape with size 1 along `axes` (from 0)."""
     return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
 
 
 def _reduction_axes(op: Lowering) -> tuple[int, ...] | None:
-    """Axes of a reduction, from 0; () for none at all; None if they are computed at run time."""
+    """Axes of a reduction, from 0; () for no axis; None if they are computed at run time."""
     rank = len(op.input_shape())
     kind = op.node.proto.op_type
     given: Sequence[int] | None = None
@@ -70,7 +72,7 @@ def _all_or_none(op: Lowering, rank: int) -> tuple[int, ...]:
     *("ReduceSum", "ReduceSumSquare"),
 )
 def lower_reduction(op: Lowering) -> None:
-    """One nest over the input; the root of an L2 norm, the logarithm of a sum and the exponentials under one are parts
+    """One nest over the input; the root of an L2 norm, the logarithm of a sum and the exponentials inside it are parts
     of their own. Absolute values and squares belong to the addition.
     """
     axes = _reduction_axes(op)
@@ -98,7 +100,7 @@ def lower_reduction(op: Lowering) -> None:
 
 
 def _reduce_unknown_axes(op: Lowering) -> None:
-    """One operation for every element of the input; any of them may reach any result."""
+    """Add one operation per element of the input; any element may reach any result."""
     shape = op.input_shape()
     combined = op.temporary("combined", shape, op.output())
     elementwise(op, combined, [op.input()], part="combined")
@@ -116,14 +118,14 @@ def lower_quantised_mean(op: Lowering) -> None:
 
 @lowers("ArgMax", "ArgMin")
 def lower_arg_extreme(op: Lowering) -> None:
-    """One comparison for every element of the input."""
+    """One comparison per element of the input."""
     axes = normalised_axes(op, [op.node.integer("axis", 0)], len(op.input_shape()))
     reduce_axes(op, op.input(), op.output(), axes)
 
 
 @lowers("TopK")
 def lower_top_k(op: Lowering) -> None:
-    """A comparison of every element with every result; values and indices depend on all elements along the axis."""
+    """One comparison of every element with every result; values and indices depend on all elements along the axis."""
     rank = len(op.input_shape())
     axis = normalised_axes(op, [op.node.integer("axis", -1)], rank)[0]
     results = op.output_shape()

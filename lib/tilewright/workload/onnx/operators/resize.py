@@ -1,11 +1,11 @@
 """Resize, Upsample, and sampling at places that are computed at run time, on the vector unit.
 
-An output element reads the product of the taps along its axes: 1 for `nearest`, 2 an axis for `linear`, 4 for `cubic`,
-more with antialiasing. Where the taps of every axis are affine in loops (whole factors, strides) the operator is one
-nest. Otherwise moves without cost gather the taps axis by axis, and a nest sums them up; it counts as reading
-one element for each of the output, because neighbours share their taps.
+An output element reads the product of the taps along its axes: 1 for `nearest`, 2 per axis for `linear`, 4 for `cubic`,
+more with antialiasing. If the taps of every axis are affine in loops (integer factors, strides), the operator is one
+nest. Otherwise moves without costs gather the taps axis by axis, and a nest sums them; that nest counts as reading one
+input element per output element, because neighbours share their taps.
 
-Taps and nests are one module, since the rule of rounding decides which nest is possible.
+Taps and nests share one module, since the rounding rule decides which nest is possible.
 """
 
 import math
@@ -24,18 +24,18 @@ from tilewright.workload.onnx.operators.reduction import normalised_axes
 
 Floats = npt.NDArray[np.float64]
 Taps = npt.NDArray[np.int64]
-"""[output position, tap]: input position, or NOWHERE."""
+"""Input position of each tap, or NOWHERE: [output position, tap]."""
 NEAREST, LINEAR, CUBIC = "nearest", "linear", "cubic"
 MODES = (NEAREST, LINEAR, CUBIC)
 _SMALLEST_WEIGHT = 1e-12
-"""Weights below are rounding errors of zero. A scale of 0.6 in float32 really gives its neighbours weights of 1e-8."""
+"""Smallest weight that is no rounding error of zero: a scale of 0.6 in float32 gives neighbours weights of 1e-8."""
 _MOST_TAPS = 1 << 22
-"""Elements of a table of taps; larger ones are not made."""
+"""Largest number of elements of a table of taps; larger tables are not made."""
 
 
 @dataclass(frozen=True)
 class ResizeRules:
-    """How positions are computed and pixels are weighted: the attributes of Resize."""
+    """Rules for positions and weights of pixels: the attributes of Resize."""
 
     mode: str
     coordinates: str = "half_pixel"
@@ -47,7 +47,7 @@ class ResizeRules:
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """One axis: sizes, the scale that positions are computed with, and the region (0 to 1) for tf_crop_and_resize."""
+    """One axis: its sizes, the scale that gives positions, and the region (0 to 1) for tf_crop_and_resize."""
 
     in_size: int
     out_size: int
@@ -56,7 +56,7 @@ class ResizedAxis:
 
 
 def tap_count(rules: ResizeRules, axis: ResizedAxis) -> int:
-    """Most input positions that an output position reads."""
+    """Largest number of input positions that an output position reads."""
     if rules.mode == NEAREST:
         return 1
     reach = 1 if rules.mode == LINEAR else 2
@@ -64,8 +64,8 @@ def tap_count(rules: ResizeRules, axis: ResizedAxis) -> int:
 
 
 def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
-    """The taps of an axis, in rising order from the first that counts. Raises ValueError for unknown rules and tables
-    too large to make.
+    """Taps of an axis in ascending order, from the first one with a weight. Raises ValueError for unknown rules and for
+    too large tables.
     """
     if axis.out_size * tap_count(rules, axis) > _MOST_TAPS:
         raise ValueError("too many taps")
@@ -90,7 +90,7 @@ def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
 
 
 def _compact(read: Taps, is_read: npt.NDArray[np.bool_]) -> Taps:
-    """Positions from the first that is read on, each once."""
+    """Positions from the first one that is read, each once."""
     count = read.shape[1]
     first = np.where(is_read, read, np.iinfo(np.int64).max).min(axis=1)
     taps = np.full(read.shape, NOWHERE, dtype=np.int64)
@@ -159,7 +159,7 @@ def _cubic(coefficient: float) -> Callable[[Floats], Floats]:
 
 
 _MOST_PIECES = 1024
-"""Maps of one axis; beyond, every output position may depend on the whole axis."""
+"""Largest number of maps of one axis; with more, every output position may depend on the whole axis."""
 _ASYMMETRIC_UNTIL = 10
 """The last operator set whose Resize has no coordinate_transformation_mode."""
 _KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
@@ -167,7 +167,7 @@ _KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
 
 @dataclass(frozen=True)
 class _AxisForm:
-    """Taps of one axis that are affine: loops of the output position, loop over the taps, indices of both tensors."""
+    """Affine taps of one axis: loops of the output position, loop over the taps, indices of both tensors."""
 
     output_loops: Loops
     tap_loops: Loops
@@ -215,7 +215,7 @@ def _rules(op: Lowering) -> ResizeRules:
 
 
 def _floats(op: Lowering, name: str) -> list[float]:
-    """A float attribute or a list of floats; [] where it is missing."""
+    """Values of a float attribute or of a list of floats; [] if it is missing."""
     for attribute in op.node.proto.attribute:
         if attribute.name == name:
             return list(attribute.floats) or [attribute.f]
@@ -223,7 +223,7 @@ def _floats(op: Lowering, name: str) -> list[float]:
 
 
 def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
-    """Every axis with its scale; None where scales or the region are known at run time only. Raises InputError."""
+    """Every axis with its scale; None if scales or the region are known only at run time. Raises InputError."""
     source, result = op.input_shape(), op.output_shape()
     rank = len(source)
     stated = op.node.integers("axes", ()) if op.opset > _ASYMMETRIC_UNTIL else ()
@@ -243,7 +243,7 @@ def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
 
 
 def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -> list[float] | None:
-    """The scale of every axis: stated, or by the sizes."""
+    """Scale of every axis, as given or from the sizes; None if not known."""
     by_size = [after / before for before, after in zip(source, result, strict=True)]
     stated: list[float] | None = _floats(op, "scales") or None
     # Before operator set 11 the scales are input 1; from then on input 1 is the region and input 3 the sizes.
@@ -277,7 +277,7 @@ def _tap_name(name: str) -> str:
 
 
 def _form(name: str, axis: ResizedAxis, taps: Taps | None) -> _AxisForm | None:
-    """The affine form of an axis that has one: unchanged, a window that moves by whole steps, whole repetition."""
+    """Affine form of an axis, if it is unchanged, a window with integer steps, or an integer repetition; else None."""
     out, count = axis.out_size, axis.in_size
     if taps is None:
         return _AxisForm(((name, out),), (), loop(name), loop(name))
@@ -307,7 +307,7 @@ def _affine_nest(op: Lowering, forms: Sequence[_AxisForm]) -> None:
 
 
 def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", part: str = "") -> None:
-    """Gather the taps along one axis after the other, then sum them up in the output, or in the tensor `written`."""
+    """Gather the taps along one axis after another, then sum them in the output, or in the tensor `written`."""
     result, source = op.output_shape(), op.input()
     loops = list(element_loops(result))
     taps = [(number, table) for number, table in enumerate(tables) if table is not None]
@@ -332,7 +332,7 @@ def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", pa
 
 
 def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps) -> list[IndexMap]:
-    """Maps from a tensor to its taps along the axis `place`; exact unless they are too many."""
+    """Maps from a tensor to its taps along the axis `place`; exact unless there are too many."""
     shape = op.shape(source)
     others = [(f"D{axis}", size) for axis, size in enumerate(shape) if axis != place]
     outer = [loop(name) for name, _ in others]
@@ -364,7 +364,7 @@ def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps)
 
 
 def _superset(op: Lowering, rules: ResizeRules) -> None:
-    """Scales known at run time only: every axis that changes may be read as a whole."""
+    """Add the nest for scales that are known only at run time: every changed axis may be read as a whole."""
     source, result = op.input_shape(), op.output_shape()
     by_size = [ResizedAxis(before, after, after / before) for before, after in zip(source, result, strict=True)]
     is_region = rules.coordinates == "tf_crop_and_resize"
@@ -391,7 +391,9 @@ _TAPS_OF_AN_AXIS = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicub
 @lowers("GridSample")
 @lowers("GridSample", domain="com.microsoft")
 def lower_grid_sample(op: Lowering) -> None:
-    """Samples at computed places, then one operation for each: 1 for `nearest`, 2 an axis for `linear`, 4 for cubic."""
+    """Samples at computed positions, then one operation per sample: 1 sample for `nearest`, 2 per axis for `linear`, 4
+    for cubic.
+    """
     result, source = op.output_shape(), op.input_shape()
     mode = op.node.text("mode", "linear")
     if mode not in _TAPS_OF_AN_AXIS:
@@ -415,8 +417,8 @@ def lower_grid_sample(op: Lowering) -> None:
 
 @lowers("AffineGrid")
 def lower_affine_grid(op: Lowering) -> None:
-    """One operation for every coefficient of every coordinate. Where a coordinate of the grid is 0 its coefficient does
-    not matter, so the dependencies are a superset.
+    """One operation for every coefficient of every coordinate. A coefficient has no effect where its coordinate is 0,
+    so the dependences are a superset.
     """
     batch, rows, columns = op.input_shape()
     result = op.output_shape()

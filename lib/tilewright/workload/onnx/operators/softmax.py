@@ -1,4 +1,4 @@
-"""Softmax and its relatives, decomposed into parts on the vector unit."""
+"""Softmax and similar operators, decomposed into parts on the vector unit."""
 
 from collections.abc import Sequence
 
@@ -12,8 +12,8 @@ _SINGLE_AXIS_SINCE = 13
 
 
 def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[int], prefix: str = "") -> None:
-    """Softmax of `source` along one or several axes into `output`: maximum, exponentials of the differences,
-    their sum, division; four operations for every element. `prefix` starts the names of the parts.
+    """Add softmax of `source` along one or several axes into `output`: maximum, exponentials of the differences, their
+    sum, division; four operations per element. `prefix` starts the names of the parts.
     """
     shape = op.shape(source)
     axes = normalised_axes(op, [axis] if isinstance(axis, int) else axis, len(shape))
@@ -28,7 +28,7 @@ def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[i
 
 
 def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[int]) -> None:
-    """Maximum, differences, exponentials, sum, its logarithm, differences: five operations for every element."""
+    """Add maximum, differences, exponentials, sum, its logarithm, differences: five operations per element."""
     shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
     maximum = op.temporary("max", few, source)
     reduce_axes(op, source, maximum, axes, part="max", operator_type="ReduceMax")
@@ -44,7 +44,7 @@ def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[in
 
 
 def _softmax_axes(op: Lowering) -> tuple[int, ...]:
-    """The last axis by default; before opset 13 all axes from the stated one on (1 by default) together."""
+    """Axes of a softmax: the last one by default; before opset 13 all axes from the given one on (1 by default)."""
     rank = len(op.input_shape())
     # QLinearSoftmax of onnxruntime says in an attribute which meaning it has.
     if op.node.integer("opset", max(op.opset, 1)) >= _SINGLE_AXIS_SINCE:
@@ -69,7 +69,7 @@ def lower_log_softmax(op: Lowering) -> None:
 
 @lowers("Hardmax")
 def lower_hardmax(op: Lowering) -> None:
-    """Maximum along the axes and a comparison with it: two operations for every element."""
+    """Maximum along the axes and a comparison with it: two operations per element."""
     axes = _softmax_axes(op)
     maximum = op.temporary("max", reduced_shape(op.input_shape(), axes), op.input())
     reduce_axes(op, op.input(), maximum, axes, part="max", operator_type="ReduceMax")

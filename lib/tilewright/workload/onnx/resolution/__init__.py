@@ -1,1 +1,1 @@
-"""Resolution of an ONNX file: sizes, constants, branches, loops, the types and shapes of its tensors."""
+"""Resolution of an ONNX file: sizes, constants, branches, loops, and the types and shapes of its tensors."""

@@ -1,4 +1,4 @@
-"""Checks of the attributes of an operator: their types and ranges, before onnx's inference sees them."""
+"""Checks of the types and ranges of an operator's attributes, before onnx's inference reads them."""
 
 import functools
 
@@ -7,7 +7,7 @@ import onnx
 from tilewright.base.errors import InputError, Problem, nearest_name
 
 _LARGEST_ATTRIBUTE = 2**24
-"""Largest value of kernels, strides and the like: times the largest size it stays below 2^63."""
+"""Largest value of kernels, strides and similar attributes: its product with the largest size stays below 2^63."""
 
 
 _LARGEST_BLOCK = 2**12
@@ -25,14 +25,14 @@ _BOUNDED = _POSITIVE | {"pads", "paddings", "output_shape", "output_padding", "o
 
 
 _BECAME_INPUTS = frozenset({"axes", "split", "pads", "shape", "starts", "ends", "k", "repeats", "broadcast", "axis"})
-"""Attributes of older or newer versions of an operator that its result depends on, so that they cannot be left out."""
+"""Attributes of older or newer versions of an operator that change its result, so that they must not be ignored."""
 
 
 _DAMAGED = "does not fit the definition of the operator"
 
 
 def check_attributes(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
-    """Types and ranges of the attributes. Raises InputError with every one that is wrong."""
+    """Check types and ranges of the attributes. Raises InputError with every wrong one."""
     problems = []
     for attribute in node.attribute:
         expected = schema.attributes.get(attribute.name)

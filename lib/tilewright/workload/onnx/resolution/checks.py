@@ -1,11 +1,11 @@
-"""Checks of an operator before onnx's inference sees it: attributes, sizes that overflow, operands that must agree.
+"""Checks of an operator before onnx's inference reads it: attributes, sizes that overflow, operands that must agree.
 
-The inference computes with 64-bit integers and does not look for overflow, so sizes that lead there are refused.
+The inference computes with 64-bit integers and does not check for overflow, so sizes that would overflow are refused.
 
-A network in which operands (channels, gates, biases, indices) do not agree runs nowhere, and its shapes would still
-look right. Source: Operators.md of ONNX.
+A network whose operands (channels, gates, biases, indices) do not agree cannot run, although its shapes may look right.
+Source: Operators.md of ONNX.
 
-A check is a few lines; all stand together, since they share how operands and sizes are named to the user.
+Each check is a few lines; all of them share how operands and sizes are named in messages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,11 @@ from tilewright.workload.onnx.resolution.evaluation import Values
 _OTHER_AXES = frozenset(
     {"ConcatFromSequence", "DequantizeLinear", "Flatten", "OneHot", "QuantizeLinear", "SplitToSequence"}
 )
-"""Operators whose `axis` is not one of their first input."""
+"""Operators whose `axis` does not refer to their first input."""
 
 
 def known_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> onnx.NodeProto:
-    """`node` without the attributes that its operator does not define: tools add their own to standard operators."""
+    """Node without the attributes that its operator does not define: some tools add their own to standard operators."""
     if all(attribute.name in schema.attributes for attribute in node.attribute):
         return node
     copy = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name)
@@ -35,7 +35,7 @@ def known_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> onnx.N
 
 
 def check_axes(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto]) -> None:
-    """`axis` and `batch_dims`, which not every inference looks at before it uses them. Raises InputError."""
+    """Check `axis` and `batch_dims`, which onnx's inference does not always check. Raises InputError."""
     value = types.get(node.input[0]) if node.input else None
     if value is None or not value.HasField("tensor_type"):
         return
@@ -62,9 +62,9 @@ def check_consistency(
     values: Sequence[Values | None],
     output: Shape | None,
 ) -> None:
-    """Raises InputError if operands of a standard operator contradict each other.
+    """Check that the operands of a standard operator agree. Raises InputError.
 
-    `inputs` and `values` are by place, None where absent or unknown; `output` is the shape of the first output.
+    `inputs` and `values` are by position, None if missing or unknown; `output` is the shape of the first output.
     """
     check = _CHECKS.get(node.op_type)
     if check is None:

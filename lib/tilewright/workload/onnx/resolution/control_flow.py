@@ -1,9 +1,9 @@
-"""Control flow: what is known of branches and loops is written out as plain operators.
+"""Control flow: branches and loops that are known before run time are replaced by plain operators.
 
-Loop and Scan whose number of iterations is known are written out, their bodies once for each iteration.
+Loop and Scan with a known number of iterations are unrolled: their bodies are written out once per iteration.
 
-A body that computes the condition of the next iteration from constants, or hands it on, is followed as well. Where the
-number is decided at run time the operator stays as it is, and is not modelled.
+This includes a body that computes the condition of the next iteration from constants, or passes it on. If the number is
+decided at run time, the operator stays, and is not modelled.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,14 +28,14 @@ from tilewright.workload.onnx.resolution.tensors import KnownTensors
 
 THEN, ELSE = "then", "else"
 EVERY_BRANCH = "*"
-"""The key of `branches` that stands for every `If` that has no key of its own."""
+"""Key of `branches` for every `If` that has no key of its own."""
 
 LOOPS = frozenset({"SequenceMap"})
-"""Refused: how often their body runs, or what it runs on, is a matter of run time."""
+"""Loops that are refused: the number of their iterations, or their data, are known only at run time."""
 
 
 def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
-    """Why a loop is refused."""
+    """Problem that says why a loop is refused."""
     return Problem(
         f"{node.op_type} is not supported: a network has to be a graph without loops; export it with a fixed number of "
         "iterations, unrolled, or with the operator (LSTM, GRU) that does the same",
@@ -44,7 +44,7 @@ def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
 
 
 def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str, str]) -> str | Problem:
-    """`then` or `else` of the If called `name`: what the constant `condition` says, else what `branches` says."""
+    """Branch `then` or `else` of the If called `name`: by the constant `condition`, or else by `branches`."""
     if condition is not None and condition.size == 1:
         return THEN if bool(condition.reshape(())) else ELSE
     chosen = branches.get(name, branches.get(EVERY_BRANCH))
@@ -74,7 +74,7 @@ def check_branches(branches: Mapping[str, str], if_names: list[str]) -> list[Pro
 
 
 def branch_graph(node: onnx.NodeProto, branch: str) -> onnx.GraphProto | None:
-    """The graph of the branch, None if the file has none."""
+    """Graph of the branch; None if the file has none."""
     for attribute in node.attribute:
         if attribute.name == f"{branch}_branch" and attribute.type == onnx.AttributeProto.GRAPH:
             graph: onnx.GraphProto = attribute.g
@@ -84,13 +84,13 @@ def branch_graph(node: onnx.NodeProto, branch: str) -> onnx.GraphProto | None:
 
 UNROLLED = frozenset({"Loop", "Scan"})
 LARGEST_UNROLLED = 20_000
-"""Operators that all loops of a network may become: as many as are read in some ten seconds."""
+"""Largest number of operators that all loops of a network may become; reading them takes some ten seconds."""
 _FIRST_SCAN_WITHOUT_BATCHES = 9
 AXES_ARE_AN_INPUT_SINCE = 13
 
 
 class TooLongDefinitionError(Exception):
-    """A loop in onnx's definition of `operator` runs too often: the operator is then left as it is."""
+    """A loop in onnx's definition of `operator` has too many iterations: the operator is then left as it is."""
 
     def __init__(self, operator: str) -> None:
         super().__init__(operator)
@@ -99,28 +99,28 @@ class TooLongDefinitionError(Exception):
 
 @dataclass(frozen=True)
 class LoopStep(PendingNode):
-    """A loop (the fields of its node are inherited) before iteration `number`."""
+    """Loop (with the fields of its node) before iteration `number`."""
 
     body: onnx.GraphProto = None  # type: ignore[assignment]
     count: int | None = None
-    """Iterations at most; None where only the condition ends the loop."""
+    """Largest number of iterations; None if only the condition ends the loop."""
     number: int = 0
     condition: str = ""
-    """The tensor that says whether this iteration runs; '' for always."""
+    """Name of the tensor that decides whether this iteration runs; '' for always."""
     state: tuple[str, ...] = ()
     collected: tuple[tuple[str, ...], ...] = ()
-    """Parts of each scan output so far."""
+    """Names of the parts of each scan output so far."""
 
 
 class LoopUnroller:
-    """Writes loops out."""
+    """Unroller of loops."""
 
     def __init__(self, expander: Expander, known: KnownTensors) -> None:
         self.expander, self.known = expander, known
         self.written = 0
 
     def first_step(self, item: PendingNode) -> LoopStep | None:
-        """The loop before its first iteration; None if the number of iterations is decided at run time.
+        """Loop before its first iteration; None if the number of iterations is decided at run time.
 
         Raises InputError for a body that does not fit the operator.
         """
@@ -144,9 +144,9 @@ class LoopUnroller:
         return replace(step, scope=scope)
 
     def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
-        """The next iteration and the loop after it, or what gathers the results; results that have no parts.
+        """(next iteration and the rest of the loop, or else the nodes that gather the results; results without parts).
 
-        Raises InputError for a condition that is not known after all, and for too many iterations.
+        Raises InputError for a condition that turns out to be unknown, and for too many iterations.
         """
         if self._is_over(step):
             return self._results(step)
@@ -231,7 +231,7 @@ class LoopUnroller:
         return facts is not None and facts.values is not None and facts.values.size == 1
 
     def _condition_is_known(self, item: PendingNode, body: onnx.GraphProto, state: list[str]) -> bool:
-        """Whether the condition that the body computes follows from constants, in every iteration."""
+        """Whether the condition that the body computes is constant in every iteration."""
         own = [value.name for value in body.input]
         outer = {name: item.scope.get(name, name) for name in captured_names(body)}
         constants = {name for name, tensor in outer.items() if tensor in self.known.constants}
@@ -263,7 +263,7 @@ class LoopUnroller:
     # --- what an iteration reads and what becomes of its results ------------------------------------------------------
 
     def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
-        """Operators that make the inputs of the body, and inner name -> tensor."""
+        """(operators that make the inputs of the body, network tensors by their names in the body)."""
         names = [value.name for value in step.body.input]
         if step.proto.op_type == "Loop":
             counter = self._constant(step, "iteration", np.asarray(step.number, np.int64))
@@ -326,7 +326,7 @@ class LoopUnroller:
 
 
 def with_captured_inputs(item: PendingNode) -> PendingNode:
-    """A loop that stays as it is, with the tensors that its body reads among its inputs."""
+    """Loop that is not unrolled, with the tensors that its body reads among its inputs."""
     proto = onnx.NodeProto()
     proto.CopyFrom(item.proto)
     outer = [item.scope.get(name, name) for name in tensors_read(item.proto)[len(item.proto.input) :]]

@@ -1,4 +1,4 @@
-"""Shapes of operators that onnx has no inference for: quantisers and contrib operators, and old or derived ones.
+"""Shapes of operators for which onnx has no inference: quantisers and contrib operators, and old or derived ones.
 
 Sources: the operator documents of qonnx 1.0 and Brevitas, ContribOperators.md of ONNX Runtime, Changelog.md of ONNX.
 """
@@ -14,22 +14,23 @@ from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 
 Output = tuple[int, tuple[int | None, ...]] | None
-"""(element type, sizes) of one output, None where it is not known; a size is None where run time decides it."""
+"""(element type, sizes) of one output; None if not known. A size is None if it is decided at run time."""
 
 QUANTISER_DOMAINS = frozenset({"qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"})
 CONTRIB_DOMAIN = "com.microsoft"
 MISJUDGED = frozenset({"STFT"})
-"""Standard operators whose shapes onnx infers wrongly: it gives all bins of an STFT where half are asked for."""
+"""Standard operators whose shapes onnx infers wrongly: for STFT it gives all bins when only half are computed."""
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
-"""Contrib operator -> the standard one with the same shapes, and how many inputs that one shares."""
+"""Standard operator with the same shapes, and the number of inputs that both share, by contrib operator."""
 DELEGATED_CHANNELS_LAST = {
     "NhwcConv": ("Conv", 3),
     "NhwcFusedConv": ("Conv", 3),
     "NhwcMaxPool": ("MaxPool", 1),
     "QLinearConv": ("QLinearConv", 9),
 }
-"""Standard operator for operators whose first input and output have the channels last, QLinearConv if an attribute says
-so; filters are as in the standard."""
+"""Standard operator of the same kind, and number of shared inputs, for operators whose first input and output have the
+channels last (QLinearConv only with an attribute); filters are as in the standard.
+"""
 
 
 def has_channels_last(node: onnx.NodeProto) -> bool:
@@ -42,7 +43,9 @@ def has_channels_last(node: onnx.NodeProto) -> bool:
 
 @dataclass(frozen=True)
 class CustomCall:
-    """One operator with the shapes, element types and (small constant) values of its inputs, None where absent."""
+    """One operator with the shapes, element types and (small constant) values of its inputs; None for missing
+    inputs.
+    """
 
     name: str
     node: onnx.NodeProto
@@ -51,28 +54,28 @@ class CustomCall:
     values: Sequence[Values | None]
 
     def shape(self, index: int) -> Shape:
-        """Shape of input `index`. Raises InputError when it is missing."""
+        """Shape of input `index`. Raises InputError if it is missing."""
         if index >= len(self.shapes) or self.shapes[index] is None:
             raise InputError([Problem(f"{self.node.op_type} needs input {index}, and it is missing", path=self.name)])
         return self.shapes[index]  # type: ignore[return-value]
 
     def element_type(self, index: int) -> int:
-        """Element type of input `index`, float if it is missing."""
+        """Element type of input `index`; float if it is missing."""
         given = self.element_types[index] if index < len(self.element_types) else None
         return onnx.TensorProto.FLOAT if given is None else given
 
     def value(self, index: int) -> int | None:
-        """The one integer of input `index`; None where it is not known."""
+        """Single integer value of input `index`; None if it is not known."""
         values = self.values[index] if index < len(self.values) else None
         return int(values.reshape(-1)[0]) if values is not None and values.size == 1 else None
 
     def integer(self, key: str, default: int) -> int:
-        """An integer attribute."""
+        """Value of an integer attribute."""
         return next((a.i for a in self.node.attribute if a.name == key), default)
 
 
 def is_custom(node: onnx.NodeProto) -> bool:
-    """Whether the shapes of this operator are known here."""
+    """Whether this module knows the shapes of the operator."""
     is_delegated = node.op_type in DELEGATED or node.op_type in DELEGATED_CHANNELS_LAST
     return _function_of(node) is not None or (node.domain == CONTRIB_DOMAIN and is_delegated)
 
@@ -86,7 +89,7 @@ def _function_of(node: onnx.NodeProto) -> "_Function | None":
 
 
 def custom_outputs(call: CustomCall) -> list[Output] | None:
-    """What the outputs are, in order, or None for an operator that is not known here. Raises InputError."""
+    """Outputs in order; None for an operator that this module does not know. Raises InputError."""
     function = _function_of(call.node)
     if function is None:
         return None
@@ -129,7 +132,7 @@ def _skip_group_norm(call: CustomCall) -> list[Output]:
 
 
 def _layer_norm(call: CustomCall) -> list[Output]:
-    """The result, and for a whole normalisation Mean and InvStdDev, for one without a mean InvStdDev alone."""
+    """Outputs: the result; for a full normalisation also Mean and InvStdDev, for one without a mean only InvStdDev."""
     shape, axis = call.shape(0), call.integer("axis", -1)
     if not -len(shape) <= axis < len(shape):
         raise ValueError
@@ -147,7 +150,7 @@ def _embed_norm(call: CustomCall) -> list[Output]:
 
 
 def matrix_product_shape(first: Shape, second: Shape) -> Shape:
-    """Shape of a matrix product with the rules of MatMul. Raises ValueError when the operands do not fit."""
+    """Shape of a matrix product by the rules of MatMul. Raises ValueError if the operands do not fit."""
     left = first if len(first) > 1 else (1, *first)
     right = second if len(second) > 1 else (*second, 1)
     if not first or not second or left[-1] != right[-2]:
@@ -180,7 +183,9 @@ def _packed_matmul(call: CustomCall) -> list[Output]:
 
 
 def _attention(call: CustomCall) -> list[Output]:
-    """Output and cache: input [batch, length, hidden], weights [hidden, q + k + v], past [2, batch, heads, past, k]."""
+    """Outputs: result and cache. Input [batch, length, hidden], weights [hidden, q + k + v], past [2, batch, heads,
+    past, k].
+    """
     batch, length, _ = call.shape(0)
     sizes = next((list(a.ints) for a in call.node.attribute if a.name == "qkv_hidden_sizes"), [])
     hidden = sizes[2] if sizes else call.shape(1)[1] // 3
@@ -194,7 +199,9 @@ def _attention(call: CustomCall) -> list[Output]:
 
 
 def _multi_head_attention(call: CustomCall) -> list[Output]:
-    """Separate query, key, value of rank 3, or keys and values of rank 4 [batch, heads, length, size]; the cache."""
+    """Outputs: result and cache. Query, key, value of rank 3, or keys and values of rank 4 [batch, heads, length,
+    size].
+    """
     query = call.shape(0)
     if len(query) != 3 or len(call.shapes) < 3 or call.shapes[1] is None or call.shapes[2] is None:
         return [None]
@@ -212,8 +219,8 @@ def _multi_head_attention(call: CustomCall) -> list[Output]:
 
 
 def _group_query_attention(call: CustomCall) -> list[Output]:
-    """Separate query, key and value, or all in the first input, and the cache: as long as the whole sequence, or of a
-    fixed length that the past ones have.
+    """Outputs: result and cache. Query, key and value are separate or all in the first input. The cache is as long as
+    the whole sequence, or has the fixed length of the past cache.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)
@@ -231,7 +238,7 @@ def _group_query_attention(call: CustomCall) -> list[Output]:
 
 
 def _block_gather(call: CustomCall) -> list[Output]:
-    """Rows of a quantised table; elements narrower than a byte are packed along the last axis."""
+    """Outputs: rows of a quantised table; elements narrower than a byte are packed along the last axis."""
     data, indices = call.shape(0), call.shape(1)
     axis = call.integer("gather_axis", 0)
     if not -len(data) <= axis < len(data):
@@ -251,7 +258,7 @@ def _global_average(call: CustomCall) -> list[Output]:
 
 
 def _quantised_concat(call: CustomCall) -> list[Output]:
-    """Inputs: scale and zero point of the result, then tensor, scale and zero point in turn."""
+    """Outputs for inputs scale and zero point of the result, then tensor, scale and zero point in turn."""
     parts = [call.shape(index) for index in range(2, len(call.shapes), 3)]
     axis = call.integer("axis", 1)
     joined = list(parts[0])
@@ -263,7 +270,7 @@ def _quantised_concat(call: CustomCall) -> list[Output]:
 
 
 def _gemm_like(call: CustomCall) -> list[Output]:
-    """QGemm: A, its scale and zero point, B, its scale and zero point, bias, scale of the result."""
+    """Outputs of QGemm: inputs A, its scale and zero point, B, its scale and zero point, bias, scale of the result."""
     first, second = call.shape(0), call.shape(3)
     rows = first[1] if call.integer("transA", 0) else first[0]
     columns = second[0] if call.integer("transB", 0) else second[1]
@@ -318,7 +325,7 @@ def _legacy_normalisation(call: CustomCall) -> list[Output]:
 
 
 def _short_time_fourier(call: CustomCall) -> list[Output]:
-    """STFT: [batch, frames, bins, 2]; half of the bins unless `onesided` is 0."""
+    """Outputs of STFT: [batch, frames, bins, 2]; half of the bins unless `onesided` is 0."""
     batch, length = call.shape(0)[:2]
     step, stated = call.value(1), call.value(3)
     window = call.shapes[2] if len(call.shapes) > 2 else None
@@ -332,7 +339,9 @@ def _short_time_fourier(call: CustomCall) -> list[Output]:
 
 
 def _quantised_lstm(call: CustomCall) -> list[Output]:
-    """Y, Y_h and Y_c as of LSTM; the states have their gates in the last axis: [directions, hidden, 4 * hidden]."""
+    """Outputs Y, Y_h and Y_c as of LSTM; recurrence weights have their gates in the last axis: [directions, hidden, 4 *
+    hidden].
+    """
     steps, batch, _ = call.shape(0)
     directions, hidden, _ = call.shape(2)
     state: Output = (call.element_type(0), (directions, batch, hidden))

@@ -1,7 +1,7 @@
 """Small constants of a graph: their values, and the operators that compute one from another.
 
-Exporters compute the target of a reshape, the axes of a slice or the scales of a resize by operators. All sizes of a
-network are known here, so such values are too. Weights are none of this: large constants have no values.
+Exporters compute the target of a reshape, the axes of a slice or the scales of a resize by operators. Such values are
+known here, because all sizes of a network are. Weights have no values here: they are too large.
 """
 
 import math
@@ -17,9 +17,9 @@ from tilewright.workload.onnx.node import Shape
 Values = np.ndarray
 
 LARGEST_VALUES = 4096
-"""Constants up to this many elements keep their values: shapes, axes, scales, repeats, sizes, pads."""
+"""Largest number of elements of a constant that keeps its values: shapes, axes, scales, repeats, sizes, pads."""
 LARGEST_INDICES = 65536
-"""Largest number of integers, which may be the indices of a gather."""
+"""Same for integers, which may be the indices of a gather."""
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL})
 _EVALUATED_TEXT = """
@@ -30,9 +30,9 @@ _EVALUATED_TEXT = """
     Sub Sum Tile TopK Transpose Trilu Unique Unsqueeze Where Xor
 """
 EVALUATED = frozenset(_EVALUATED_TEXT.split())
-"""Operators that compute shapes. Their results are no larger than the shape inference says, so it is asked first."""
+"""Operators that compute shapes. The size of a result is checked before it is computed, by shape inference."""
 _BOUNDED_BY_INPUT = frozenset({"NonZero", "Compress", "Unique", "TopK"})
-"""Operators whose result is not larger than their input (times its rank), whatever the values are."""
+"""Operators whose result is not larger than their input (times its rank), for any values."""
 
 
 def keeps_values(shape: Shape, element_type: int) -> bool:
@@ -41,9 +41,10 @@ def keeps_values(shape: Shape, element_type: int) -> bool:
 
 
 def tensor_values(tensor: onnx.TensorProto) -> Values | None:
-    """The values of a small tensor, or None: a large one, text, one whose bytes are absent, damaged or in other files.
+    """Values of a small tensor; None for a large one, for text, and if its bytes are missing, damaged or in other
+    files.
 
-    Files without weights are normal, so absent bytes are no error; neither are bytes that do not fit the sizes.
+    Files without weights are normal, so missing bytes are no error; nor are bytes that do not fit the sizes.
     """
     if tensor.data_location == onnx.TensorProto.EXTERNAL or not keeps_values(tuple(tensor.dims), tensor.data_type):
         return None
@@ -57,9 +58,9 @@ def tensor_values(tensor: onnx.TensorProto) -> Values | None:
 
 
 def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
-    """The tensor that a Constant holds; None if it holds something that is not a tensor of numbers.
+    """Tensor that a Constant holds; None if it holds something else than a tensor of numbers.
 
-    The shape and the element type of the result are always valid, its bytes may be absent.
+    The shape and the element type of the result are always valid; its bytes may be missing.
     """
     for attribute in node.attribute:
         if attribute.name == "value" and attribute.type == onnx.AttributeProto.TENSOR:
@@ -86,7 +87,7 @@ _PLAIN = {
 
 
 def shape_values(node: onnx.NodeProto, shape: Shape) -> Values:
-    """What a Shape or Size of a tensor of `shape` gives."""
+    """Result of the operator Shape or Size for a tensor of `shape`."""
     if node.op_type == "Size":
         return np.asarray(math.prod(shape), dtype=np.int64)
     ends = {attribute.name: attribute.i for attribute in node.attribute}
@@ -99,10 +100,9 @@ def evaluate(
     shapes: Sequence[Shape | None],
     opsets: Mapping[str, int],
 ) -> tuple[Values, ...] | None:
-    """The outputs of a standard operator on small constants, or None if they are large or cannot be computed.
+    """Outputs of a standard operator on small constants; None if they are large or cannot be computed.
 
-    `shapes` are the inferred shapes of the outputs, None where inference does not know. Nothing is computed whose
-    result could be large.
+    `shapes` are the inferred shapes of the outputs, None if not known. A result that could be large is not computed.
     """
     if node.op_type not in EVALUATED or any(name and name not in inputs for name in node.input):
         return None
@@ -124,7 +124,9 @@ def _is_small(node: onnx.NodeProto, inputs: Mapping[str, Values], shapes: Sequen
 
 
 def _evaluated_directly(node: onnx.NodeProto, inputs: Mapping[str, Values]) -> tuple[Values, ...] | None:
-    """The commonest operators on shapes, for speed: the evaluator of onnx takes milliseconds for each."""
+    """Outputs of the most frequent operators on shapes, for speed: the evaluator of onnx takes milliseconds for
+    each.
+    """
     attributes = {attribute.name: attribute for attribute in node.attribute}
     given = [inputs[name] for name in node.input if name]
     try:

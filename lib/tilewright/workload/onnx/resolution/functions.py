@@ -1,4 +1,4 @@
-"""Inlines model-local functions and branches with unique names, and tells order, names and producers of a graph."""
+"""Inlining of model-local functions and branches with unique names; order, names and producers of a graph."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ RANDOM_OPERATORS = frozenset(
 
 
 def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
-    """Tensor -> place of the node that makes it, and a problem for each tensor that is made twice."""
+    """(position of the node that makes each tensor, problem for each tensor that is made twice)."""
     makers: dict[str, int] = {}
     problems = []
     for index, proto in enumerate(graph.node):
@@ -28,7 +28,7 @@ def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]
 
 
 def unique_names(protos: list[onnx.NodeProto]) -> list[str]:
-    """Node names: `Op<index>` where there is none; a name that was taken before gets `__2`, `__3`, ..."""
+    """Unique node names: `Op<index>` if there is none; a repeated name gets `__2`, `__3`, ..."""
     given = {proto.name for proto in protos if proto.name}
     taken: set[str] = set()
     names = []
@@ -53,7 +53,7 @@ def _subgraphs(proto: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def tensors_read(proto: onnx.NodeProto) -> list[str]:
-    """The inputs of a node, then the names that its subgraphs use and do not define."""
+    """Names of the inputs of a node, then names that its subgraphs use and do not define."""
     names = list(proto.input)
     for graph in _subgraphs(proto):
         names += captured_names(graph)
@@ -61,7 +61,7 @@ def tensors_read(proto: onnx.NodeProto) -> list[str]:
 
 
 def captured_names(graph: onnx.GraphProto) -> list[str]:
-    """The names that a graph uses and does not define, each once."""
+    """Names that a graph uses and does not define, each once."""
     defined = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     defined.update(name for node in graph.node for name in node.output)
     used = [name for node in graph.node for name in tensors_read(node)] + [value.name for value in graph.output]
@@ -103,38 +103,40 @@ def _cycle_problem(needs: list[set[int]], waiting: list[int], names: list[str]) 
 
 
 FunctionKey = tuple[str, str, str]
-"""Domain ('' for the standard one), name, overload."""
+"""Domain ('' for the standard one), name and overload of a function."""
 
 LARGEST_EXPANSION = 100_000
-"""More operators than this are refused: a few functions that call each other twice make billions."""
+"""Largest number of operators after expansion: a few functions that call each other twice would make billions."""
 _DEEPEST_CALLS = 64
 
 
 @dataclass(frozen=True)
 class FunctionTable:
-    """The functions of a model by what calls them."""
+    """Functions of a model, by their key in a call."""
 
     functions: Mapping[FunctionKey, onnx.FunctionProto]
 
     def called_by(self, node: onnx.NodeProto) -> onnx.FunctionProto | None:
-        """The function that `node` calls, None if it is an operator. A function hides an operator of its name."""
+        """Function that `node` calls; None if it is an operator. A function takes precedence over an operator of its
+        name.
+        """
         return self.functions.get(function_key(node)) if self.functions else None
 
 
 def function_key(node: onnx.NodeProto) -> FunctionKey:
-    """What the node calls."""
+    """Key of the function that the node calls."""
     return (standard_domain(node.domain), node.op_type, node.overload)
 
 
 def standard_domain(domain: str) -> str:
-    """The domain under one name: `ai.onnx` is the standard domain too."""
+    """Domain under a unique name: `ai.onnx` and '' both become ''."""
     return "" if domain in STANDARD_DOMAINS else domain
 
 
 def read_functions(model: onnx.ModelProto) -> FunctionTable:
-    """The functions of `model`.
+    """Functions of `model`.
 
-    Raises InputError for functions that call themselves, directly or not, and for calls that expand to more than
+    Raises InputError for functions that call themselves, directly or indirectly, and for calls that expand to more than
     `LARGEST_EXPANSION` operators.
     """
     functions = {(standard_domain(f.domain), f.name, f.overload): f for f in model.functions}
@@ -158,7 +160,7 @@ def read_functions(model: onnx.ModelProto) -> FunctionTable:
 def _expanded_size(
     nodes: Sequence[onnx.NodeProto], table: FunctionTable, sizes: dict[FunctionKey, int], chain: tuple[FunctionKey, ...]
 ) -> int:
-    """Operators of these nodes with all calls written out; every function is looked into once."""
+    """Number of operators of these nodes after all calls are expanded; each function is examined once."""
     if not table.functions:
         return len(nodes)
     total = 0
@@ -181,7 +183,7 @@ def _expanded_size(
 
 
 def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes and those of their subgraphs."""
+    """The nodes, and the nodes of their subgraphs."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
@@ -192,20 +194,20 @@ def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 Bindings = Mapping[str, onnx.AttributeProto]
-"""Attributes of the call that a body refers to, by the name in the function."""
+"""Attributes of the call that a function body refers to, by their names in the function."""
 
 
 def call_bindings(call: onnx.NodeProto, function: onnx.FunctionProto) -> dict[str, onnx.AttributeProto]:
-    """The attributes that the body of `function` may refer to: those of the call, else their defaults."""
+    """Attributes to which the body of `function` may refer: those of the call, else their defaults."""
     bindings = {attribute.name: attribute for attribute in function.attribute_proto}
     bindings.update((attribute.name, attribute) for attribute in call.attribute)
     return bindings
 
 
 def bound_copy(node: onnx.NodeProto, scope: Mapping[str, str], bindings: Bindings) -> onnx.NodeProto:
-    """`node` with the tensors renamed by `scope` and references to attributes of the call filled in.
+    """Copy of `node` with its tensors renamed by `scope`, and with references to attributes of the call filled in.
 
-    A reference that neither the call nor a default fills is left out, as the standard says.
+    A reference that has neither a value in the call nor a default is removed, as the standard says.
     """
     copy = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name, overload=node.overload)
     copy.input.extend(scope.get(name, name) if name else "" for name in node.input)
@@ -224,21 +226,21 @@ Initialisers = list[tuple[str, onnx.TensorProto]]
 
 @dataclass(frozen=True)
 class PendingNode:
-    """An operator that is to be resolved: its tensors bear the names of the network, those of its subgraphs do not."""
+    """Operator that is to be resolved: its tensors have network names, the tensors of its subgraphs do not."""
 
     proto: onnx.NodeProto
     name: str
     origin: str
     opsets: Mapping[str, int]
     scope: Mapping[str, str] = field(default_factory=dict)
-    """Name inside a subgraph of this node -> name in the network, where they differ."""
+    """Network names of tensors by their names inside a subgraph of this node, if the two differ."""
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
-    """The operator by whose definition in onnx, a function, this one stands here ('' if by none)."""
+    """Operator whose definition in onnx, a function, this operator comes from ('' for none)."""
 
 
 class Expander:
-    """Gives the operators of a graph, of a function call and of a branch; remembers the names that are taken."""
+    """Expander of a graph, of function calls and of branches into operators; it keeps track of the names in use."""
 
     def __init__(self, graph: onnx.GraphProto, opsets: Mapping[str, int], notices: list[str]) -> None:
         self.graph = graph
@@ -248,9 +250,9 @@ class Expander:
         self.tensor_names = tensor_names(graph)
 
     def network(self) -> list[PendingNode]:
-        """The operators of the file in an order in which they can run, with a notice if that is not the file's.
+        """Operators of the file in an order in which they can run, with a notice if that is not the order of the file.
 
-        Raises InputError for tensors that are produced twice, and cycles.
+        Raises InputError for tensors that are produced twice, and for cycles.
         """
         protos = list(self.graph.node)
         makers, problems = tensor_makers(self.graph)
@@ -270,9 +272,10 @@ class Expander:
         return [PendingNode(protos[index], names[index], names[index], self.opsets) for index in order]
 
     def call(self, caller: PendingNode, function: onnx.FunctionProto, *, definition_of: str = "") -> list[PendingNode]:
-        """The body of `function` in place of its call. `definition_of`: the operator that it defines, if onnx wrote it.
+        """Operators of the body of `function`, which replace its call. `definition_of`: the operator that it defines,
+        if the function is from onnx.
 
-        Raises InputError for surplus inputs or outputs, and cycles.
+        Raises InputError for surplus inputs or outputs, and for cycles.
         """
         call = caller.proto
         if len(call.input) > len(function.input) or len(call.output) > len(function.output):
@@ -285,7 +288,7 @@ class Expander:
         return self._expanded(caller, body, caller.origin)
 
     def branch(self, caller: PendingNode, graph: onnx.GraphProto) -> tuple[list[PendingNode], Initialisers]:
-        """The operators of a branch in place of its `If`, and the constants of the branch. Raises InputError."""
+        """(operators of a branch, which replace its `If`; constants of the branch). Raises InputError."""
         if len(graph.output) < len(caller.proto.output):
             raise InputError([Problem("a branch of this If has fewer outputs than the If", path=caller.name)])
         scope = dict(caller.scope)
@@ -300,8 +303,8 @@ class Expander:
     def iteration(
         self, caller: PendingNode, body: onnx.GraphProto, scope: dict[str, str], results: list[str], label: str
     ) -> list[PendingNode]:
-        """The operators of the body of a loop with the inputs of `scope` and outputs called `results`; `label` starts
-        their names. Raises InputError.
+        """Operators of the body of a loop with the inputs of `scope` and outputs called `results`; `label` is the
+        prefix of their names. Raises InputError.
         """
         proto = onnx.NodeProto(op_type=caller.proto.op_type, output=results)
         stand_in = PendingNode(proto, label, caller.origin, caller.opsets, caller.scope, caller.bindings)
@@ -310,12 +313,12 @@ class Expander:
         return self._expanded(stand_in, written, None)
 
     def pending(self, caller: PendingNode, proto: onnx.NodeProto, name: str) -> PendingNode:
-        """An operator that is added to what stands in the place of another."""
+        """Operator that is added to the replacement of another operator."""
         unique = _not_taken(name, self.node_names)
         return PendingNode(proto, unique, caller.origin, caller.opsets, definition_of=caller.definition_of)
 
     def tensor_name(self, caller: PendingNode, name: str) -> str:
-        """A name for a tensor that is added to what stands in the place of an operator."""
+        """Name for a tensor that is added to the replacement of an operator."""
         return self._tensor_name(caller, name)
 
     def _expanded(self, caller: PendingNode, body: "_Body", origin: str | None) -> list[PendingNode]:
@@ -340,7 +343,7 @@ class Expander:
         return expanded
 
     def _name_results(self, caller: PendingNode, body: "_Body", makers: Mapping[str, int]) -> list[tuple[str, str]]:
-        """Puts the names of all results into the scope of `body`; returns outputs that need a node of their own."""
+        """Add the names of all results to the scope of `body`; returns outputs that need a node of their own."""
         aliases, outer_name = [], {}
         for inner, outer in zip(body.outputs, caller.proto.output, strict=False):
             if not outer:
@@ -365,7 +368,7 @@ class Expander:
 
 @dataclass
 class _Body:
-    """What is written out in place of a node. `scope` grows by the names of the results."""
+    """Body that replaces a node. Names of results are added to `scope`."""
 
     nodes: Iterable[onnx.NodeProto]
     outputs: Sequence[str]
@@ -376,7 +379,7 @@ class _Body:
 
 
 def graph_constants(graph: onnx.GraphProto) -> Initialisers:
-    """The initialisers by name; a sparse one as a tensor of its full size without values."""
+    """Initialisers by name; a sparse one is a tensor of its full size without values."""
     constants = [(tensor.name, tensor) for tensor in graph.initializer]
     for sparse in graph.sparse_initializer:
         tensor = onnx.TensorProto(data_type=sparse.values.data_type, dims=sparse.dims)
@@ -386,7 +389,7 @@ def graph_constants(graph: onnx.GraphProto) -> Initialisers:
 
 
 def tensor_names(graph: onnx.GraphProto) -> set[str]:
-    """The names of all tensors of a graph, those that its subgraphs take from outside included."""
+    """Names of all tensors of a graph, including those that its subgraphs take from outside."""
     names = {value.name for values in (graph.input, graph.output, graph.value_info) for value in values}
     names.update(name for name, _ in graph_constants(graph))
     names.update(captured_names(graph))
@@ -395,7 +398,7 @@ def tensor_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def _not_taken(name: str, taken: set[str]) -> str:
-    """`name`, or `name__2`, `name__3`, ... if it is taken; takes it."""
+    """Reserve `name`, or `name__2`, `name__3`, ... if it is taken; returns the reserved name."""
     unique, number = name, 2
     while unique in taken:
         unique, number = f"{name}__{number}", number + 1

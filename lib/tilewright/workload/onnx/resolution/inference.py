@@ -1,4 +1,4 @@
-"""Types and shapes of the outputs of one operator: onnx's own inference, guarded, and ours where onnx has none."""
+"""Types and shapes of the outputs of one operator: onnx's own inference, guarded, or that of `custom`."""
 
 import contextlib
 import functools
@@ -35,20 +35,20 @@ Types = Mapping[str, onnx.TypeProto]
 
 LATEST_OPSET = 2**31 - 1
 _MOST_PLACES = 20
-"""Named in one notice."""
+"""Largest number of operators that are named in one notice."""
 _FIRST_FULL_OPSET = 7
-"""Operator set from which on onnx infers the shapes of nearly all operators."""
+"""First operator set for which onnx infers the shapes of nearly all operators."""
 
 
 class EndlessInferenceError(InputError):
-    """An operator whose inference did not end; every further one may take as long."""
+    """The inference of an operator did not end; further ones could take as long."""
 
 
 @functools.lru_cache(maxsize=4096)
 def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema | None:
-    """The definition of an operator as of `version`, or of the nearest one that onnx knows; None if there is none.
+    """Definition of an operator as of `version`, or the nearest one that onnx knows; None if there is none.
 
-    An operator that was withdrawn by then is taken as it was last defined.
+    For an operator that no longer exists in that version, the result is its last definition.
     """
     try:
         schema = onnx.defs.get_schema(operator, min(max(version, 1), LATEST_OPSET), domain)
@@ -73,10 +73,10 @@ def standard_types(
     types: Types,
     values: Mapping[str, Values],
 ) -> dict[str, onnx.TypeProto]:
-    """Output name -> type, as far as onnx's inference tells; sizes that depend on run-time data are left open.
+    """Output types by name, as far as onnx infers them; sizes that depend on run-time data are left open.
 
-    `types` and `values` hold the inputs of the node (values: of small constants only). Raises InputError, with `name`
-    as its place, for whatever contradicts the definition of the operator.
+    `types` and `values` are those of the inputs (values of small constants only). Raises InputError, which names the
+    operator `name`, if the node contradicts the definition of its operator.
     """
     check_attributes(name, node, schema)
     check_axes(name, node, types)
@@ -93,7 +93,7 @@ def standard_types(
 
 
 def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
-    """Recurrent cells may leave the number of hidden units to the shape of their recurrence weights."""
+    """Node with its hidden size: recurrent cells may give it only by the shape of their recurrence weights."""
     if node.op_type not in ("LSTM", "GRU", "RNN") or any(a.name == "hidden_size" for a in node.attribute):
         return node
     sizes = known_shape(types.get(node.input[2])) if len(node.input) > 2 else None
@@ -106,10 +106,10 @@ def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
-    """Other element types for the inputs that the operator is not defined for: tools store Conv of int8, say.
+    """Replaced types of inputs whose element type the operator does not allow: some tools store Conv of int8.
 
-    Floating-point numbers stand for them, bytes where the operator is for quantised data. All inputs that have to be
-    of one type are replaced together.
+    The replacement is a floating-point type, or bytes if the operator is for quantised data. Inputs that must have the
+    same type are replaced together.
     """
     allowed = _allowed_types(schema)
     bound = [(name, variable) for name, variable in _bound_inputs(node, schema) if name in types]
@@ -137,7 +137,7 @@ def _replacement(allowed: frozenset[str]) -> int | None:
 def restored_types(
     node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types, inferred: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
-    """The inferred output types with the element types that the inputs have in the file."""
+    """Inferred output types, with the element types that the inputs have in the file."""
     actual = {
         variable: types[name].tensor_type.elem_type
         for name, variable in reversed(_bound_inputs(node, schema))
@@ -157,7 +157,7 @@ def _allowed_types(schema: onnx.defs.OpSchema) -> dict[str, frozenset[str]]:
 
 
 def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tuple[str, str]]:
-    """(input, variable of its type) of the inputs that are given."""
+    """Pairs (input, type variable) of the inputs that are given."""
     parameters = _parameters(schema.inputs, len(node.input))
     return [(name, parameter.type_str) for name, parameter in zip(node.input, parameters, strict=False) if name]
 
@@ -165,7 +165,7 @@ def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tupl
 def _parameters(
     formal: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
 ) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """The formal parameter of each of `count` actual ones; the last one may stand for many."""
+    """Formal parameter of each of `count` actual ones; the last formal parameter may have several actual ones."""
     return [formal[min(index, len(formal) - 1)] for index in range(count)] if formal else []
 
 
@@ -196,39 +196,39 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
 
 
 Sizes = tuple[int | None, ...]
-"""Sizes of a tensor, None where they are open."""
+"""Sizes of a tensor; None for open ones."""
 
 
 def known_shape(value: onnx.TypeProto | None) -> Sizes | None:
-    """Sizes of a tensor type, None for the open ones; None for other types and for tensors of unknown rank."""
+    """Sizes of a tensor type, with None for open ones; None for other types and for tensors of unknown rank."""
     if value is None or not value.HasField("tensor_type") or not value.tensor_type.HasField("shape"):
         return None
     return tuple(size.dim_value if size.HasField("dim_value") else None for size in value.tensor_type.shape.dim)
 
 
 class Inference:
-    """Output types of operators of any domain; remarks what had to be assumed."""
+    """Inference of output types for operators of any domain; it keeps remarks about its assumptions."""
 
     def __init__(self, model_opsets: Mapping[str, int]) -> None:
         self.model_opsets = model_opsets
         self.remarks: dict[str, dict[str, None]] = {}
 
     def note(self, text: str, place: str) -> None:
-        """Remark `text` about `place`: remarks of the same text become one notice."""
+        """Record the remark `text` about `place`: remarks with the same text become one notice."""
         self.remarks.setdefault(text, {})[place] = None
 
     def notices(self) -> list[str]:
-        """The remarks with their places."""
+        """Notices: the remarks with their places."""
         return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
     def is_defined(self, item: PendingNode) -> bool:
-        """Whether onnx knows the operator, so that the types of its inputs are needed."""
+        """Whether onnx defines the operator, so that the types of its inputs are needed."""
         return self._schema(item.proto, item.opsets) is not None
 
     def definition(self, item: PendingNode, known: KnownTensors) -> onnx.FunctionProto | None:
-        """The function by which onnx defines an operator, None if it has none for this node.
+        """Function by which onnx defines an operator; None if there is none for this node.
 
-        Raises InputError for what contradicts the definition of the operator.
+        Raises InputError if the node contradicts the definition of its operator.
         """
         schema = self._schema(item.proto, item.opsets)
         if schema is None or not has_definition(schema):
@@ -253,7 +253,7 @@ class Inference:
         return self.is_defined(item) or is_custom(item.proto)
 
     def output_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:
-        """Output name -> type; nothing for operators that nobody knows. Raises InputError for what does not fit."""
+        """Output types by name; {} for unknown operators. Raises InputError if the node does not fit its operator."""
         node = item.proto
         schema = self._schema(node, item.opsets)
         if schema is None:
@@ -276,7 +276,7 @@ class Inference:
         known: KnownTensors,
         changed: Types | None = None,
     ) -> dict[str, onnx.TypeProto]:
-        """`changed`: other types than those of the file."""
+        """Output types of a standard operator; `changed` are input types that replace those of the file."""
         types = {name: known.types[name] for name in node.input if name in known.types} | dict(changed or {})
         values = {
             name: facts.values
@@ -299,7 +299,7 @@ class Inference:
         return find_schema(node.op_type, domain, opsets.get(domain, LATEST_OPSET))
 
     def _check_version(self, item: PendingNode, schema: onnx.defs.OpSchema) -> None:
-        """A function may import another operator set than the model, but not one that defines its operators anew."""
+        """Check that a function which imports another operator set does not import one that redefines its operators."""
         in_model = self._schema(item.proto, self.model_opsets)
         if in_model is not None and in_model.since_version != schema.since_version:
             message = (
@@ -309,7 +309,7 @@ class Inference:
             raise InputError([Problem(message, path=item.name)])
 
     def _with_inference(self, item: PendingNode, schema: onnx.defs.OpSchema) -> onnx.defs.OpSchema:
-        """The next version of an operator of old operator sets for which onnx infers shapes."""
+        """Definition of an operator, or its next version if onnx infers shapes only for that one."""
         for version in range(schema.since_version + 1, _FIRST_FULL_OPSET + 1):
             newer = find_schema(schema.name, schema.domain, version)
             if newer is not None and newer.has_type_and_shape_inference_function:
@@ -341,7 +341,7 @@ class Inference:
     def _delegated_types(
         self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
     ) -> dict[str, onnx.TypeProto]:
-        """Types of the standard operator with the same shapes, which has the channels in the second place."""
+        """Output types from the standard operator with the same shapes, whose channels are the second axis."""
         version = self.model_opsets.get("", LATEST_OPSET)
         schema = find_schema(operator, "", version)
         if schema is None or any(name and name not in known.facts for name in item.proto.input):

@@ -1,9 +1,9 @@
-"""The process in which onnx's shape inference runs: started as a script by `inference_guard`.
+"""Process in which onnx's shape inference runs: `inference_guard` starts this file as a script.
 
-Only onnx's library is loaded here, without onnx's Python and without tilewright, so that a start takes some
-hundredths of a second. Requests and replies are lengths and `marshal` bytes on the standard streams:
-(TYPES, operator, domain, version, node, types, data, operator sets) gives (True, types) or (False, reason);
-(BODY, operator, domain, version, node, types of the inputs in order, operator set) gives (True, function).
+Only onnx's library is loaded here, without onnx's Python and without tilewright, so that a start takes some hundredths
+of a second. Requests and replies are lengths and `marshal` bytes on the standard streams: (TYPES, operator, domain,
+version, node, types, data, operator sets) gives (True, types) or (False, reason); (BODY, operator, domain, version,
+node, types of the inputs in order, operator set) gives (True, function).
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from typing import Any
 
 HEADER_BYTES = 8
 TYPES, BODY = "types", "body"
-"""What a request asks for: the types of the outputs, or the function that defines the operator."""
+"""Kinds of requests: for the types of the outputs, or for the function that defines the operator."""
 
 
 def main(library: str, memory_bytes: int, longest_seconds: int) -> None:
-    """Answers requests until the other side closes the stream; SIGALRM ends it when one takes longer."""
+    """Answer requests until the other side closes the stream; SIGALRM ends the process if a request takes too long."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # whatever the library prints must not get between the replies
@@ -53,8 +53,9 @@ def _types(schema: Any, node: bytes, types: dict[str, bytes], data: dict[str, by
 
 
 def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
-    """The function that defines the operator, as of operator set `opset` or of the newest one before that it is
-    written for; empty if there is none for this node."""
+    """Function that defines the operator, as of operator set `opset` or of the newest earlier one for which it exists;
+    empty if there is none for this node.
+    """
     written_for = {*schema.function_opset_versions, *schema.context_dependent_function_opset_versions}
     for version in (opset, *sorted((version for version in written_for if version < opset), reverse=True)):
         body = schema.get_function_with_opset_version(version) if schema.has_function else b""
@@ -66,7 +67,7 @@ def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
 
 
 def _library(path: str) -> types.ModuleType:
-    """The extension module, as onnx loads it."""
+    """Extension module, loaded as onnx loads it."""
     loader = importlib.machinery.ExtensionFileLoader("onnx.onnx_cpp2py_export", path)
     specification = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
     assert specification is not None

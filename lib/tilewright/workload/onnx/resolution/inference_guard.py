@@ -1,8 +1,8 @@
-"""onnx's shape inference in a process of its own: a damaged file ends or hangs that process, never this one.
+"""Shape inference of onnx in a separate process: a damaged file may crash or hang that process, but not this one.
 
-The library is C++, and some operators that contradict their definition make it abort, loop, or ask for memory without
-end. One small process (see `inference_child`) answers for all files; it is started with the first operator, in some
-hundredths of a second, and anew after every operator that it did not survive.
+The library is C++, and some operators that contradict their definition make it abort, loop, or allocate without end.
+One small process (see `inference_child`) answers for all files. It is started with the first operator, in some
+hundredths of a second, and restarted after every operator that crashed it.
 """
 
 import atexit
@@ -24,27 +24,28 @@ import onnx.onnx_cpp2py_export
 from tilewright.workload.onnx.resolution.inference_child import BODY, HEADER_BYTES, TYPES
 
 LONGEST_SECONDS = 10
-"""Time for one operator, which takes less than a millisecond: in time on a machine that is ten thousand times slower.
-"""
+"""Longest time for one operator, in seconds; a normal one takes less than a millisecond."""
 MEMORY_BYTES = 2 * 2**30
-"""Memory of the process: the library takes a tenth of a gigabyte, an operator with its constants a megabyte."""
+"""Memory limit of the process, in bytes: the library takes a tenth of a gigabyte, an operator with its constants a
+megabyte.
+"""
 LARGEST_REPLY_BYTES = 2**26
-"""More than the types of the outputs of any operator take."""
+"""Longest reply, in bytes: more than the output types of any operator take."""
 _MARSHAL_VERSION = 2
-"""Version in which equal values have equal bytes."""
+"""Version of the `marshal` format in which equal values have equal bytes."""
 _CHILD = Path(__file__).with_name("inference_child.py")
 
 
 class InferenceError(Exception):
-    """The inference gave no result: what it says of the operator, or what became of its process."""
+    """The inference gave no result; the text is its reason, or says how its process ended."""
 
 
 class InferenceTimeoutError(InferenceError):
-    """The inference was stopped because it did not end."""
+    """The inference was stopped because it took too long."""
 
 
 class _RefusedError(InferenceError):
-    """What the inference says of the operator."""
+    """The inference refused the operator; the text is its reason."""
 
 
 def inferred_outputs(
@@ -54,10 +55,10 @@ def inferred_outputs(
     data: Mapping[str, onnx.TensorProto],
     opsets: Mapping[str, int],
 ) -> dict[str, onnx.TypeProto]:
-    """Output name -> type of one operator, as `onnx.shape_inference.infer_node_outputs` tells it.
+    """Output types of one operator by name, as `onnx.shape_inference.infer_node_outputs` gives them.
 
-    `types` and `data` are those of its inputs. The types are shared and must not be changed. Raises InferenceError,
-    within `LONGEST_SECONDS`.
+    `types` and `data` are those of its inputs. The returned types are shared and must not be changed. Raises
+    InferenceError, within `LONGEST_SECONDS`.
     """
     renamed, name_of = _with_plain_names(node)
     try:
@@ -72,10 +73,10 @@ def inferred_outputs(
 def defining_function(
     schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], opset: int
 ) -> onnx.FunctionProto | None:
-    """The function by which onnx defines an operator, None if it has none for this node.
+    """Function by which onnx defines an operator; None if there is none for this node.
 
-    `types` are those of its inputs, `opset` the operator set of its domain in the model; the function imports the
-    operator sets that it is written for. Raises InferenceError, within `LONGEST_SECONDS`.
+    `types` are those of its inputs, `opset` is the operator set of its domain in the model; the function imports the
+    operator sets that it needs. Raises InferenceError, within `LONGEST_SECONDS`.
     """
     given = [types[name].SerializeToString() if name in types else b"" for name in node.input]
     content = (BODY, schema.name, schema.domain, schema.since_version, node.SerializeToString(), given, opset)
@@ -84,10 +85,7 @@ def defining_function(
 
 
 def _with_plain_names(node: onnx.NodeProto) -> tuple[onnx.NodeProto, dict[str, str]]:
-    """The operator without names of its own, so that equal ones are equal: layers of a network repeat.
-
-    With it, tensor -> name there.
-    """
+    """(operator with neutral names, so that equal operators have equal requests; the neutral name of each tensor)."""
     name_of = {"": ""}
     for name in (*node.input, *node.output):
         name_of.setdefault(name, str(len(name_of)))
@@ -129,25 +127,25 @@ def _answer(request: bytes) -> Any:
 
 
 def start_inference() -> None:
-    """Starts the process before it is needed, so that it is ready by then."""
+    """Start the process before it is needed, so that it is ready in time."""
     _guard.start()
 
 
 class _Guard:
-    """The inference's process, which answers one request at a time."""
+    """Process of the inference, which answers one request at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts the process if there is none."""
+        """Start the process if there is none."""
         with self.lock:
             if self.process is None:
                 self.process = _started()
 
     def ask(self, request: bytes) -> tuple[bool, Any]:
-        """(True, types) or (False, reason). Raises InferenceError when the process gives no reply."""
+        """(True, types) or (False, reason). Raises InferenceError if the process gives no reply."""
         with self.lock:
             if self.process is None:
                 self.process = _started()
@@ -172,7 +170,7 @@ class _Guard:
         return InferenceError(f"onnx's shape inference {'gave no result' if code is None else f'crashed ({how})'}")
 
     def stop(self) -> None:
-        """Ends the process if there is one."""
+        """End the process if there is one."""
         process, self.process = self.process, None
         if process is None:
             return
@@ -183,7 +181,7 @@ class _Guard:
                 stream.close()  # type: ignore[union-attr]
 
     def forget(self) -> None:
-        """Forget the process in a forked copy of this one: the inference's process is the other one's."""
+        """Forget the process after a fork: it belongs to the parent."""
         self.lock = threading.Lock()
         process, self.process = self.process, None
         if process is not None:

@@ -1,4 +1,4 @@
-"""Inputs of a network: numbers of dynamic dimensions, sizes that people give, and shapes that the file stores."""
+"""Inputs of a network: sizes of dynamic dimensions, sizes that users give, and shapes that the file stores."""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -12,24 +12,23 @@ from tilewright.workload.onnx.node import Shape
 
 SIZES_ALLOWED = "integers >= 0"
 ASSUMED_SIZE = 1024
-"""What stands for a size that nobody gives while the other ones that are missing are looked for."""
+"""Size that replaces a missing one while the search for further missing sizes goes on."""
 WILDCARD = "*"
-"""What stands for any text in a pattern."""
+"""Character that matches any text in a pattern."""
 _MOST_TOLD_ONE_BY_ONE = 10
 _MOST_NAMES_ALLOWED = 20
 
 
 def is_size(size: object) -> bool:
-    """Whether this is a size of a dimension; 0 is one: a cache before the first token."""
+    """Whether this is a size of a dimension; 0 is valid: a cache before the first token."""
     return isinstance(size, int) and not isinstance(size, bool) and size >= 0
 
 
 class GivenSizes:
-    """The sizes of `dims`: `sequence`, `ids[1]`, or a pattern such as `*.height` or `boxes_*[0]`, in which `*` stands
-    for any text. A name goes before a pattern, and of several patterns the one with the most letters of its own.
+    """Sizes of `dims`: `sequence`, `ids[1]`, or a pattern such as `*.height` or `boxes_*[0]`, in which `*` matches any
+    text. A name takes precedence over a pattern, and a pattern with more literal characters over one with fewer.
 
-    Remembers which keys were used and for which names sizes were sought, so that nothing that is given is ignored
-    without a word.
+    Records which keys were used and for which names sizes were looked up, so that unused keys are reported.
     """
 
     def __init__(self, dims: Mapping[str, int]) -> None:
@@ -39,12 +38,12 @@ class GivenSizes:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """The patterns, the most specific first; equally specific ones in the order of their text."""
+        """Patterns, the most specific first; equally specific ones in the order of their text."""
         keys = sorted((key for key in self.dims if WILDCARD in key), key=lambda key: (-_letters(key), key))
         return [(key, re.compile(".*".join(map(re.escape, key.split(WILDCARD))), re.DOTALL)) for key in keys]
 
     def size_of(self, *names: str) -> int | None:
-        """The size given for a dimension of these names, the foremost name first; None if nobody gave any."""
+        """Size that was given for a dimension under one of these names, the first match; None if there is none."""
         self.sought.update(dict.fromkeys(names))
         key = next((name for name in names if name in self.dims), None)
         if key is None:
@@ -55,7 +54,7 @@ class GivenSizes:
         return self.dims[key] if is_size(self.dims[key]) else ASSUMED_SIZE
 
     def value_problems(self) -> list[Problem]:
-        """Values that are no sizes."""
+        """Problems of values that are no sizes."""
         return [
             Problem("size of a dimension", path=f"dims.{key}", value=repr(size), allowed=SIZES_ALLOWED)
             for key, size in self.dims.items()
@@ -63,7 +62,7 @@ class GivenSizes:
         ]
 
     def unknown_problems(self, names: Container[str], inputs: Iterable[str]) -> list[Problem]:
-        """Symbols that are none of `names`; `inputs` are those that may be given."""
+        """Problems of symbols that are not in `names`; `inputs` are those that may be given."""
         return [
             self._problem(key, "no such dynamic dimension in the network inputs", inputs)
             for key in self.dims
@@ -71,7 +70,7 @@ class GivenSizes:
         ]
 
     def unused_problems(self, names: Container[str]) -> list[Problem]:
-        """Patterns and symbols, these among `names`, that gave no size."""
+        """Problems of patterns, and of symbols among `names`, that gave no size."""
         problems = []
         for key in self.dims:
             if key in self.used:
@@ -95,13 +94,13 @@ def _letters(pattern: str) -> int:
 
 
 def tensor_of(key: str) -> str:
-    """The tensor of a place `tensor[axis]`, '' for a symbol."""
+    """Tensor name in a key `tensor[axis]`; '' for a symbol."""
     name, bracket, axis = key.rpartition("[")
     return name if bracket and axis.endswith("]") and axis.removesuffix("]").isdecimal() else ""
 
 
 def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
-    """What to say of sizes (by name) that are not known; of many of them in one message that has all names."""
+    """Problems of sizes (by name) that are not known; many of them become one message with all names."""
     if len(missing) <= _MOST_TOLD_ONE_BY_ONE:
         return list(missing.values())
     message = f"the size of each of these {len(missing)} dimensions is decided at run time: {', '.join(missing)}"
@@ -109,26 +108,26 @@ def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
 
 
 ANONYMOUS_SYMBOLS = frozenset({"", "?", "None", "-1"})
-"""What converters write for a size of which they know nothing: not a symbol that two dimensions share."""
+"""Texts that converters write for an unknown size; they are no symbols that two dimensions share."""
 _NOT_A_BATCH = ("seq", "len", "height", "width", "time", "token", "frame")
 
 
 @dataclass(frozen=True)
 class ResolvedInputs:
-    """Sizes of the network inputs (initialisers left out), and of every symbol that occurs in them."""
+    """Sizes of the network inputs (without initialisers), and of every symbol that occurs in them."""
 
     shapes: dict[str, Shape]
     symbols: dict[str, int]
     notices: tuple[str, ...]
     problems: tuple[Problem, ...]
     missing: dict[str, Problem]
-    """Dimensions of which nobody gives the size, and what to say; `shapes` has ASSUMED_SIZE for them."""
+    """Problem of each dimension whose size is missing; `shapes` has ASSUMED_SIZE for it."""
     names: frozenset[str]
-    """Symbols and places of all dynamic dimensions."""
+    """Symbols and keys `tensor[axis]` of all dynamic dimensions."""
 
 
 def network_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """The inputs that are given at run time: old files list the initialisers among the inputs too."""
+    """Inputs that are given at run time: old files list initialisers among the inputs too."""
     constants = {tensor.name for tensor in graph.initializer}
     constants.update(tensor.values.name for tensor in graph.sparse_initializer)
     return [value for value in graph.input if value.name not in constants]
@@ -140,12 +139,12 @@ def resolve_inputs(
     input_shapes: Mapping[str, Shape] | None = None,
     inner_tensors: Container[str] = (),
 ) -> ResolvedInputs:
-    """A size for every dimension of every network input.
+    """Sizes of every dimension of every network input.
 
-    `given` has sizes by symbol (`sequence`), by place (`input_ids[1]`) or by pattern, `input_shapes` whole shapes by
-    input. A dynamic first dimension that nobody gives is taken to be the batch, of size 1, and a notice says so; any
-    other one is missing. Shapes of `inner_tensors` are left to whoever infers them, and so are keys of `given` that no
-    input uses. Inputs without a stored shape are in the result only if `input_shapes` has them.
+    `given` has sizes by symbol (`sequence`), by axis (`input_ids[1]`) or by pattern; `input_shapes` has whole shapes by
+    input. A dynamic first dimension without a size is assumed to be the batch, of size 1, and a notice says so; any
+    other one is missing. Shapes of `inner_tensors`, and keys of `given` that no input uses, are left to the shape
+    inference. Inputs without a stored shape are in the result only if `input_shapes` has them.
     """
     shapes_given = {name: shape for name, shape in (input_shapes or {}).items() if name not in inner_tensors}
     tensors = [value for value in network_inputs(graph) if value.type.HasField("tensor_type")]
@@ -197,7 +196,7 @@ class _Resolver:
         }
 
     def given_shapes(self, tensors: list[onnx.ValueInfoProto], given: Mapping[str, Shape]) -> dict[str, Shape]:
-        """The `given` shapes, checked against the file; they say what the symbols in their inputs stand for."""
+        """The `given` shapes, checked against the file; they also give the sizes of the symbols in these inputs."""
         by_name = {value.name: value for value in tensors}
         shapes = {}
         for name, shape in given.items():
@@ -267,7 +266,7 @@ class _Resolver:
         return ASSUMED_SIZE
 
     def check_places(self) -> None:
-        """Tells places in inputs that are no dynamic dimensions."""
+        """Record keys `tensor[axis]` of inputs that are no dynamic dimensions."""
         for key in self.given.dims:
             if key not in self.names and tensor_of(key) in self.input_names:
                 self.problems.append(
@@ -282,17 +281,17 @@ class _Resolver:
 
 @dataclass(frozen=True)
 class StoredShape:
-    """The shape of one tensor as the file has it."""
+    """Shape of one tensor as stored in the file."""
 
     element_type: int
     sizes: tuple[int | None, ...]
-    """None where the file has no size, and where nobody says what a symbol stands for."""
+    """Sizes by axis; None if the file has no size and the symbol has none either."""
     symbols: tuple[str, ...]
-    """Symbols by axis, '' where there is none."""
+    """Symbols by axis; '' if there is none."""
 
 
 def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, StoredShape]:
-    """Tensor -> what the file stores once `symbols` are put in."""
+    """Shapes stored in the file by tensor, with the sizes of `symbols` filled in."""
     stored = {}
     for value in (*graph.value_info, *graph.output):
         tensor = value.type.tensor_type
@@ -311,10 +310,10 @@ def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> di
 
 
 def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:
-    """Tensor -> sizes for all tensors whose stored shape is complete once `symbols` are put in.
+    """Sizes of all tensors whose stored shape is complete once the sizes of `symbols` are filled in.
 
-    A name that occurs more than once is looked up in inputs, outputs, value_info, initialisers, in this order, as
-    zigzag-dse 3.9.1 does.
+    A name that occurs more than once is looked up in inputs, outputs, value_info, initialisers, in this order, as in
+    zigzag-dse 3.9.1.
     """
     shapes: dict[str, Shape] = {}
     for node in graph.node:

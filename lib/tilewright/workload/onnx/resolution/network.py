@@ -1,13 +1,11 @@
-"""Everything about an ONNX network that its file leaves to be worked out: shapes, constants, functions, branches.
+"""Resolution of an ONNX network: shapes, constants, functions and branches that its file does not give directly.
 
-One pass in the order of execution. The shapes of the outputs of each operator follow from those of its inputs, and
-from the values of small constants, which are computed on the way; weights are never looked at. Shapes that the file
-stores for inner tensors and outputs are not used (they are stale as soon as a size is chosen), except where nothing
-else tells, and then a notice says so.
+One pass in the order of execution. The shapes of the outputs of each operator follow from those of its inputs, and from
+the values of small constants, which are computed during the pass; weights are never read. Shapes that the file stores
+for inner tensors and outputs may be outdated once a size is chosen. They are used only if there is no other source,
+with a notice.
 
-Sequences whose tensors are known one by one: what makes and reads them is replaced by operators on the tensors.
-
-Most of it is one pass, whose methods share the shapes and values that are known so far.
+If every tensor of a sequence is known, operators on the sequence are replaced by operators on its tensors.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -57,14 +55,14 @@ _Elements = tuple[str, ...]
 
 
 class Sequences:
-    """The sequences of which every tensor is known, and what stands in the place of the operators on them."""
+    """Sequences all of whose tensors are known, and the replacements of the operators on them."""
 
     def __init__(self, expander: Expander, known: KnownTensors) -> None:
         self.expander, self.known = expander, known
         self.elements: dict[str, _Elements] = {}
 
     def rewritten(self, item: PendingNode) -> list[PendingNode] | None:
-        """What stands in the place of an operator on sequences; None for any other, which is left as it is."""
+        """Replacement of an operator on sequences; None for any other operator, which is left as it is."""
         node = item.proto
         made = self._made(item)
         if made is not None and len(node.output) == 1 and node.output[0]:
@@ -84,7 +82,7 @@ class Sequences:
         return self._joined(item, elements) if node.op_type == "ConcatFromSequence" and elements else None
 
     def _made(self, item: PendingNode) -> _Elements | None:
-        """The tensors of the sequence that an operator makes; None if it makes none, or one that is not known."""
+        """Tensors of the sequence that an operator makes; None if it makes none, or one with unknown tensors."""
         node = item.proto
         if node.op_type == "SequenceEmpty":
             return ()
@@ -147,11 +145,11 @@ def _sequence_type(element_type: int) -> onnx.TypeProto:
 
 
 _BY_SHAPE_ALONE = frozenset({"Shape", "Size", "EyeLike"})
-"""Operators whose result depends on the sizes of the input only."""
+"""Operators whose result depends only on the sizes of the input."""
 _MOST_PROBLEMS = 100
 _OLDEST_OPSET = 7
 _MOST_OPSETS = 100_000
-"""Larger version numbers are damage."""
+"""Largest version number of an operator set; a larger one means a damaged file."""
 
 
 def resolve_graph(
@@ -161,16 +159,16 @@ def resolve_graph(
     branches: Mapping[str, str] | None = None,
     is_taken: Callable[[onnx.NodeProto], bool] | None = None,
 ) -> ResolvedGraph:
-    """The network of `model` with all shapes known, functions and branches written out; `model` is not changed.
+    """Network of `model` with all shapes known, and with functions and branches expanded; `model` is not changed.
 
-    `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by place (`input_ids[1]`), also of inner tensors
-    whose size is decided at run time (`boxes[0]`); `input_shapes` gives whole shapes of network inputs, or of inner
-    tensors whose shape cannot be inferred; `branches` the branch (`then`, `else`) of each If whose condition is not
-    constant, by node name or `*`. An operator that is not taken as it is (`is_taken`; without it all are) is replaced
-    by the function by which onnx defines it, if there is one.
+    `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by axis (`input_ids[1]`), also of inner tensors
+    whose size is decided at run time (`boxes[0]`). `input_shapes` gives whole shapes of network inputs, or of inner
+    tensors whose shape cannot be inferred. `branches` gives the branch (`then`, `else`) of each If whose condition is
+    not constant, by node name or `*`. An operator that `is_taken` rejects is replaced by the function by which onnx
+    defines it, if there is one; without `is_taken` all are kept.
 
-    Raises InputError with all problems found: names, sizes and ranks that contradict each other, symbols without a
-    size, loops, sizes known at run time only, whatever does not fit the definition of its operator.
+    Raises InputError with all problems: names, sizes and ranks that contradict each other, symbols without a size,
+    loops, sizes known only at run time, and nodes that do not fit the definition of their operator.
     """
     too_long: set[str] = set()
     while True:
@@ -183,7 +181,7 @@ def resolve_graph(
 
 @dataclass
 class _Collected:
-    """The operators so far."""
+    """Operators that have been resolved so far."""
 
     nodes: list[OnnxNode] = field(default_factory=list)
     origins: dict[int, str] = field(default_factory=dict)
@@ -200,7 +198,7 @@ class _Collected:
 
 
 class _Resolver:
-    """One pass over a network. Names of tensors are those of the network, functions and branches written out."""
+    """One pass over a network. Tensor names are those of the network, with functions and branches expanded."""
 
     def __init__(
         self,
@@ -233,7 +231,7 @@ class _Resolver:
         self.symbols: Collection[str] = ()
 
     def resolve(self) -> ResolvedGraph:
-        """The whole pass. Raises InputError with all problems."""
+        """Resolved network after the whole pass. Raises InputError with all problems."""
         inputs = network_inputs(self.graph)
         inner = InnerTensors(self.expander.tensor_names, {value.name for value in inputs})
         pending, outputs = self._start(inputs, inner)
@@ -267,7 +265,7 @@ class _Resolver:
     def _start(
         self, inputs: list[onnx.ValueInfoProto], inner: InnerTensors
     ) -> tuple[list[PendingNode], OutputResolver]:
-        """The operators, last first, and what resolves them. Raises InputError if the network cannot even start."""
+        """(operators, last one first; resolver of their outputs). Raises InputError if the pass cannot start."""
         resolved = resolve_inputs(self.graph, self.given, self.input_shapes, inner)
         stored = read_stored_shapes(self.graph, resolved.symbols)
         self.symbols = resolved.names | {symbol for shape in stored.values() for symbol in shape.symbols if symbol}
@@ -327,7 +325,7 @@ class _Resolver:
             self.problems += self.given.unused_problems(self.symbols)
 
     def _resolve(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
-        """Takes one operator in, or returns what stands in its place. Raises InputError."""
+        """Add one operator, or return the operators that replace it. Raises InputError."""
         node, known = item.proto, self.known
         if isinstance(item, LoopStep):
             return self._continue_loop(item, outputs)
@@ -359,7 +357,7 @@ class _Resolver:
         return []
 
     def _definition(self, item: PendingNode) -> list[PendingNode] | None:
-        """What onnx defines an operator by that is not taken as it is; None for any other operator."""
+        """Operators by which onnx defines an operator that is not taken as it is; None for any other operator."""
         kind = OnnxNode(0, item.name, item.proto).operator_type
         if self.is_taken is None or self.is_taken(item.proto) or kind in self.too_long:
             return None
@@ -420,7 +418,7 @@ class _Resolver:
 
 
 def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
-    """Domain -> version; files from before there were operator sets have version 1."""
+    """Version of each operator set, by domain; 1 for files from before there were operator sets."""
     opsets: dict[str, int] = {}
     for opset in model.opset_import:
         domain = standard_domain(opset.domain)

@@ -1,4 +1,4 @@
-"""Shapes, values and bits of the outputs of one operator; people may give the sizes that no inference tells."""
+"""Shapes, values and bits of the outputs of one operator; users may give sizes that cannot be inferred."""
 
 from collections.abc import Mapping
 
@@ -33,23 +33,23 @@ _WINDOWS = frozenset(
 
 
 class _NotKnownError(InputError):
-    """A shape that cannot be told, which is no problem as long as nobody needs it."""
+    """A shape is not known, which is a problem only if it is needed."""
 
     def __init__(
         self, problems: list[Problem], *, is_undecided: bool, sizes: Sizes = (), missing: Mapping[str, Problem] = {}
     ) -> None:
         super().__init__(problems)
         self.is_undecided = is_undecided
-        """Whether it is a matter of run time, rather than of an operator that nobody knows."""
+        """Whether the shape is decided at run time; False: the operator is unknown."""
         self.sizes = sizes
         self.missing = dict(missing)
-        """Sizes that are not known, by name; without any the rank is not known either."""
+        """Problems of the unknown sizes by name; empty if even the rank is not known."""
 
 
 class OutputResolver:
-    """Adds the outputs of operators to the known tensors.
+    """Resolver that adds the outputs of operators to the known tensors.
 
-    `given` and `input_shapes` may speak of inner tensors; `stored` are the shapes that the file stores for these.
+    `given` and `input_shapes` may refer to inner tensors; `stored` are the shapes that the file stores for them.
     """
 
     def __init__(
@@ -65,7 +65,9 @@ class OutputResolver:
         self.given, self.input_shapes, self.stored = given, input_shapes, stored
 
     def add_outputs(self, item: PendingNode, *, is_constant: bool) -> None:
-        """Raises InputError for what does not fit, and for sizes that are decided at run time."""
+        """Add the outputs of an operator. Raises InputError if it does not fit its definition, and for sizes decided at
+        run time.
+        """
         node = item.proto
         is_standard = node.domain in STANDARD_DOMAINS
         if is_standard and node.op_type == "Constant":
@@ -92,7 +94,7 @@ class OutputResolver:
             self._check_operands(item)
 
     def add_not_inferred(self, item: PendingNode, names: list[str]) -> None:
-        """Outputs whose shapes only the file or people tell. Raises InputError as `add_outputs` does."""
+        """Add outputs whose shapes come only from the file or from users. Raises InputError as `add_outputs` does."""
         for name in names:
             if name:
                 self._add(item, name, None, None, is_constant=False)
@@ -112,7 +114,9 @@ class OutputResolver:
         self.known.add_constant(item.proto.output[0], tensor)
 
     def _require_inputs(self, item: PendingNode) -> None:
-        """Raises InputError, without problems, if a shape is not known: it is among those that are missing."""
+        """Raise InputError, without problems, if the shape of an input is not known: it is already among the missing
+        ones.
+        """
         known = [self.known.require(name) for name in dict.fromkeys(item.proto.input)]  # all of them are to be told
         if not all(known):
             raise InputError([])
@@ -176,7 +180,7 @@ class OutputResolver:
         return first.element_type if first is not None else onnx.TensorProto.FLOAT
 
     def _settled_shape(self, item: PendingNode, name: str, value_type: onnx.TypeProto | None) -> Shape:
-        """The inferred shape, completed by what people gave, else by what the file stores (with a notice)."""
+        """Inferred shape, completed by sizes that users gave, else by those that the file stores (with a notice)."""
         inferred = known_shape(value_type)
         if inferred is None:
             if name in self.input_shapes:
@@ -187,7 +191,7 @@ class OutputResolver:
         return complete if complete is not None else self._stored_sizes(item, name, sizes)
 
     def _with_given_sizes(self, item: PendingNode, name: str, inferred: Sizes) -> Sizes:
-        """The sizes with those that people gave for the open ones. Raises InputError for others."""
+        """Sizes, with open ones replaced by those that users gave. Raises InputError for impossible sizes."""
         if name in self.input_shapes:
             shape, path = tuple(self.input_shapes[name]), f"input_shapes.{name}"
             if len(shape) != len(inferred):
@@ -203,7 +207,7 @@ class OutputResolver:
         return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
     def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
-        """Sizes that are given by the place of an axis, and for the open ones by the symbol in the file."""
+        """Sizes given by axis, and for open ones also those given by the symbol in the file."""
         if not self.given.dims:
             return {}
         symbols = self._symbols(name, len(sizes))
@@ -223,7 +227,7 @@ class OutputResolver:
         return [(symbol,) if symbol else () for symbol in stored.symbols]
 
     def _stored_sizes(self, item: PendingNode, name: str, sizes: Sizes) -> Shape:
-        """The shape in the file, if it is one of those that `sizes`, some of them open, leave possible."""
+        """Shape in the file, if it agrees with those `sizes` that are known."""
         stored = self.stored.get(name)
         if stored is not None and len(stored.sizes) == len(sizes):
             pairs = zip(stored.sizes, sizes, strict=True)
@@ -246,7 +250,7 @@ class OutputResolver:
         )
 
     def _stored_shape(self, item: PendingNode, name: str) -> Shape:
-        """The shape in the file, completed and changed by the sizes that people give of single axes."""
+        """Shape in the file, completed and changed by the sizes that users give for single axes."""
         stored = self.stored.get(name)
         if stored is not None:
             given = self._given_by_place(name, stored.sizes)
@@ -267,8 +271,9 @@ class OutputResolver:
         )
 
     def _reads_tensors_only(self, item: PendingNode) -> bool:
-        """Whether only tensors are read: where sequences are, such operators are not modelled, and their results need
-        no sizes."""
+        """Whether only tensors are read. Operators that read sequences are not modelled, and their results need no
+        sizes.
+        """
         if all(name in self.known.facts for name in item.proto.input if name):
             return True
         self.inference.note(f"the shape of what {operator_type(item)} takes from a sequence is not known", item.name)
@@ -279,7 +284,7 @@ class OutputResolver:
         self.inference.note(text, f"{item.name} ({name})")
 
     def _count_problems(self, item: PendingNode) -> list[Problem]:
-        """Operators that keep all elements have to end with as many as they start with."""
+        """Problems of operators that keep all elements: the output must have as many elements as the input."""
         facts = [self.known.facts.get(name) for name in (*item.proto.input[:1], *item.proto.output[:1])]
         if len(facts) < 2 or facts[0] is None or facts[1] is None:
             return []
@@ -291,7 +296,7 @@ class OutputResolver:
 
 
 def operator_type(item: PendingNode) -> str:
-    """The operator with its domain, for messages."""
+    """Operator type with its domain, for messages."""
     return OnnxNode(0, "", item.proto).operator_type
 
 
@@ -309,7 +314,7 @@ def _count(shape: Shape) -> int:
 
 
 def _checked(path: str, shape: Shape) -> Shape:
-    """The sizes that people gave. Raises InputError for what is no size."""
+    """Shape that a user gave. Raises InputError for values that are no sizes."""
     if all(is_size(size) for size in shape):
         return shape
     raise InputError([Problem("sizes of a tensor", path=path, value=str(list(shape)), allowed=SIZES_ALLOWED)])
@@ -328,7 +333,7 @@ def _at(problem: Problem, path: str) -> Problem:
 def unused_places(
     dims: Mapping[str, int], input_shapes: Mapping[str, Shape], known: KnownTensors, inner: "InnerTensors"
 ) -> list[Problem]:
-    """Sizes that people give of inner tensors that there are not, or that have another size."""
+    """Problems of sizes that users give for inner tensors that do not exist, or that have another size."""
     names = sorted(name for name in known.defined if name)
     problems = []
     for key, size in dims.items():
@@ -345,7 +350,7 @@ def unused_places(
 def _unused_place(
     known: KnownTensors, names: list[str], tensor: str, path: str, axis: int | None, said: int | Shape
 ) -> list[Problem]:
-    """What is wrong with a size of an axis, or with a whole shape (axis None), of an inner tensor."""
+    """Problem of a size of an axis, or of a whole shape (axis None), of an inner tensor."""
     if tensor not in known.defined:
         return [Problem(f"no tensor '{tensor}' in the network", path=path, nearest=nearest_name(tensor, names))]
     if known.missing_sizes or tensor in known.failed:
@@ -364,7 +369,7 @@ def _unused_place(
 
 
 class InnerTensors:
-    """The names of tensors that are no network inputs; those of functions and branches contain a slash."""
+    """Names of tensors that are no network inputs; those of functions and branches contain a slash."""
 
     def __init__(self, names: set[str], inputs: set[str]) -> None:
         self.names, self.inputs = names, inputs

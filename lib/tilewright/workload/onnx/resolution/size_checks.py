@@ -15,15 +15,15 @@ LARGEST_SIZE = 2**31 - 1
 
 
 LARGEST_TENSOR = 2**40
-"""Elements of one tensor."""
+"""Largest number of elements of one tensor."""
 
 
 LARGEST_RANK = 32
-"""Dimensions of one tensor; numpy compares no more of them."""
+"""Largest rank of a tensor; numpy supports no more."""
 
 
 _LARGEST_VALUE = 2**36
-"""Largest value of an input that says sizes, which need not be the size of the result itself."""
+"""Largest value of an input that gives sizes; it need not be the size of the result itself."""
 
 
 _SHAPE_INPUTS_TEXT = (
@@ -37,7 +37,7 @@ _SHAPE_INPUTS = frozenset(_SHAPE_INPUTS_TEXT.split())
 def check_values(
     name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], values: Mapping[str, Values]
 ) -> None:
-    """Sizes that an operator takes as inputs. Raises InputError for those that overflow."""
+    """Check sizes that an operator takes as inputs. Raises InputError for those that overflow."""
     if node.op_type not in _SHAPE_INPUTS:
         return
     for index, key in enumerate(node.input):
@@ -60,7 +60,9 @@ def check_values(
 
 
 def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
-    """The second input, or since operator set 11, in which that is the region of interest, the third one."""
+    """Name of the input with the scales: the second one, or the third one since operator set 11, where the second is
+    the region.
+    """
     return list(node.input[2:3] if len(node.input) > 2 else node.input[1:2])
 
 
@@ -82,7 +84,7 @@ def _check_products(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.Ty
 
 
 def size_problem(tensor: str, shape: Shape) -> Problem | None:
-    """Problem of the sizes of a tensor, if any: negative ones, and claims that nothing could hold."""
+    """Problem of the sizes of a tensor, if any: negative ones, or more elements than any memory could hold."""
     if len(shape) > LARGEST_RANK:
         rank, limit = str(len(shape)), f"at most {LARGEST_RANK}"
         return Problem(f"tensor '{tensor}' has too many dimensions", value=rank, allowed=limit)

@@ -1,5 +1,5 @@
-"""The tensors of a network as far as one pass over it knows them: shapes, constants, and bits, by what quantisers,
-integer types and dequantisers of the file say.
+"""Tensors of a network during one pass over it: shapes, constants, and bits from quantisers, integer types and
+dequantisers of the file.
 """
 
 import functools
@@ -21,29 +21,31 @@ from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 @dataclass(frozen=True)
 class ResolvedGraph:
-    """A network as a graph of operators: functions written out, each `If` replaced by one branch, all shapes known."""
+    """Network as a graph of operators: functions expanded, each `If` replaced by one branch, all shapes known."""
 
     nodes: tuple[OnnxNode, ...]
-    """Nodes in an order in which they can run, `node_id` being the place in it; names are unique and stable."""
+    """Nodes in an order in which they can run; `node_id` is the position in it. Names are unique and stable."""
     tensors: dict[str, TensorFacts]
-    """Every tensor with a known shape; sequences, maps and results of unknown operators are not in it."""
+    """Facts of every tensor with a known shape; sequences, maps and results of unknown operators are missing."""
     inputs: tuple[str, ...]
-    """Network inputs, initialisers left out."""
+    """Names of the network inputs, without initialisers."""
     outputs: tuple[str, ...]
     producer_of: dict[str, int]
-    """Tensor -> id of the node that makes it. Network inputs and initialisers are not in it."""
+    """Id of the node that makes each tensor; network inputs and initialisers are missing."""
     constant_nodes: frozenset[int]
-    """Nodes whose outputs are all known before run time."""
+    """Ids of the nodes whose outputs are all known before run time."""
     opsets: dict[str, int]
-    """Domain ('' for the standard one) -> version."""
+    """Version of each operator set, by domain ('' for the standard one)."""
     origins: dict[int, str]
-    """Node id -> name of the node of the file that it comes from: the call of a function, `If name/node of branch`."""
+    """Name of the node of the file from which each node comes, by node id: the call of a function, `If name/node of
+    branch`.
+    """
     notices: tuple[str, ...]
 
 
 @functools.lru_cache(maxsize=65536)
 def tensor_type(element_type: int, shape: tuple[int | None, ...]) -> onnx.TypeProto:
-    """The type of a tensor, sizes None where they are open; the result is shared and must not be changed."""
+    """Type of a tensor, with None for open sizes; the result is shared and must not be changed."""
     return onnx.helper.make_tensor_type_proto(element_type, shape)
 
 
@@ -56,23 +58,23 @@ _KEEP_STORED_TEXT = """
     Abs Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Clip Div Mod Mul Neg Sub Where
 """
 _KEEP_STORED = frozenset(_KEEP_STORED_TEXT.split())
-"""What a constant is computed by, element by element, from numbers that are stored in fewer bits."""
+"""Operators that compute a constant element by element from numbers stored in fewer bits."""
 _WIDEST_STORED = 16
 _MOST_BITS = 64
 
 
 def element_bits(element_type: int) -> int | None:
-    """Bits that an element type alone says are quantised: formats narrower than a byte."""
+    """Bits of an element type that is narrower than a byte, and therefore quantised; None for other types."""
     return QUANTISED_BITS[element_type] if element_type in NARROW_TYPES else None
 
 
 def quantised_bits(
     node: onnx.NodeProto, inputs: Sequence[TensorFacts | None], output_type: int, *, is_constant: bool
 ) -> int | None:
-    """Bits of the outputs of `node`, None where nothing says so.
+    """Bits of the quantised outputs of `node`; None if not known.
 
-    A dequantised tensor has the bits of the number behind it. Operators that only move data keep what their (joined)
-    inputs have; a constant that is computed element by element keeps the bits that are stored.
+    A dequantised tensor has the bits of its quantised input. Operators that only move data keep the bits of their
+    (joined) inputs; a constant that is computed element by element keeps the bits that are stored.
     """
     first = inputs[0] if inputs else None
     if node.domain in QUANTISER_DOMAINS:
@@ -105,9 +107,9 @@ def _stored_bits(facts: TensorFacts) -> int | None:
 
 
 def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Bits of the largest operand: the others are the scale or the zero point.
+    """Bits of the widest operand: the others are the scale or the zero point.
 
-    Integers of 32 bits count only as what they were computed from: they are sizes and places, too.
+    Integers of 32 bits have only the bits of their sources, because sizes and positions are such integers too.
     """
     known = [facts for facts in inputs if facts is not None]
     counts = [math.prod(facts.shape) for facts in known]
@@ -117,7 +119,7 @@ def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
 
 
 def _unpacked_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Bits of numbers that are taken out of wider ones by a mask or a shift whose value is known."""
+    """Bits of numbers that are extracted from wider ones by a mask or a shift of known value."""
     values = [facts.values if facts is not None else None for facts in inputs]
     alone = [int(value.reshape(-1)[0]) for value in values if value is not None and value.size and _is_one(value)]
     if len(inputs) != 2 or len(alone) != 1 or alone[0] < 0:
@@ -132,12 +134,12 @@ def _unpacked_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -
 
 
 def _is_one(values: Values) -> bool:
-    """Whether all elements are the same whole number."""
+    """Whether all elements are the same integer."""
     return values.dtype.kind in "iu" and bool((values == values.reshape(-1)[:1]).all())
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of numbers that codes pick from a table of a few: those of the codes, where they are stored so."""
+    """Bits of numbers that codes select from a small table: the stored bits of the codes, if known."""
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
     return codes.quantised_bits
@@ -155,7 +157,7 @@ def _declared_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -
 
 
 def _number(inputs: Sequence[TensorFacts | None], index: int) -> int | None:
-    """The bit width in a constant input; a fractional one takes the next whole number, one per channel the largest."""
+    """Bit width in a constant input; a fractional one is rounded up, and of one per channel the largest counts."""
     facts = inputs[index] if index < len(inputs) else None
     if facts is None or facts.values is None or not facts.values.size or facts.values.dtype.kind not in "iuf":
         return None
@@ -168,7 +170,7 @@ _ELEMENT_TYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorPro
 
 @dataclass(frozen=True)
 class AssumedTensor:
-    """A tensor of which some sizes are missing, with ASSUMED_SIZE in their place."""
+    """Tensor with some missing sizes, which are replaced by ASSUMED_SIZE."""
 
     shape: Shape
     element_type: int
@@ -177,26 +179,26 @@ class AssumedTensor:
 
 @dataclass
 class KnownTensors:
-    """What is known of each tensor. Every tensor that exists is `defined`; some of these have no facts."""
+    """Known facts of each tensor. Every tensor that exists is `defined`; some of these have no facts."""
 
     facts: dict[str, TensorFacts] = field(default_factory=dict)
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
     """Types of tensors with facts, and of sequences, optionals and maps."""
     constants: set[str] = field(default_factory=set)
-    """Known before run time, with or without facts."""
+    """Tensors known before run time, with or without facts."""
     defined: set[str] = field(default_factory=lambda: {""})
     failed: set[str] = field(default_factory=set)
-    """Tensors that are not known because of a problem that is told already."""
+    """Tensors that are unknown because of a problem that was already recorded."""
     unknown: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
-    """Tensor without a known shape -> what to say when somebody needs it."""
+    """Problems to report if a tensor without a known shape is needed, by tensor."""
     undecided: set[str] = field(default_factory=set)
     """Unknown tensors whose shape is decided at run time: they cannot be network outputs."""
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
-    """Unknown tensors whose rank is known: what to go on with once somebody needs them."""
+    """Unknown tensors whose rank is known, with assumed sizes that are used if they are needed."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
-    """Sizes that somebody needed, by name, and nobody gives. What is found after the first one may follow from it."""
+    """Problem of each size, by name, that was needed and not given. Later problems may follow from the first."""
     missing_shapes: list[Problem] = field(default_factory=list)
-    """Missing shapes as a whole."""
+    """Problems of shapes that are missing as a whole."""
 
     def add(
         self,
@@ -208,7 +210,7 @@ class KnownTensors:
         values: Values | None = None,
         bits: int | None = None,
     ) -> None:
-        """A tensor with all its facts. Raises InputError for impossible sizes and element types."""
+        """Add a tensor with all its facts. Raises InputError for impossible sizes and element types."""
         self.defined.add(name)
         problem = size_problem(name, shape)
         if problem is None and element_type not in _ELEMENT_TYPES:
@@ -224,13 +226,13 @@ class KnownTensors:
         self.facts[name] = TensorFacts(name, shape, element_type, is_constant, values, bits)
 
     def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
-        """A constant of the file, with its values if it is small. Raises InputError like `add`."""
+        """Add a constant of the file, with its values if it is small. Raises InputError like `add`."""
         self.add(name, tuple(tensor.dims), tensor.data_type, is_constant=True, values=tensor_values(tensor))
 
     def add_unknown(
         self, name: str, problems: Iterable[Problem], value_type: onnx.TypeProto | None, *, is_constant: bool
     ) -> None:
-        """A tensor without a known shape, which is a problem once somebody needs it, or a sequence, optional or map."""
+        """Add a tensor without a known shape (a problem only if it is needed), or a sequence, optional or map."""
         self.defined.add(name)
         self.unknown[name] = tuple(problems)
         if is_constant:
@@ -239,7 +241,9 @@ class KnownTensors:
             self.types[name] = value_type
 
     def require(self, name: str) -> bool:
-        """Whether a tensor is known well enough to go on, with assumed sizes, which are then missing."""
+        """Whether a tensor is known well enough to continue, if need be with assumed sizes, which are then reported as
+        missing.
+        """
         if name not in self.unknown or name in self.types or name in self.facts:
             return True
         assumed = self.assumed.get(name)
@@ -251,6 +255,6 @@ class KnownTensors:
         return True
 
     def fail(self, names: list[str]) -> None:
-        """Tensors of an operator with a problem: whatever depends on them is not looked at."""
+        """Mark the tensors of an operator with a problem: operators that depend on them are not checked."""
         self.failed.update(name for name in names if name)
         self.defined.update(names)
