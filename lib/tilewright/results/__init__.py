@@ -1,7 +1,7 @@
 """Tables, figures, loop nests, physical checks and mapping exports, all made from the records of a run.
 
 A record is the result of one distinct layer problem, a plain dict as it stands on a line of `layers.jsonl`
-(docs/artifacts.md). Nothing here searches or evaluates: what is reported is what the artifacts say.
+(docs/artifacts.md). This package neither searches nor evaluates: it reports what the artifacts contain.
 """
 
 FACE = (
@@ -30,4 +30,4 @@ FACE = (
     "verdict",
     "words",
 )
-"""Modules that wings may import; what else is here may change without them."""
+"""Modules that other packages may import; all others may change without notice."""

@@ -1,11 +1,11 @@
-"""Use of the sides of the array in each layer, and what leaves units idle: the mapping file, or sizes.
+"""Use of each side of the array in each layer, and the causes of idle units: the mapping file, or sizes.
 
-The spatial stall of a layer is in two parts. What a generated spatial mapping would not have, one of those that the
-search of the run tries where nothing is fixed, is there since the mapping file fixes another one. The rest is there
-since no generated one fills the array: loops are too short or divide badly, or inner memories have no room
+The spatial stall of a layer has two parts. The first part is caused by the mapping file: it would disappear with the
+best spatial mapping that the search generates if nothing is fixed. The rest would remain, because no generated mapping
+fills the array: loops are too short or divide badly, or inner memories have no room
 (docs/bottlenecks.md#explain-a-run).
 
-What leaves units of the array idle, as text for the terminal.
+The module also writes these causes as text for the terminal.
 """
 
 import math
@@ -32,66 +32,66 @@ from tilewright.workload.layer import Layer
 
 
 class SideUse(NamedTuple):
-    """A side of the array while a layer computes."""
+    """Use of one side of the array while a layer computes."""
 
     array_dimension: str
     units: int
     loops: tuple[tuple[str, int], ...]
-    """(loop dimension, lanes) as the spatial mapping has them."""
+    """Pairs (loop dimension, lanes), as in the spatial mapping."""
     lanes: float
-    """Units that work, on average over the passes."""
+    """Number of working units, on average over the passes."""
     fixed_lanes: int | None
-    """How many lanes the mapping file asks for along this side; None where it leaves it open."""
+    """Lanes that the mapping file asks for along this side; None if it leaves the side open."""
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the mapping file says what runs along this side."""
+        """Whether the mapping file fixes the loops along this side."""
         return self.fixed_lanes is not None
 
     @property
     def share(self) -> float:
-        """How full it is."""
+        """Share of the units that work, 0 to 1."""
         return self.lanes / self.units
 
 
 class LayerArrayUse(NamedTuple):
-    """The array while a layer, or several equal ones one after the other, computes."""
+    """Use of the array while a layer, or several equal layers one after another, computes."""
 
     layer: str
     entry: str
-    """Name of the entry of the mapping file; '' where the mapping is not known."""
+    """Name of the entry of the mapping file; '' if the mapping is not known."""
     sides: tuple[SideUse, ...]
     """Sides in the order of the hardware file."""
     computing_cycles: float
-    """Ideal cycles and the spatial stall."""
+    """Ideal cycles plus the spatial stall."""
     stall_cycles: float
-    """The spatial stall."""
+    """Cycles of the spatial stall."""
     by_mapping_file_cycles: float | None
-    """Part of the stall that a generated spatial mapping would not have; None where the mapping is not known."""
+    """Part of the stall that a generated spatial mapping would avoid, in cycles; None if the mapping is not known."""
 
     @property
     def by_sizes_cycles(self) -> float | None:
-        """Part of the stall that the best generated spatial mapping would have, too."""
+        """Part of the stall that even the best generated spatial mapping would have, in cycles."""
         return None if self.by_mapping_file_cycles is None else self.stall_cycles - self.by_mapping_file_cycles
 
 
 @dataclass(frozen=True)
 class ArrayUses:
-    """The array in all layers of a run."""
+    """Use of the array in all layers of a run."""
 
     layers: tuple[LayerArrayUse, ...]
     """Layers in execution order."""
     places: Table[tuple[str, str], str] = field(default_factory=dict)
-    """(entry, array dimension) -> file and line where the mapping file fixes it; for texts alone."""
+    """File and line where the mapping file fixes a side, by (entry, array dimension); used only in texts."""
 
     @property
     def units(self) -> dict[str, int]:
-        """Array dimension -> its units."""
+        """Number of units by array dimension."""
         return {side.array_dimension: side.units for one in self.layers[:1] for side in one.sides}
 
     @property
     def shares(self) -> dict[str, float]:
-        """Array dimension -> how full it is, on average over the cycles in which the array computes."""
+        """Share of working units by array dimension, on average over the cycles in which the array computes."""
         total = math.fsum(one.computing_cycles for one in self.layers)
         sums = dict.fromkeys(self.units, 0.0)
         for one in self.layers:
@@ -101,7 +101,7 @@ class ArrayUses:
 
     @property
     def never_full(self) -> dict[str, int]:
-        """Array dimension -> most lanes that the mapping file asks for there, where that is less than its units."""
+        """Most lanes that the mapping file asks for, by array dimension, if that is less than its units."""
         found = {}
         for name, units in self.units.items():
             sides = [side for one in self.layers for side in one.sides if side.array_dimension == name]
@@ -112,15 +112,15 @@ class ArrayUses:
 
     @property
     def by_mapping_file_cycles(self) -> float:
-        """Cycles of spatial stalls that are there since the mapping file fixes spatial mappings."""
+        """Cycles of spatial stalls caused by the mapping file."""
         return math.fsum(one.by_mapping_file_cycles or 0.0 for one in self.layers)
 
     def of_layer(self, layer: str) -> "ArrayUses":
-        """Uses of one layer alone."""
+        """Use of the array in one layer only."""
         return replace(self, layers=tuple(one for one in self.layers if one.layer == layer))
 
     def as_object(self) -> dict[str, Any]:
-        """Uses as plain data, without places: no paths in artifacts."""
+        """Uses as plain data, without file paths, because artifacts contain none."""
         sides = [
             {"array_dimension": name, "units": units, "share": self.shares[name]} for name, units in self.units.items()
         ]
@@ -146,10 +146,10 @@ def _side_object(side: SideUse) -> JsonObject:
 def array_uses(
     placed: Sequence[PlacedLayer], core: Core, network: Workload, mapping: Mapping | None, options: SearchOptions
 ) -> ArrayUses:
-    """How each layer of a run uses the array of `core`.
+    """Use of the array of `core` in each layer of a run.
 
-    `mapping` is that of the run, None where it is not known; `options` are those of its search, by which spatial
-    mappings are generated. Layers of the run have to be in `network`.
+    `mapping` is that of the run, None if it is not known. `options` are those of its search, which decide the generated
+    spatial mappings. All layers of the run must be in `network`.
     """
     layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
     found: dict[int, LayerArrayUse] = {}
@@ -195,10 +195,10 @@ def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]
 
 
 def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
-    """Array dimension -> units that work, on average over the passes: all together make the operations of the layer.
+    """Working units by array dimension, on average over the passes; their product gives the operations of the layer.
 
-    The last pass of a loop that its lanes do not divide is not full. Where a loop runs along several sides, the side
-    with most lanes of it, and of equal ones the first, has what is missing.
+    The last pass of a loop that its lanes do not divide is not full. If a loop runs along several sides, the loss is
+    assigned to the side with most of its lanes, the first one of equal sides.
     """
     found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
     for dimension, size in layer.loop_sizes:
@@ -213,8 +213,9 @@ def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
 def _generated_cycles(
     record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
 ) -> float:
-    """Cycles in which the array computes the layer with the best of the spatial mappings that the search would generate
-    if the entry fixed none; infinite where there are none."""
+    """Cycles in which the array computes the layer with the best spatial mapping that the search would generate if the
+    entry fixed none; infinite if there is none.
+    """
     profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
     count = options.spatial_count(options.temporal_mapping_search_engine == "exact")
     own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
@@ -229,7 +230,9 @@ def _generated_cycles(
 
 
 def _reach(record: LayerRecord) -> GivenReach | None:
-    """How far the data of the layer went in the run."""
+    """Outermost memories that the data of the layer reached in the run, and the bits they occupied; None if not
+    known.
+    """
     reach = record.memory_reach
     return None if reach is None else GivenReach(tuple(reach.topmost.items()), tuple(reach.occupied_bits.items()))
 
@@ -242,31 +245,31 @@ def _times(use: LayerArrayUse, layer: str, count: int) -> LayerArrayUse:
 
 MOST_ROWS = 8
 LEAST_SHARE = 0.01
-"""Least share of the latency: smaller stalls are no table worth."""
+"""Smallest share of the latency for which a table of stalls is printed."""
 SIZES = "the sizes of the layers"
 UNKNOWN = "not known without --mapping"
 
 
 @dataclass
 class _Row:
-    """Layers that leave the array idle alike."""
+    """Layers with the same cause of idle units."""
 
     sides: list[str]
     cause: str
     cycles: float = 0.0
     layers: set[str] = field(default_factory=set)
     weights: list[tuple[float, tuple[float, ...]]] = field(default_factory=list)
-    """(computing cycles, share of each side) of each layer."""
+    """Pairs (computing cycles, shares of working units of each side), one per layer."""
 
     def cells(self) -> list[str]:
-        """What runs along each side, and how full that makes it on average."""
+        """Texts by side: its loops, and its share of working units on average."""
         total = math.fsum(weight for weight, _ in self.weights)
         shares = [math.fsum(weight * shares[k] for weight, shares in self.weights) for k in range(len(self.sides))]
         return [f"{loops}: {share_text(share, total)}" for loops, share in zip(self.sides, shares, strict=True)]
 
 
 def array_text(uses: ArrayUses, latency_cycles: float) -> str:
-    """How full the sides of the array are, and why not fuller; '' where that costs next to nothing."""
+    """Text on the share of working units of each side and the causes of idle units; '' if the loss is negligible."""
     stall = math.fsum(one.stall_cycles for one in uses.layers)
     if stall < LEAST_SHARE * latency_cycles:
         return ""

@@ -1,7 +1,7 @@
-"""The bottlenecks of a run: every number that its energy and its latency are the sum of, and what limits each layer.
+"""Bottlenecks of a run: all parts of its energy and latency, and what limits each layer.
 
-Terms are those of the ledger, whatever they are. The temporal stall stands beside the port that the array waits for,
-the energy of accesses beside memory, operand and direction (docs/bottlenecks.md#explain-a-run).
+The terms are those of the ledger. A temporal stall comes with the port for which the array waits, the energy of
+accesses with memory, operand and direction (docs/bottlenecks.md#explain-a-run).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,75 +33,74 @@ if TYPE_CHECKING:
     from tilewright.results.multi.start_causes import ChainPart
 
 STALL = "temporal_stall"
-"""The term of the latency in which the array waits for ports."""
+"""Term of the latency in which the array waits for ports."""
 ARRAY: str = "array"
 IDLE_UNITS: str = "spatial stall"
 MOVING_DATA: str = "moving data"
-"""What limits: the array at work, its units without work, or data that move."""
+"""Causes that limit a layer: the working array, idle units of the array, or data movement."""
 CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS}
-"""All other terms are of data that move."""
+"""Cause of each term of the latency; all other terms are caused by data movement."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
 
 
 class Share(NamedTuple):
-    """A number of a run, in pJ or cycles; '' where it is of nothing in particular."""
+    """Part of the energy (pJ) or latency (cycles) of a run; fields are '' if they do not apply."""
 
     quantity: str
-    """ENERGY or LATENCY."""
+    """Quantity: ENERGY or LATENCY."""
     layer: str
     term: str
     memory: str
     port: str
     operand: str
-    """Operand; of runs on several cores also what data that move between cores pass: `link` or `memory`."""
+    """Operand; on several cores also the place that data between cores passes: `link` or `memory`."""
     direction: str
     value: float
 
 
 class PortUse(NamedTuple):
-    """What a port does while a layer runs."""
+    """Use of a port while a layer runs."""
 
     memory: str
     port: str
     stall_cycles: int
-    """Cycles that the array would wait for this port alone; less than 0: cycles to spare."""
+    """Cycles that the array would wait for this port alone; a negative number is the slack in cycles."""
     busy_cycles: int
-    """Cycles in which it moves data."""
+    """Cycles in which the port moves data."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bottlenecks:
-    """Where the energy and the cycles of a run go; made by `bottlenecks_of`."""
+    """Parts of the energy and the cycles of a run; made by `bottlenecks_of`."""
 
     run: RunPoint
     shares: tuple[Share, ...]
-    """Shares in execution order, those of a layer and a quantity in the order in which they add up; without zeros."""
+    """Parts in execution order; those of a layer and a quantity are in the order of summation. Zeros are left out."""
     limits: Mapping[str, PortLimit] = field(default_factory=dict)
-    """Layer -> which port limits it; {} where that is not known."""
+    """Limiting port by layer; {} if not known."""
     network_limit: PortLimit | None = None
     """Limit of all layers together."""
     roofline: Roofline | None = None
-    """None where the hardware is not known."""
+    """Roofline of the run; None if the hardware is not known."""
     uses: Mapping[str, tuple[PortUse, ...]] = field(default_factory=dict)
-    """Layer -> its ports; {} on several cores."""
+    """Uses of the ports by layer; {} on several cores."""
     unknown: str = ""
-    """Why there are no limits; '' where there are."""
+    """Reason why there are no limits; '' if there are."""
     layer: str = ""
-    """The layer that alone is looked at; '' for all of them."""
+    """Layer to which these bottlenecks are restricted; '' for all layers."""
     chain: "tuple[ChainPart, ...]" = ()
     """Parts of the latency of a run on several cores, in order of time (`latency_chain`)."""
     cores: "CoresReport | None" = None
-    """Cycles of the cores of a run on several cores, and what limits them; None of one core, or where it is not known.
-    """
+    """Cycles of the cores of a run on several cores, and what limits the cores; None on one core, or if not known."""
     array: ArrayUses | None = None
-    """How full the array is, and what leaves units of it idle; None where the hardware is not known."""
+    """Use of the array and causes of idle units; None if the hardware is not known."""
     equal_layers: tuple[tuple[str, ...], ...] = ()
-    """Layers with equal mappings and costs together, in execution order of the first; () on several cores."""
+    """Groups of layers with equal mappings and costs, in execution order of their first layer; () on several cores."""
     made_of: Mapping[str, str] = field(default_factory=dict)
-    """Digests of the descriptions and the records that limits and roofline are of; {} where there are none."""
+    """Digests of the inputs from which limits and roofline are made; {} if there are none."""
 
     def total(self, quantity: str, layer: str = "") -> float:
-        """The energy in pJ or the latency in cycles, of a layer or of all that is looked at."""
+        """Energy in pJ or latency in cycles, of one layer or of all layers in this object."""
         if not layer:
             total: float = getattr(self.run, quantity)
             return total
@@ -109,12 +108,12 @@ class Bottlenecks:
 
     @property
     def energy(self) -> "pandas.DataFrame":
-        """A row for each part of the energy, in pJ, with what it is of."""
+        """Table with a row for each part of the energy, in pJ."""
         return energy_table(self.shares)
 
     @property
     def ports(self) -> "pandas.DataFrame":
-        """A row for each layer and port, as in `ports.csv`: what it does, and what a wider one would save."""
+        """Table with a row for each layer and port, as in `ports.csv`: its use, and what a wider port would save."""
         return port_table(self)
 
     def __repr__(self) -> str:
@@ -130,7 +129,7 @@ class Bottlenecks:
         return shown_html(repr(self)[1:-1], share_table(self))
 
     def of_layer(self, layer: str) -> "Bottlenecks":
-        """Bottlenecks of one layer alone. Raises InputError where the run has no such layer."""
+        """Bottlenecks of one layer. Raises InputError if the run has no such layer."""
         if layer not in self.layers:
             nearest = nearest_name(layer, list(self.layers))
             raise InputError([Problem("the run has no such layer", path="layer", value=layer, nearest=nearest)])
@@ -151,28 +150,30 @@ class Bottlenecks:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The layers that have a share, in execution order."""
+        """Layers that have a part, in execution order."""
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
     def causes(self, layer: str = "") -> Verdict:
-        """What takes most cycles of a layer or of all, of every cause that tables and charts have."""
+        """Verdict on the cause with most cycles, of a layer or of all, among all causes that tables and charts show."""
         causes = self.added(LATENCY, cause_words, layer)
         return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
 
     def kinds(self, layer: str = "") -> Verdict:
-        """What takes most cycles of a layer or of all: ARRAY, IDLE_UNITS, or MOVING_DATA, all that moves together."""
+        """Verdict on the kind with most cycles, of a layer or of all: ARRAY, IDLE_UNITS, or MOVING_DATA, which sums all
+        data movement.
+        """
         causes = self.added(LATENCY, lambda one: CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
         return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
 
     def limit(self, layer: str = "") -> PortLimit | None:
-        """Which ports limit a layer, or all of them; None where that is not known."""
+        """Limiting ports of a layer, or of all layers; None if not known."""
         return self.limits.get(layer) if layer else self.network_limit
 
     def limited_by(self, layer: str = "") -> str:
-        """What limits a layer, or all of them, in a few words, each with its share of the latency.
+        """Short text on what limits a layer, or all of them, each cause with its share of the latency.
 
-        The kind that takes most cycles, or those that take equally many; then the port of which twice the width saves
-        most, or the ports that do so together, if that is at least LEAST_SHARE of the latency.
+        It names the kind with most cycles (several if they are equal). Then it names the port for which twice the width
+        saves most, or the ports that save together, if the saving is at least LEAST_SHARE of the latency.
         """
         limit, kinds = self.limit(layer), self.kinds(layer)
         words = kinds.text or ARRAY
@@ -182,7 +183,7 @@ class Bottlenecks:
         return f"{words}{joint}{limit_words(limit)} {limit.verdict.share(_rival(limit))}"
 
     def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
-        """Shares of a quantity, of a layer or of all that is looked at, added up by a key; the largest first."""
+        """Sums of the parts of a quantity by a key, for a layer or for all, the largest first."""
         found: dict[Any, float] = {}
         for one in self.shares:
             if one.quantity == quantity and layer in ("", one.layer):
@@ -197,10 +198,10 @@ def bottlenecks_of(
     network: Workload | None = None,
     unknown: str = "",
 ) -> Bottlenecks:
-    """The bottlenecks of a run.
+    """Bottlenecks of a run.
 
-    `placed` are the layers of a run on one core; `core` and `network` are what it ran, without which no limits are
-    known, `unknown` says why. Raises InputError where the run is not of these.
+    `placed` are the layers of a run on one core. `core` and `network` are its inputs; without them no limits are known,
+    and `unknown` says why. Raises InputError if the run does not belong to them.
     """
     shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
     shares = shares or tuple(entry_shares(ledger.entries))
@@ -213,7 +214,7 @@ def bottlenecks_of(
 
 
 def limit_words(limit: PortLimit | None) -> str:
-    """Which port would save most, or which ones do so together, in a few words."""
+    """Short text with the port that would save most, or the ports that would save together."""
     if limit is None:
         return NOTHING
     named = limit.named
@@ -231,7 +232,7 @@ def _rival(limit: PortLimit) -> Rival:
 
 
 def cause_words(share: Share) -> str:
-    """What cycles go into, for people."""
+    """Text for the cause of cycles."""
     port = f", {share.memory} {share.port}" if share.port else ""
     return words_of_term(share.term) + port
 
@@ -244,14 +245,18 @@ def _equal_layers(placed: Sequence[PlacedLayer]) -> tuple[tuple[str, ...], ...]:
 
 
 def share_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """A row for each number of the run: `energy_pj` and `latency_cycles`, by layer and cause; in pJ and cycles."""
+    """Table with a row for each part of the run: `energy_pj` and `latency_cycles`, by layer and cause; in pJ and
+    cycles.
+    """
     import pandas  # slow to load, and the text needs none
 
     return pandas.DataFrame(found.shares, columns=list(Share._fields))
 
 
 def port_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """A row for each layer and port: what it does, what the layer takes with it twice as wide, and its rank by that."""
+    """Table with a row for each layer and port: its use, the latency of the layer if the port were twice as wide, and
+    its rank by that.
+    """
     import pandas
 
     columns = [*_USE_COLUMNS, "wider_latency_cycles", "gain_cycles", "rank"]
@@ -259,7 +264,7 @@ def port_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
-    """A row for each of these numbers that is an energy, in pJ, with what it is of."""
+    """Table with a row for each part that is an energy, in pJ."""
     import pandas
 
     rows = [one for one in shares if one.quantity == ENERGY]
@@ -270,14 +275,14 @@ def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
 
 
 def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
-    """A row for each layer and port: what it does, where nothing is known of the hardware."""
+    """Table with a row for each layer and port: its use, if nothing is known of the hardware."""
     import pandas
 
     return pandas.DataFrame([_use_row(layer, use) for layer, own in uses.items() for use in own], columns=_USE_COLUMNS)
 
 
 def bottlenecks_object(found: Bottlenecks) -> JsonObject:
-    """The bottlenecks as plain data."""
+    """Bottlenecks as plain data."""
     run = found.run
     return {
         "run": run.run,
@@ -302,7 +307,9 @@ def bottlenecks_object(found: Bottlenecks) -> JsonObject:
 
 
 def _chain_rows(found: Bottlenecks) -> list[JsonObject]:
-    """The chain of a run on several cores, added up by what, where and layer, in the order in which these come."""
+    """Rows of the chain of a run on several cores, summed by activity, place and layer, in order of first
+    occurrence.
+    """
     sums: dict[tuple[str, str, str], int] = {}
     for part in found.chain:
         key = (part.what, part.place, part.layer)
@@ -311,7 +318,7 @@ def _chain_rows(found: Bottlenecks) -> list[JsonObject]:
 
 
 def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
-    """The numbers of a layer, in the order in which they add up."""
+    """Parts of a layer, in the order of summation."""
     for term, energy in other_energies_pj(record).items():
         yield from _share(ENERGY, layer, term, energy)
     for memory, energies in memory_energies_pj(record).items():
@@ -323,14 +330,15 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
-    """The port that the array waits for, the first in the hardware file of those that it waits for longest; None where
-    it waits for none, or where the stall is not that of a port."""
+    """Port for which the array waits longest, the first in the hardware file if several are equal; None if it waits for
+    none, or if the stall is not caused by a port.
+    """
     stall = record.latency_breakdown_cycles.get(STALL, 0)
     return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)
 
 
 def entry_shares(entries: Mapping[LedgerPlace, float]) -> Iterator[Share]:
-    """The numbers of a run as far as its ledger says what they are of."""
+    """Parts of a run, as detailed as its ledger."""
     for quantity in QUANTITIES:
         for place, value in entries.items():
             if place.quantity == quantity:
@@ -352,7 +360,7 @@ def _share(
 
 
 def uses_of(placed: Sequence[PlacedLayer]) -> dict[str, tuple[PortUse, ...]]:
-    """Layer -> what its ports do."""
+    """Uses of the ports of each layer."""
     return {layer.name: tuple(map(_use, layer.record.ports)) for layer in placed}
 
 
@@ -362,7 +370,7 @@ def _use(port: PortRecord) -> PortUse:
 
 
 def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> tuple[list[PortLimit], PortLimit]:
-    """What limits each layer, and all of them together; equal layers are looked at once."""
+    """(limit of each layer, limit of all layers together); equal layers are computed once."""
     records = {layer.record_index: layer.of_one for layer in placed}
     mappings = dict(zip(records, recorded_mappings(list(records.values()), core, network), strict=True))
     found = {index: port_limit(mapping, core) for index, mapping in mappings.items()}

@@ -1,4 +1,4 @@
-"""The bottlenecks of a run as a figure: cycles by cause, energy by memory and operand, and below them rooflines."""
+"""Figure of the bottlenecks of a run: cycles by cause, energy by memory and operand, and below them rooflines."""
 
 import math
 from collections.abc import Sequence
@@ -26,11 +26,13 @@ WIDTH_INCHES, NAME_INCHES, NUMBER_INCHES, BAR_INCHES = 11.0, 2.1, 1.0, 0.2
 HEAD_INCHES, TITLE_INCHES, ROOF_INCHES = 0.35, 0.55, 2.7
 CYCLE_COLOUR, ROOF_COLOUR, POINT_COLOUR = OPERAND_COLOURS[5], "#4d4d4d", OPERAND_COLOURS[4]
 Bar = tuple[str, dict[str, float]]
-"""Name, and the parts that it is stacked of."""
+"""Bar of a figure: its name, and its stacked parts."""
 
 
 def bottlenecks_figure(found: Bottlenecks) -> Figure:
-    """Where cycles and energy go, the largest first, and each layer below the roofs of the ports that limit most."""
+    """Figure of the largest parts of cycles and energy first, and of each layer below the roofs of the ports that limit
+    most.
+    """
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     panels = [(LATENCY, "cycles by cause", _merged([(name, {"": value}) for name, value in causes.items()]))]
     panels.append((ENERGY, "energy by memory and operand", _merged(_memory_bars(found))))
@@ -63,7 +65,7 @@ def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path,
 
 
 def shown_roofs(found: Bottlenecks) -> list[PortRoof]:
-    """The roofs of the ports that would save most cycles if they were wider; those that layers use."""
+    """Roofs of the ports that would save most cycles if they were wider; else of the ports that layers use."""
     if found.roofline is None or found.network_limit is None:
         return []
     order = [one.ports[0] for one in found.network_limit.ports]
@@ -88,7 +90,7 @@ def _memory_bars(found: Bottlenecks) -> list[Bar]:
 
 
 def _merged(bars: Sequence[Bar]) -> list[Bar]:
-    """The largest bars, and the others as one."""
+    """Largest bars, with all others merged to one."""
     if len(bars) <= MOST_BARS:
         return list(bars)
     rest = bars[MOST_BARS - 1 :]
@@ -158,7 +160,7 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
 
 
 def _labelled(points: Sequence[RooflinePoint], panel: Axes) -> list[RooflinePoint]:
-    """The points whose names have room, those that come first before others."""
+    """Points that have room for their names; earlier points take precedence."""
     wide, tall = (math.log(high / low) for low, high in (panel.get_xlim(), panel.get_ylim()))
     kept: list[RooflinePoint] = []
     for point in points:

@@ -1,4 +1,4 @@
-"""The bottlenecks of a run as text for the terminal: of the network, or of one layer."""
+"""Text for the terminal on the bottlenecks of a run, for the network or for one layer."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
 
 def bottlenecks_text(found: Bottlenecks) -> str:
-    """Where energy and cycles go, the largest first, and which ports limit."""
+    """Text on the parts of energy and cycles, the largest first, and on the limiting ports."""
     array = array_text(found.array, found.total(LATENCY)) if found.array else ""
     parts = [_heading(found), _cycles(found), array, _of_cores(found), _chain(found), _energy(found)]
     if found.layer:
@@ -64,7 +64,7 @@ def _cycles(found: Bottlenecks) -> str:
 
 
 def _of_cores(found: Bottlenecks) -> str:
-    """Text on the cores of a run: what each does with the latency, and what limits."""
+    """Text on the cores of a run: how each spends the latency, and what limits the run."""
     if found.cores is None:
         return ""
     from tilewright.results.multi.cores_report import cores_text  # which runs on one core need not load
@@ -97,12 +97,12 @@ def _chain(found: Bottlenecks) -> str:
 
 
 def has_causes(found: Bottlenecks) -> bool:
-    """Whether cycles are of causes, rather than of layers that end."""
+    """Whether cycles have causes; False: the schedule only says when layers end."""
     return any(one.term not in _OF_SCHEDULES for one in found.shares if one.quantity == LATENCY)
 
 
 def _energy(found: Bottlenecks) -> str:
-    """Energy by memory and operand, with directions where one layer is looked at or there are few."""
+    """Text on the energy by memory and operand; with directions for a single layer, or if there are few rows."""
     title = f"Energy by memory, operand and direction [{UNITS[ENERGY][1]}]"
     directions = [one for one in DIRECTIONS if any(share.direction == one for share in found.shares)]
     table = text_table(title, ("memory", "operand"), (*directions, "all", "share"))
@@ -118,7 +118,7 @@ def _energy(found: Bottlenecks) -> str:
 
 
 def memory_words(share: Share) -> str:
-    """What energy goes into, for people: a memory, or another term."""
+    """Text for a part of the energy: a memory, or another term."""
     return share.memory if share.term == ACCESSES and share.memory else words_of_term(share.term)
 
 
@@ -146,7 +146,7 @@ def _limits_of_network(found: Bottlenecks) -> str:
 
 
 def _together(limit: PortLimit) -> str:
-    """The smallest set of ports that helps, where no single one does."""
+    """Text on the smallest set of ports that saves cycles, if no single port does; else ''."""
     if limit.together is None:
         return ""
     gain = limit.gain_cycles(limit.together)
@@ -170,7 +170,7 @@ def _layers_without_port(found: Bottlenecks) -> list[str]:
 
 
 def _layers(found: Bottlenecks) -> str:
-    """A row for each kind of layers; equal ones have one together."""
+    """Table text with one row for each group of equal layers."""
     has_cycles = has_causes(found)
     names = ("layer", *(("largest cause",) if has_cycles else ()), *(("limited by",) if found.limits else ()))
     table = text_table("Layers, the longest first", names, ("cycles", "share"))

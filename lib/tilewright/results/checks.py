@@ -1,9 +1,9 @@
-"""Physical invariants of a run, verified on its artifacts: what no correct result can break.
+"""Physical invariants of a run, verified on its artifacts; a correct result never violates one.
 
-Each check says in its detail what was verified, or names the layers that break it with the numbers. The functions
-return, they do not raise: whoever runs them decides what a failed check stops.
+The detail of each check says what was verified, or names the layers that violate it with the numbers. The functions
+return checks and raise nothing: the caller decides what a failed check stops.
 
-With the core also accesses and energies are checked: word widths, access costs, double-buffered memories.
+If the core is given, accesses and energies are checked too: word widths, access costs, double-buffered memories.
 """
 
 import math
@@ -32,7 +32,9 @@ CoreCheck = Callable[[LayerRecord, Core], Iterator[str]]
 
 
 def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Each input leaves its outermost memory, and the output reaches it, at least once, whole."""
+    """Violations of: each input leaves its outermost memory completely at least once, and the output reaches it
+    completely.
+    """
     memories = _memories(core)
     for operand, names in record.memory_levels.items():
         level, memory = len(names) - 1, memories[names[-1]]
@@ -53,11 +55,11 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def covered_elements(record: LayerRecord, operand: str) -> int:
-    """A lower bound, in elements, of what of an operand has to cross its outermost memory.
+    """Lower bound, in elements, of the part of an operand that must cross its outermost memory.
 
-    Only the dimensions that the operand names itself count: the positions of a sliding window depend on strides and
-    padding, which a record does not hold. With whole tiles a dimension counts in full; in the reference as far as
-    passes times whole lanes cover it, since it rounds the fractions of lanes that work at the same time (B41).
+    Only dimensions that the operand has itself count: the positions of a sliding window depend on strides and padding,
+    which a record does not have. With whole tiles a dimension counts in full. In the reference it counts only as far as
+    passes times whole lanes cover it, since the reference rounds fractional lanes (B41).
     """
     whole_tiles = profile_by_name(record.model).whole_tiles
     passes = loop_products(record.loop_order)
@@ -88,7 +90,9 @@ def _least_bits(record: LayerRecord, operand: str) -> int:
 
 
 def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Energy is words times the cost of a word, and that of operations what the model of the array gives."""
+    """Violations of: energy is words times the cost per word, and the energy of operations is that of the model of the
+    array.
+    """
     memories = _memories(core)
     for operand, level, name in memory_levels(record):
         memory = memories[name]
@@ -107,7 +111,9 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
-    """A memory that must double-buffer has room for two of each tile that is replaced while the layer runs."""
+    """Violations of: a memory that must double-buffer has room for two copies of each tile that is replaced while the
+    layer runs.
+    """
     memories = _memories(core)
     filled: dict[str, float] = {}
     for operand, level, name in memory_levels(record):
@@ -148,13 +154,13 @@ class Check(NamedTuple):
 
 
 RecordCheck = Callable[[LayerRecord], Iterator[str]]
-"""Yields one sentence for each violation."""
+"""Function that yields one sentence for each violation."""
 
 
 def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, core: Core | None = None) -> list[Check]:
     """All checks of a run: those of every record, and with a summary that the layers add up to it.
 
-    With the core, word widths and access costs are known, and accesses and energies are checked against them.
+    With the core, accesses and energies are checked against its word widths and access costs.
     """
     checks = [_over_records(name, what, check, records) for name, what, check in RECORD_CHECKS]
     if core is not None:
@@ -171,7 +177,7 @@ def checks_document(checks: Sequence[Check]) -> dict[str, object]:
 
 
 def failure_message(checks: Sequence[Check]) -> str:
-    """The failed checks, one a line, or '' when all passed."""
+    """Text with one failed check per line; '' if all passed."""
     return terminal_lines(f"check failed: {check.name}: {check.detail}" for check in checks if not check.passed)
 
 
@@ -185,7 +191,7 @@ def _over_records(name: str, what: str, check: RecordCheck, records: Sequence[La
 
 
 def result(name: str, verified: str, violations: Sequence[str]) -> Check:
-    """A check that passed where nothing violates it; `verified` says what was looked at."""
+    """Check that passed if there are no violations; `verified` says what was verified."""
     if not violations:
         return Check(name, True, verified)
     shown = "; ".join(violations[:SHOWN_FAILURES])
@@ -200,7 +206,7 @@ def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
 
 
 def _totals(record: LayerRecord) -> dict[str, float]:
-    """What sums over the layers of a network, under the names that files have for it."""
+    """Quantities that are summed over the layers of a network, under their names in files."""
     terms = energy_columns(record.energy_terms_pj)
     return {"energy_pj": record.energy_pj, **terms, "latency_cycles": record.latency_cycles}
 
@@ -265,10 +271,10 @@ def _capacity(record: LayerRecord) -> Iterator[str]:
 
 
 def _uncounted_shares(record: LayerRecord) -> dict[str, float]:
-    """What the reference does not count when it decides whether tiles fit, by memory as a share of it.
+    """Shares of each memory that the reference ignores when it decides whether tiles fit.
 
-    It counts fractions of elements where lanes do not divide a dimension (B41), and outputs at the width of partial
-    sums until they are final (B44). The switches that repair this leave nothing out.
+    The reference counts fractions of elements if lanes do not divide a dimension (B41), and outputs at the width of
+    partial sums until they are final (B44). With the switches that repair this, nothing is ignored.
     """
     profile = profile_by_name(record.model)
     layer = record.layer

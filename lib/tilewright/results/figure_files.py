@@ -1,4 +1,4 @@
-"""Files of figures: their style, names that XML can hold, and stable bytes."""
+"""Files of figures: their style, names that are valid in XML, and reproducible bytes."""
 
 import io
 from contextlib import AbstractContextManager
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 class _HarmlessLabels(Formatter):
-    """Labels of another formatter, which an axis asks for when it is drawn, made harmless."""
+    """Formatter that makes the labels of another formatter harmless when an axis asks for them."""
 
     def __init__(self, labels: Formatter) -> None:
         self._labels = labels
 
     def format_ticks(self, values: Any) -> list[str]:
-        """The labels of all places together."""
+        """Labels of all positions together."""
         return [svg(label) for label in self._labels.format_ticks(values)]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """The label of one place."""
+        """Label of one position."""
         return svg(self._labels(x, pos))
 
 
 def make_harmless(figure: Figure) -> None:
-    """Makes all texts of a figure harmless, labels of its axes among them."""
+    """Make all texts of a figure harmless, including the labels of its axes."""
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         shown = svg(text.get_text())
@@ -48,7 +48,7 @@ def make_harmless(figure: Figure) -> None:
 
 
 def make_printable(figure: Figure) -> None:
-    """Makes all texts of a figure harmless, and sees to it that its axes have numbers."""
+    """Make all texts of a figure harmless, and make sure that its axes have numbers."""
     make_harmless(figure)
     number_all(figure)
 
@@ -71,7 +71,7 @@ PNG_DOTS_PER_INCH = 110
 
 
 def figure_style() -> AbstractContextManager[None]:
-    """Settings that do not depend on the user's own matplotlib settings."""
+    """Settings of matplotlib that do not depend on the user's own settings."""
     # The backend is chosen by the canvas; touching it here would reset a user's session.
     settings: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
     return matplotlib.rc_context(settings | STYLE)

@@ -1,4 +1,4 @@
-"""Layout that figures of a run share: panels, axis labels, legends, colours, names for XML, files with stable bytes."""
+"""Layout that figures of a run share: panels, axis labels, legends, colours, names for XML, reproducible files."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 OPERAND_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
-"""Colour-blind-safe palette of Okabe and Ito."""
+"""Palette of Okabe and Ito, which is safe for colour-blind readers."""
 _LAYER_DIGITS = """
     0072b2 e69f00 009e73 cc79a7 d55e00 56b4e9 87005a 5af096 4b4b0f f0c3e1
     4b2da5 964bb4 875a5a 87b400 007800 a587ff a5c3a5 a50f00 877800 2d4b69
@@ -31,13 +31,14 @@ _LAYER_DIGITS = """
     5a78c3 69c3c3 d2c387 e169c3 e1a5e1 963c3c f0b4a5 69964b 872d00 69d2a5
 """
 LAYER_COLOURS = tuple(f"#{digits}" for digits in _LAYER_DIGITS.split())
-"""Colours of layers: OPERAND_COLOURS, then each time the colour farthest from all before in the Oklab space, of those
-that are neither light, dark, grey nor glaring."""
+"""Colours of layers: OPERAND_COLOURS, then each time the colour farthest from all earlier ones in the Oklab space,
+without colours that are very light, dark, grey or glaring.
+"""
 NO_LAYER_COLOUR = "#999999"
 
 
 def operand_colour(operand: str, operands: Sequence[str]) -> str:
-    """The colour of a layer operand; `operands` are all of them."""
+    """Colour of a layer operand; `operands` are all of them."""
     # The three usual operands keep their colour whatever the order of an equation.
     usual = ("O", "W", "I")
     order = [*usual, *(name for name in operands if name not in usual)]
@@ -45,24 +46,24 @@ def operand_colour(operand: str, operands: Sequence[str]) -> str:
 
 
 def lighter(colour: str, white: float) -> tuple[float, float, float]:
-    """A colour with a share of white mixed in."""
+    """Colour with a share `white` of white mixed in."""
     red, green, blue = (channel + (1 - channel) * white for channel in to_rgb(colour))
     return red, green, blue
 
 
 def memory_operand_colour(operand: str, operands: Sequence[str]) -> str:
-    """The colour of a memory operand: that of the layer operand it holds by default; `operands` are all of them."""
+    """Colour of a memory operand: that of the layer operand it holds by default; `operands` are all memory operands."""
     usual = {"O": "O", "I2": "W", "I1": "I"}
     return operand_colour(usual.get(operand, operand), [usual.get(name, name) for name in operands])
 
 
 def layer_colour(layer: int) -> str:
-    """The colour of a layer by its number; 100 layers have different ones, then they repeat. Grey for -1."""
+    """Colour of a layer by its number; 100 layers have different colours, which then repeat. Grey for -1."""
     return LAYER_COLOURS[layer % len(LAYER_COLOURS)] if layer >= 0 else NO_LAYER_COLOUR
 
 
 def text_colour(background: str) -> str:
-    """Black or white, whichever reads better on a background."""
+    """Black or white, whichever is easier to read on a background."""
     red, green, blue = to_rgb(background)
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
@@ -70,13 +71,13 @@ def text_colour(background: str) -> str:
 MAX_PANEL_INCHES, MIN_PANEL_INCHES, PLOT_INCHES = 13.0, 2.6, 2.3
 LEFT_INCHES, LEGEND_INCHES, TOP_INCHES, GAP_INCHES = 0.95, 2.1, 0.72, 0.3
 CHARACTER_INCHES = 0.068
-"""Width of a character of the axis font, on the safe side."""
+"""Width of a character of the axis font, rounded up."""
 LABEL_DEGREES = 40
 Unit = tuple[float, str]
 
 
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
-    """The layers in rows of nearly equal length, none wider than a panel may be."""
+    """Layers in rows of nearly equal length, none wider than a panel may be."""
     per_row = max(1, int(MAX_PANEL_INCHES / inches_per_layer))
     rows = max(1, math.ceil(len(layers) / per_row))
     length = max(1, math.ceil(len(layers) / rows))
@@ -89,9 +90,9 @@ def panel_grid(
     label_inches: float | Sequence[float],
     least_height: float = 3.4,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with one panel per row, one inch scale for all, and room for legends on the right.
+    """Figure with one panel per row, the same inches per layer in all panels, and room for legends on the right.
 
-    `label_inches` is the room below each panel, one for all or one for each.
+    `label_inches` is the room below each panel: one value for all panels, or one for each.
     """
     longest = max(*row_lengths, 1)
     panel = max(MIN_PANEL_INCHES, longest * inches_per_layer)
@@ -112,7 +113,7 @@ def panel_grid(
 
 
 def finish_panel(panel: Axes, top: float, unit: Unit, quantity: str) -> None:
-    """Scale, grid and axis title of a panel; `top` is the highest value shown, in base units."""
+    """Set scale, grid and axis title of a panel; `top` is the highest value shown, in base units."""
     panel.set_ylim(0, top / unit[0] * 1.12 if top > 0 else 1)
     panel.set_ylabel(f"{quantity} [{unit[1]}]")
     panel.grid(axis="y", linewidth=0.4, color="#cccccc")
@@ -120,12 +121,14 @@ def finish_panel(panel: Axes, top: float, unit: Unit, quantity: str) -> None:
 
 
 def layer_labels(layers: "Sequence[PlacedLayer]") -> list[str]:
-    """Short names of layers, told apart."""
+    """Short and distinct names of layers."""
     return short_names([layer.name for layer in layers], [layer.record.layer.operator_type for layer in layers])
 
 
 def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, below_inches: float = 0.0) -> None:
-    """Layer names under the panel at x = 0, 1, …, level or slanted, `below_inches` under the axis."""
+    """Write layer names under the panel at x = 0, 1, …, horizontal if `level`, else slanted, `below_inches` under the
+    axis.
+    """
     names = layer_labels(layers)
     alignment: dict[str, Any] = (
         {"ha": "center"} if level else {"ha": "right", "rotation": LABEL_DEGREES, "rotation_mode": "anchor"}
@@ -136,7 +139,7 @@ def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, belo
 
 
 def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tuple[bool, float]:
-    """Whether layer names fit side by side, and how many inches they take below the axis."""
+    """(whether layer names fit side by side, inches that they take below the axis)."""
     names = layer_labels(layers)
     longest = max((len(name) for name in names), default=0) * CHARACTER_INCHES
     if longest <= inches_per_layer:
@@ -145,7 +148,7 @@ def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tupl
 
 
 def add_legend(figure: Figure, handles: Sequence[Artist], title: str, down_inches: float) -> float:
-    """A legend on the right, its top `down_inches` below the top of the figure; returns where the next may start."""
+    """Add a legend on the right, `down_inches` below the top of the figure; returns the position for the next one."""
     width, height = figure.get_size_inches()
     figure.add_artist(
         figure.legend(
@@ -164,7 +167,7 @@ def add_legend(figure: Figure, handles: Sequence[Artist], title: str, down_inche
 
 
 def add_title(figure: Figure, title: str, *lines: str) -> None:
-    """A title and, smaller below it, a line or two on what is shown."""
+    """Add a title and, smaller below it, a line or two on what is shown."""
     width, height = figure.get_size_inches()
     x = LEFT_INCHES / width
     figure.text(x, (height - 0.16) / height, title, fontsize=10, weight="bold", va="center")
@@ -173,10 +176,10 @@ def add_title(figure: Figure, title: str, *lines: str) -> None:
 
 
 def unit_for(value: float, units: Sequence[Unit]) -> Unit:
-    """The largest unit in which `value` is at least 1; the units are given largest first."""
+    """Largest unit in which `value` is at least 1; the units are given largest first."""
     return next((unit for unit in units if value >= unit[0]), units[-1])
 
 
 def three_digits(value: float) -> str:
-    """A number with three significant digits, without an exponent where that is short."""
+    """Number with three significant digits, without an exponent unless that is too long."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,6 +1,6 @@
-"""Figures of a run: where the energy and the cycles of each layer go.
+"""Figures of a run: the energy and the cycles of each layer by cause.
 
-Networks of more layers than fit side by side go on in further rows, which share one scale.
+Networks with more layers than fit side by side continue in further rows, which share one scale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,14 +47,16 @@ from tilewright.results.records import (
 from tilewright.results.text_tables import share_text
 
 TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
-"""Colours of the terms of the energy that are not of accesses, in turn."""
+"""Colours of the energy terms that are not accesses; they repeat."""
 DIRECTION_STYLES = {
     "tl": ("read to lower level", 0.0, ""),
     "fl": ("written by lower level", 0.0, "//////"),
     "th": ("read to higher level", 0.55, ""),
     "fh": ("written by higher level", 0.55, "//////"),
 }
-"""Direction -> (words, share of white mixed in, hatch): writes are hatched, links to the level above are lighter."""
+"""(words, share of white mixed in, hatch) by direction: writes are hatched, transfers to the level above are
+lighter.
+"""
 PART_STYLES = (
     ("#4d4d4d", ""),
     ("#56B4E9", ""),
@@ -65,7 +67,7 @@ PART_STYLES = (
 )
 ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
 EDP_UNIT: Unit = (1e12, "J cycles")
-"""One unit for one quantity, whatever its size: numbers of figures can be compared with those of tables and texts."""
+"""Fixed unit for all sizes, so that numbers in figures can be compared with those in tables and texts."""
 CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
 MARKER: dict[str, Any] = {
     "linestyle": "none",
@@ -77,12 +79,13 @@ MARKER: dict[str, Any] = {
 }
 NO_FIT_MARKER = MARKER | {"marker": "X", "markersize": 5}
 DIFFERENCE_SHOWN = 0.05
-"""Relative difference from which the corrected latency is marked."""
+"""Smallest relative difference for which the corrected latency is marked."""
 
 
 def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
-    """Energy per layer: a bar for each term that is not of accesses, such as the MACs, and one per memory, stacked by
-    operand and direction."""
+    """Energy per layer: a bar for each term that is not an access, such as the MACs, and one per memory, stacked by
+    operand and direction.
+    """
     layers = layers_in_order(records, summary)
     bars = _EnergyBars.of(records, layers)
     level, label_inches = label_room(layers, bars.inches)
@@ -116,7 +119,7 @@ def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = Non
 
 
 def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
-    """Both in one figure, each row of layers with its energy above and its latency below."""
+    """Figure with the energy of each row of layers above its latency."""
     layers = layers_in_order(records, summary)
     bars = _EnergyBars.of(records, layers)
     level, label_inches = label_room(layers, bars.inches)
@@ -151,20 +154,22 @@ def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, pat
 
 @dataclass(frozen=True)
 class _EnergyBars:
-    """What the energy bars of all rows of a figure share."""
+    """Properties that the energy bars of all rows of a figure share."""
 
     operands: tuple[str, ...]
     terms: tuple[str, ...]
-    """Terms that are not of accesses."""
+    """Terms that are not accesses."""
     memories: tuple[str, ...]
     inches: float
-    """Width of a layer."""
+    """Width of a layer, in inches."""
     names_inches: float
-    """Room for the names of the bars below the axis; 0 where they are too narrow for names."""
+    """Room for the names of the bars below the axis, in inches; 0 if the bars are too narrow for names."""
     top_pj: float
     unit: Unit
     shares: tuple[float, ...]
-    """Shares of each bar of a layer, all layers together: what is too small to be seen beside the largest is told."""
+    """Share of each bar in the energy of all layers together; shares that are too small to be visible are listed in the
+    legend.
+    """
 
     @classmethod
     def of(cls, records: Sequence[LayerRecord], layers: Sequence[PlacedLayer]) -> "_EnergyBars":
@@ -181,11 +186,11 @@ class _EnergyBars:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the bars of a layer are called, from left to right."""
+        """Names of the bars of a layer, from left to right."""
         return (*map(term_words, self.terms), *self.memories)
 
     def draw(self, panel: Axes, row: Sequence[PlacedLayer]) -> None:
-        """The bars of a row of layers, with their names if there is room."""
+        """Draw the bars of a row of layers, with their names if there is room."""
         for position, layer in enumerate(row):
             self._draw_layer(panel, position, layer.record)
         if self.names_inches > 0:
@@ -193,7 +198,7 @@ class _EnergyBars:
         finish_panel(panel, self.top_pj, self.unit, "energy")
 
     def add_legends(self, figure: Figure, down_inches: float) -> float:
-        """The legends on the right; returns where the next may start."""
+        """Add the legends on the right; returns the position for the next one."""
         terms = [
             Patch(color=colour, label=term_words(term))
             for term, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False)
@@ -225,7 +230,7 @@ class _EnergyBars:
 
 
 def _shares(layers: Sequence[PlacedLayer], terms: Sequence[str], memories: Sequence[str]) -> tuple[float, ...]:
-    """The share of the energy of all layers that terms, then memories have."""
+    """Shares of the terms, then of the memories, in the energy of all layers."""
     total = sum(layer.record.energy_pj for layer in layers) or 1.0
     others = [other_energies_pj(layer.record) for layer in layers]
     accesses = [memory_energies_pj(layer.record) for layer in layers]
@@ -235,7 +240,7 @@ def _shares(layers: Sequence[PlacedLayer], terms: Sequence[str], memories: Seque
 
 
 def _lines(texts: Iterable[str]) -> list[Line2D]:
-    """Entries of a legend that are words alone."""
+    """Legend entries without a symbol."""
     return [Line2D([], [], linestyle="none", label=text) for text in texts]
 
 
@@ -246,7 +251,7 @@ def _context(summary: Summary | None) -> str:
 
 
 def _highest(record: LayerRecord) -> float:
-    """The energy of the highest bar of a layer."""
+    """Energy of the highest bar of a layer, in pJ."""
     memories = (sum(parts.values()) for parts in memory_energies_pj(record).values())
     return max([*other_energies_pj(record).values(), *memories], default=0.0)
 
@@ -308,7 +313,7 @@ def _total(panel: Axes, x: float, height: float, total: float, unit: Unit, point
 
 
 def _latency_scale(layers: Sequence[PlacedLayer]) -> tuple[float, Unit]:
-    """The highest value that is drawn, in cycles, and the unit of the axis."""
+    """(highest value that is drawn, in cycles; unit of the axis)."""
     tops = [max(layer.record.latency_cycles, layer.record.corrected.latency_cycles or 0) for layer in layers]
     top = max(tops, default=0)
     return top, unit_for(top, CYCLE_UNITS)

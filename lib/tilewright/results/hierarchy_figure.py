@@ -1,7 +1,7 @@
-"""The memory hierarchy of a core as a figure: memories above the array, an arrow for each operand between them.
+"""Figure of the memory hierarchy of a core: memories above the array, with an arrow for each operand between them.
 
-Every memory operand has a lane; a memory spans the lanes of the operands it holds, and stands in the row of its
-topological generation (a row of its own where two of a generation would overlap).
+Every memory operand has a lane. A memory spans the lanes of its operands, in the row of its topological generation; a
+memory that would overlap another one of its generation gets a row of its own.
 """
 
 import itertools
@@ -27,12 +27,12 @@ TEXT_POINTS = 7.0
 CHARACTERS_PER_INCH = 19.5
 ARRAY_INCHES = 0.62
 MOST_ORDERED_LANES = 6
-"""Up to so many operands all orders of lanes are tried."""
+"""Largest number of operands for which all orders of lanes are tried."""
 
 
 @dataclass(frozen=True)
 class _Box:
-    """A memory in the figure: its lanes (first, last), its row, and what is written in it."""
+    """Memory in the figure: its lanes (first, last), its row, and its text."""
 
     memory: Memory
     first: int
@@ -42,12 +42,12 @@ class _Box:
 
     @property
     def height_inches(self) -> float:
-        """Name, operands, and the lines of text."""
+        """Height of name, operands and lines of text, in inches."""
         return CHIP_INCHES + LINE_INCHES * (len(self.lines) + 1) + 2 * PAD_INCHES
 
 
 def hierarchy_figure(core: Core) -> Figure:
-    """The array at the bottom and the memories above it, with operands, sizes, instances, ports and costs."""
+    """Figure of the array at the bottom and the memories above it, with operands, sizes, instances, ports and costs."""
     lanes = lane_order(core)
     boxes = _boxes(core, lanes)
     rows = [max(box.height_inches for box in boxes if box.row == row) for row in range(_row_count(boxes))]
@@ -73,9 +73,9 @@ def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, Path]:
 
 
 def lane_order(core: Core) -> tuple[str, ...]:
-    """The memory operands from left to right, so that the operands of a memory stand side by side where possible.
+    """Memory operands from left to right, in an order that puts the operands of a memory side by side where possible.
 
-    Of equally good orders the first in the order of the hardware file.
+    Of equally good orders, the first one in the order of the hardware file.
     """
     operands = tuple(operand for operand, _ in memory_hierarchy(core).levels_of)
     if len(operands) > MOST_ORDERED_LANES:
@@ -89,7 +89,9 @@ def lane_order(core: Core) -> tuple[str, ...]:
 
 
 def generations(core: Core) -> list[list[int]]:
-    """Memories (by index) by topological generation: the first have no memory of one of their operands below them."""
+    """Memories (by index) by topological generation: those of the first have no memory of one of their operands below
+    them.
+    """
     level: dict[int, int] = {}
     chains = [chain for _, chain in memory_hierarchy(core).levels_of]
     for index in memory_hierarchy(core).topological_order:
@@ -122,7 +124,7 @@ def _row_count(boxes: Sequence[_Box]) -> int:
 
 
 def _lines(core: Core, index: int, lane_count: int) -> Iterator[str]:
-    """What is said about a memory, in lines that fit its box."""
+    """Text on a memory, in lines that fit its box."""
     memory = core.memories[index]
     yield f"{size_text(memory.size_bits)}, {_instances(core, index)}"
     unit = "(area without a unit)" if core.area_unit == NO_UNIT else "mm²"
@@ -209,6 +211,8 @@ def _draw_arrows(
 
 
 def _flows(memory: Memory, operand: str) -> list[bool]:
-    """How an operand moves between a memory and what is below it: True upwards, False downwards; both for sums."""
+    """Directions in which an operand moves between a memory and the level below: True upwards, False downwards; both
+    for partial sums.
+    """
     served = memory.port_of
     return [upwards for direction, upwards in (("tl", False), ("fl", True)) if (operand, direction) in served]

@@ -1,7 +1,7 @@
-"""The mapping of a layer as a loop nest that a person can read.
+"""Mapping of a layer as a loop nest in text.
 
-Temporal loops come outermost first; beside each stands, for each operand, the memory whose content lasts while that
-loop runs. Then come the spatial loops (`parfor`); beside each stands the memory that feeds or collects its lanes.
+Temporal loops come first, outermost on top; each line names, for each operand, the memory that keeps its content while
+that loop runs. Then come the spatial loops (`parfor`); each line names the memory that feeds or collects its lanes.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ Row = tuple[str, ...]
 
 
 def loop_nest_text(record: LayerRecord, name: str = "") -> str:
-    """The loop nest of one record as text that ends in a newline; `name` replaces the layer name in the title.
+    """Loop nest of one record as text that ends in a newline; `name` replaces the layer name in the title.
 
-    Works for any number of operands, for layers without temporal or without spatial loops, and for operands whose
-    memory hierarchies differ in depth.
+    The record may have any number of operands, no temporal or no spatial loops, and operands whose memory hierarchies
+    differ in depth.
     """
     operands = tuple(record.memory_levels)
     temporal = _temporal_rows(record, operands)
@@ -40,7 +40,7 @@ def loop_nest_text(record: LayerRecord, name: str = "") -> str:
 
 
 def network_loop_nests(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:
-    """The loop nests of a whole run, one per distinct layer problem, each under the layers it holds for."""
+    """Loop nests of a whole run, one per distinct layer problem, each under the names of its layers."""
     order = {layer.record_index: None for layer in layers_in_order(records, summary)}
     return "\n\n".join(loop_nest_text(records[index]) for index in order)
 

@@ -1,8 +1,8 @@
-"""The loop nest of a layer over its memory levels, as a figure.
+"""Figure of the loop nest of a layer over its memory levels.
 
-The temporal loops stand on the left, outermost on top. Beside them every operand has a column of its memories, each as
-high as the loops whose data it keeps, the same loop at the same height in all; spatial loops are bands between the
-memories that they spread or collect data between. The array is at the bottom.
+The temporal loops are on the left, outermost on top. To the right, every operand has a column of its memories. A memory
+is as high as the loops whose data it keeps; a loop has the same height in all columns. Spatial loops are bands between
+the memories between which they distribute or collect data. The array is at the bottom.
 """
 
 import io
@@ -25,13 +25,13 @@ from tilewright.results.records import Summary, layers_in_order, used_unrolling
 from tilewright.results.words import short_layer_name
 
 ROW_INCHES, EMPTY_INCHES, BAND_INCHES = 0.46, 0.46, 0.2
-"""Heights of a temporal loop, of a memory that keeps no loop, and of a band of spatial loops."""
+"""Heights in inches of a temporal loop, of a memory that keeps no loop, and of a band of spatial loops."""
 Loop = tuple[str, Any]
 
 
 @dataclass(frozen=True)
 class NestBlock:
-    """A part of an operand's column: a memory level, or (level None) a band of spatial loops. Heights in inches."""
+    """Part of an operand's column: a memory level, or (level None) a band of spatial loops. Heights in inches."""
 
     operand: str
     level: int | None
@@ -42,10 +42,10 @@ class NestBlock:
 
 @dataclass(frozen=True)
 class NestLayout:
-    """A loop nest in inches above the array."""
+    """Layout of a loop nest, in inches above the array."""
 
     loops: tuple[Loop, ...]
-    """The temporal loops, innermost first."""
+    """Temporal loops, innermost first."""
     loop_bottoms: tuple[float, ...]
     blocks: tuple[NestBlock, ...]
     """Blocks of all columns, each from the array upwards."""
@@ -54,18 +54,18 @@ class NestLayout:
 
 @dataclass(frozen=True)
 class _Part:
-    """A memory level or a band of spatial loops before it is placed."""
+    """Memory level or band of spatial loops before it is placed."""
 
     level: int | None
     end: int
-    """How many temporal loops are inside it or below it."""
+    """Number of temporal loops inside it or below it."""
     height: float
-    """Height of its own; 0 for a level that is as high as its loops."""
+    """Height of the part itself, in inches; 0 for a level that is as high as its loops."""
     spatial: tuple[Loop, ...] = ()
 
 
 def nest_layout(record: LayerRecord) -> NestLayout:
-    """The layout of a record's loop nest; of levels that could be higher, the upper one is."""
+    """Layout of a record's loop nest; extra height goes to the uppermost level that can take it."""
     operands = tuple(record.memory_levels)
     loops = _temporal_loops(record)
     parts = {operand: list(_parts(record, operand)) for operand in operands}
@@ -91,7 +91,7 @@ def _temporal_loops(record: LayerRecord) -> tuple[Loop, ...]:
 
 
 def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
-    """The column of an operand from the array upwards: spatial loops below each level, and above the last."""
+    """Column of an operand from the array upwards: spatial loops below each level, and above the last one."""
     inside = 0
     spatial, levels = record.spatial_levels[operand], record.temporal_mapping[operand]
     for level in range(max(len(spatial), len(levels))):
@@ -104,7 +104,7 @@ def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
 
 
 def _drawn_out(blocks: Sequence[NestBlock], height: float) -> Iterator[NestBlock]:
-    """The blocks, the topmost of each column up to the height of the highest column."""
+    """Blocks, with the topmost one of each column extended to the height of the highest column."""
     last = {block.operand: place for place, block in enumerate(blocks)}
     for place, block in enumerate(blocks):
         yield replace(block, top=height) if place == last[block.operand] else block
@@ -118,10 +118,10 @@ SHOWN_NAMES = 3
 
 
 def nest_figure(record: LayerRecord, name: str = "") -> Figure:
-    """The loop nest of one record; `name` replaces the layer name in the title.
+    """Figure of the loop nest of one record; `name` replaces the layer name in the title.
 
-    Works for any number of operands, for layers without temporal or without spatial loops, and for operands whose
-    memory hierarchies differ in depth.
+    The record may have any number of operands, no temporal or no spatial loops, and operands whose memory hierarchies
+    differ in depth.
     """
     operands = tuple(record.memory_levels)
     layout = nest_layout(record)
@@ -154,7 +154,7 @@ def write_nest_figure(record: LayerRecord, path_stem: Path, name: str = "") -> t
 
 
 def write_nest_pages(records: Sequence[LayerRecord], summary: Summary | None, path: Path) -> None:
-    """Write the loop nests of a run, a page for each distinct layer problem in the order of execution, as a PDF."""
+    """Write the loop nests of a run as a PDF, with a page for each distinct layer problem in the order of execution."""
     make_folder(path.parent)
     order = dict.fromkeys(layer.record_index for layer in layers_in_order(records, summary))
     metadata = {"CreationDate": None, "Creator": "tilewright", "Producer": None}
@@ -172,9 +172,8 @@ def write_nest_pages(records: Sequence[LayerRecord], summary: Summary | None, pa
 def write_layer_nests(
     records: Sequence[LayerRecord], summary: Summary | None, names: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Write the loop nests of some layers, `<layer>.svg` and `.png` with slashes as underscores; returns the paths.
-
-    Raises InputError, with the nearest name, for layers that the run does not have.
+    """Write the loop nests of some layers as `<layer>.svg` and `.png`, with slashes as underscores; returns the
+    paths.
     """
     placed = {layer.name: layer for layer in layers_in_order(records, summary)}
     problems = [
@@ -265,7 +264,7 @@ def _draw_level(canvas: Canvas, block: NestBlock, record: LayerRecord, colour: s
 
 
 def _draw_own_loops(canvas: Canvas, block: NestBlock, layout: NestLayout, left: float, base: float) -> None:
-    """The loops of a memory level inside its block, beside the loop nest."""
+    """Draw the loops of a memory level inside its block, next to the loop nest."""
     for bottom, (dimension, size) in zip(layout.loop_bottoms, layout.loops, strict=True):
         if block.bottom <= bottom < block.top:
             place = (left + COLUMN_INCHES - 0.07, base + bottom + ROW_INCHES / 2)

@@ -1,8 +1,8 @@
-"""The graph of a network as a drawing: a box for each node, in rows from the inputs down, coloured by what it needs.
+"""Graph of a network as a drawing: a box for each node, in rows from the inputs down, coloured by the unit it needs.
 
-Nodes stand in the row of their longest path from a source (the layered method of Sugiyama, 1981). Edges that pass rows
-get a narrow place in each of them, one for all edges of a source, so that they do not run behind nodes. Rows are
-ordered by the mean place of neighbours (barycentre heuristic), then every node is moved as near to the mean of its
+A node is in the row of its longest path from a source (the layered method of Sugiyama, 1981). An edge that passes rows
+gets a narrow passage in each of them, shared by all edges of a source, so that edges do not run behind nodes. Rows are
+ordered by the mean position of neighbours (barycentre heuristic). Then every node is moved as close to the mean of its
 neighbours as order and widths allow.
 """
 
@@ -33,17 +33,17 @@ Point = tuple[float, int]
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of nodes, and the bends of each edge from its source to its target, ends included."""
+    """Positions of nodes, and the points of each edge from its source to its target."""
 
     places: dict[Node, Point]
     paths: tuple[tuple[Point, ...], ...]
-    """Edges of one source share the first part of their way."""
+    """Edges as sequences of points; edges of one source share the first part."""
     width: float
     row_count: int
 
 
 def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float) -> Layout:
-    """The layout of a graph; x runs from 0 to the layout's width, in the unit of the widths."""
+    """Layout of a graph; x runs from 0 to the layout's width, in the unit of the given widths."""
     rows, chains, links = _with_passages(graph)
     _order(rows, links)
     widths = {node: node_width if node in graph else passage_width for row in rows for node in row}
@@ -57,7 +57,7 @@ def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float)
 
 
 def _with_passages(graph: "nx.DiGraph") -> tuple[list[list[Node]], list[list[Node]], "nx.DiGraph"]:
-    """Rows with passages in them, the chain of each edge, and the graph of chains: every edge to the next row."""
+    """(rows with passages, chain of each edge, graph in which every edge goes to the next row)."""
     rows: list[list[Node]] = [sorted(row) for row in nx.topological_generations(graph)]
     row_of = {node: number for number, row in enumerate(rows) for node in row}
     links = nx.DiGraph()
@@ -100,9 +100,9 @@ def _x_of(rows: list[list[Node]], links: "nx.DiGraph", widths: dict[Node, float]
 
 
 def _apart(aims: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Places in order, no two nearer than their widths allow, with the least sum of squared distances to the aims.
+    """Positions in order, no two closer than their widths allow, with the least sum of squared distances to the aims.
 
-    Isotonic regression of what is left of the aims without the widths: neighbours that would overlap move as a block.
+    Isotonic regression of the aims minus the widths: neighbours that would overlap move as a block.
     """
     starts = [0.0]
     for first, second in pairwise(widths):
@@ -130,7 +130,7 @@ _WORDS = "blue: layer on the MAC array; orange: layer on the vector unit; white:
 
 
 def network_figure(workload: Workload) -> Figure:
-    """The nodes of a network in rows by longest path from the inputs; edges run downwards."""
+    """Figure of the nodes of a network in rows by longest path from the inputs; edges run downwards."""
     layout = layered_layout(workload.graph, BOX_INCHES[0] + GAP_INCHES[0], PASSAGE_INCHES)
     pitch = BOX_INCHES[1] + GAP_INCHES[1]
     width = max(2 * MARGIN_INCHES + layout.width, LEAST_WIDTH_INCHES)
@@ -163,7 +163,7 @@ def write_network_figure(workload: Workload, path: Path) -> None:
 
 
 def _draw_edge(canvas: Canvas, bends: list[tuple[float, float]]) -> None:
-    """Draw an edge from below the first box to above the last; straight down along the rows that it passes."""
+    """Draw an edge from below the first box to above the last one, vertical within the rows that it passes."""
     half = BOX_INCHES[1] / 2
     points = [(bends[0][0], bends[0][1] - half)]
     for x, y in bends[1:-1]:

@@ -1,7 +1,7 @@
-"""Axes with numbers: at least two labels on each, told apart, whatever the range.
+"""Axes with numbers: at least two distinct labels on each axis, for any range.
 
-Labels stand at whole powers of ten where these are near enough, then at 1, 2, 5, then at round numbers of the range,
-and in a range without such a number at its ends. They have as many digits as it takes to tell them apart.
+Labels are at powers of ten if these are close enough, else at 1, 2, 5, else at round numbers of the range, else at its
+ends. They have as many digits as are needed to distinguish them.
 """
 
 import math
@@ -18,52 +18,52 @@ _SUBS = ((1.0,), (1.0, 2.0, 5.0))
 
 
 class NumberLocator(LogLocator):
-    """Places of labels on a logarithmic axis, at least two of them inside of what is seen."""
+    """Positions of labels on a logarithmic axis, at least two of them in the visible range."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """The places between two ends."""
+        """Positions between two ends."""
         return places(vmin, vmax, is_log=True)
 
     def __call__(self) -> Any:
-        """The places in what is seen."""
+        """Positions in the visible range."""
         assert self.axis is not None
         low, high = self.axis.get_view_interval()
         return self.tick_values(low, high)
 
 
 class LinearLocator(MaxNLocator):
-    """Places of labels on a linear axis, at least two of them inside of what is seen."""
+    """Positions of labels on a linear axis, at least two of them in the visible range."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """The places between two ends."""
+        """Positions between two ends."""
         return places(vmin, vmax, is_log=False)
 
     def __call__(self) -> Any:
-        """The places in what is seen."""
+        """Positions in the visible range."""
         assert self.axis is not None
         low, high = self.axis.get_view_interval()
         return self.tick_values(low, high)
 
 
 class DistinctFormatter(Formatter):
-    """Numbers with as many digits as tell all labels apart."""
+    """Formatter with as many digits as are needed to distinguish all labels."""
 
     def __init__(self, scale: float = 1.0, unit: str = "") -> None:
         self.scale, self.unit, self.digits = scale, unit, LEAST_DIGITS
 
     def format_ticks(self, values: Any) -> list[str]:
-        """The labels of all places together."""
+        """Labels of all positions together."""
         self.set_locs(values)
         self.digits = digits_of([value / self.scale for value in values])
         return [self(value) for value in values]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """The label of one place, with the digits of the last labels."""
+        """Label of one position, with the digits of the last labels."""
         return f"{x / self.scale:.{self.digits}g}{self.unit}"
 
 
 def digits_of(values: Sequence[float]) -> int:
-    """The least digits, LEAST_DIGITS or more, that tell different numbers apart."""
+    """Smallest number of digits, at least LEAST_DIGITS, that distinguishes different numbers."""
     different = set(values)
     for digits in range(LEAST_DIGITS, MOST_DIGITS):
         if len({f"{value:.{digits}g}" for value in different}) == len(different):
@@ -72,7 +72,7 @@ def digits_of(values: Sequence[float]) -> int:
 
 
 def places(low: float, high: float, *, is_log: bool) -> list[float]:
-    """Places of labels between two ends, two or more where these are different."""
+    """Positions of labels between two ends, at least two if the ends differ."""
     low, high = min(low, high), max(low, high)
     if is_log and low > 0:
         exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -90,7 +90,7 @@ def places(low: float, high: float, *, is_log: bool) -> list[float]:
 
 
 def number_axis(axis: Axis, *, scale: float = 1.0, unit: str = "") -> None:
-    """Put the labels of an axis where this module says; numbers are divided by `scale`, and followed by `unit`."""
+    """Set the locator and formatter of an axis; numbers are divided by `scale` and followed by `unit`."""
     is_log = axis.get_scale() == "log"
     axis.set_major_locator(NumberLocator() if is_log else LinearLocator())
     axis.set_major_formatter(DistinctFormatter(scale, unit))
@@ -98,7 +98,7 @@ def number_axis(axis: Axis, *, scale: float = 1.0, unit: str = "") -> None:
 
 
 def number_all(figure: Figure) -> None:
-    """Give each axis of a figure that has numbers, but fewer than two labels, those of this module."""
+    """Apply `number_axis` to each axis of a figure that has numbers but fewer than two labels."""
     for panel in figure.axes:
         for axis in (panel.xaxis, panel.yaxis):
             is_free = not isinstance(axis.get_major_locator(), NullLocator | FixedLocator)
@@ -107,7 +107,7 @@ def number_all(figure: Figure) -> None:
 
 
 def labels(axis: Axis) -> set[str]:
-    """The labels of an axis that are seen; numbers of one with an offset are those with it."""
+    """Visible labels of an axis; if the axis has an offset, the labels include it."""
     low, high = sorted(axis.get_view_interval())
     room = 1e-9 * (high - low)
     locations: Any = axis.get_majorticklocs()

@@ -1,8 +1,8 @@
 """Pareto fronts of runs in energy, latency and area: the hardware variants that are worth their cost.
 
-Only runs that say the same are compared: the same network, and the same options but for what was minimised. Runs of
-several cores are compared with each other however they cut, allocate and order the network, but costed and scheduled by
-one model.
+Only comparable runs are compared: the same network, and the same options except the objective. Runs on several cores
+are compared even if they cut, allocate and order the network differently, but only with the same cost and schedule
+model.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,15 +35,17 @@ OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
 WITHOUT_AREA = OBJECTIVES[:2]
 WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "latency_s": "time", "area_mm2": "area"}
 BY_TIME = "latency_s"
-"""What stands for the latency where clocks differ, and the column of seconds where hardware files give clocks."""
+"""Objective that replaces the latency in cycles if clocks differ, and column of seconds if hardware files give
+clocks.
+"""
 LONGEST_OPTION = 40
 _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
-"""Settings of schedules that say how time is counted; others are choices that are worth comparing."""
+"""Settings of schedules that decide how time is counted; other settings are choices that can be compared."""
 SCHEDULED = "as scheduled"
-"""Word for runs on several cores: the schedule says where data are."""
+"""Word for runs on several cores, where the schedule decides where data are between layers."""
 COSTED = "costed"
-"""Among the options: how much of the work the figures contain."""
+"""Name of the option that says which share of the work the figures contain."""
 COLUMNS = (
     *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
     *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
@@ -51,12 +53,12 @@ COLUMNS = (
 
 
 RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
-"""Further columns where costs have ranges."""
+"""Additional columns if costs have ranges."""
 
 
 @dataclass(frozen=True)
 class RunPoint:
-    """A run as a point; `options` are the options that must be equal for a comparison, as text."""
+    """Run as a point; `options` are the options that must be equal for a comparison, as text."""
 
     run: str
     workload: str
@@ -68,33 +70,33 @@ class RunPoint:
     energy_pj: float
     latency_cycles: float
     area_mm2: float | None
-    """None where the hardware file does not give all of it."""
+    """Area in mm²; None if the hardware file does not give all of it."""
     area_note: str = ""
-    """What is not given, or that it has no unit."""
+    """Missing parts of the area, or the note that it has no unit."""
     is_of_several_cores: bool = False
     between_layers: str = SCHEDULED
-    """Where data are between layers, in words."""
+    """Place of the data between layers, in words."""
     assumes: str = ""
-    """What its figures take for granted."""
+    """Assumptions of its figures."""
     cost_parts: tuple[CostPart, ...] = ()
     """Parts of its figures that have a range."""
     could_keep: bool = False
-    """Data go through the top memory between layers although memories below have room for some."""
+    """Whether data go through the top memory between layers although lower memories have room for some of it."""
     clock_frequency_mhz: float | None = None
-    """None where the hardware file gives none."""
+    """Clock frequency in MHz; None if the hardware file gives none."""
     static_power_w: float | None = None
-    """0 or None where the hardware file gives none: the energy is without what leaks."""
+    """Static power in watts; 0 or None if the hardware file gives none: the energy then excludes leakage."""
 
     @property
     def latency_s(self) -> float | None:
-        """Latency in seconds, where the clock is known."""
+        """Latency in seconds; None if the clock is not known."""
         clock_mhz = self.clock_frequency_mhz
         return None if clock_mhz is None else self.latency_cycles / (clock_mhz * 1e6)
 
 
 @dataclass(frozen=True)
 class ComparableRuns:
-    """Runs that can be compared, in the order given, and who dominates whom."""
+    """Comparable runs, in the order given, with the runs that dominate each."""
 
     workload: str
     difference: str
@@ -102,13 +104,13 @@ class ComparableRuns:
     candidates: tuple[RunPoint, ...]
     objectives: tuple[str, ...]
     dominators: tuple[tuple[int, ...], ...]
-    """Members of the non-dominated set that dominate each candidate; () for a member of the set."""
+    """Indices of the non-dominated runs that dominate each run; () for a non-dominated run."""
     not_compared: tuple[str, ...] = ()
-    """Runs of the network that have no result, so that nobody knows whom they would dominate."""
+    """Runs of the network without a result, which might dominate others."""
 
     @cached_property
     def front_probabilities(self) -> tuple[float, ...]:
-        """Probability of each run that it is on the front within the ranges of costs; () where none has one."""
+        """Probability of each run to be on the front within the ranges of costs; () if no costs have a range."""
         if not any(point.cost_parts for point in self.candidates):
             return ()
         runs = [uncertain_run(point, self.objectives[1]) for point in self.candidates]
@@ -116,7 +118,9 @@ class ComparableRuns:
 
     @property
     def warning(self) -> str:
-        """'' or that the comparison leaves out what memories are for."""
+        """Warning that the comparison ignores a benefit of memories: that they keep data between layers; '' if there is
+        none.
+        """
         cores = list(dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep))
         if not cores:
             return ""
@@ -128,12 +132,12 @@ class ComparableRuns:
 
     @property
     def assumption(self) -> str:
-        """What the figures take for granted, '' if nothing is known of it."""
+        """Assumptions of the figures; '' if none are known."""
         return "; ".join(dict.fromkeys(candidate.assumes for candidate in self.candidates if candidate.assumes))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which areas are not given or have no unit and what follows, and which runs are not there."""
+        """Notes on areas that are missing or have no unit and the consequence, and on missing runs."""
         cores: dict[str, dict[str, None]] = {}
         for one in self.candidates:
             if one.area_mm2 is None:
@@ -148,7 +152,7 @@ class ComparableRuns:
 
     @property
     def clock_note(self) -> str:
-        """Where clocks differ, how long runs take, or which have no clock; '' where cycles are of one length."""
+        """Note on run times if clocks differ, or on runs without a clock; '' if all have the same clock."""
         clocks = {one.clock_frequency_mhz for one in self.candidates}
         if len(clocks) < 2:
             return ""
@@ -160,7 +164,7 @@ class ComparableRuns:
 
     @property
     def leakage_note(self) -> str:
-        """Which energies are without static power, where others have it; '' where all have it, or none."""
+        """Note on energies without static power if others include it; '' if all are alike."""
         without = dict.fromkeys(run_label(one) for one in self.candidates if not one.static_power_w)
         if not 0 < len(without) < len({run_label(one) for one in self.candidates}):
             return ""
@@ -168,17 +172,17 @@ class ComparableRuns:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is to be said under a table or a figure of the group."""
+        """Lines of text under a table or a figure of the group."""
         assumed = f"assumed: {self.assumption}" if self.assumption else ""
         return tuple(filter(None, (assumed, *self.notes, self.warning)))
 
     def on_front(self, index: int) -> bool:
-        """True if no other run of the group dominates this one."""
+        """Whether no other run of the group dominates this one."""
         return not self.dominators[index]
 
 
 def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
-    """The point of a run; `made_by` is the provenance of its summary."""
+    """Point of a run on one core; `made_by` is the provenance of its summary."""
     options = {key: value for key, value in made_by.get("options", {}).items() if key != "objective"}
     return replace(
         _point(run, summary, made_by, _options(options, setting_of(summary))),
@@ -189,13 +193,13 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoin
 
 
 def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
-    """The point of a run of several cores."""
+    """Point of a run on several cores."""
     settings = [(key, str(summary["settings"][key])) for key in MODEL_SETTINGS]
     return replace(_point(run, summary, made_by, settings), is_of_several_cores=True)
 
 
 def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iterable[tuple[str, str]]) -> RunPoint:
-    """Point of a run of either flow, with what both tell."""
+    """Point of a run of either flow, from the properties that both flows have."""
     return RunPoint(
         run=run,
         workload=summary["workload"],
@@ -215,7 +219,7 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
 
 
 def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
-    """Options as texts; where data are between layers, the mapping file may say in place of the option."""
+    """Options as texts; the mapping file may replace the option for the place of data between layers."""
     for key, value in options.items():
         if key != "exploit_data_locality" or between_layers == NOT_SAID:
             yield key, _option_text(value)
@@ -224,7 +228,9 @@ def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[
 
 
 def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """Runs that cost different parts of a network cannot be compared: what is left out is free."""
+    """Option that says which share of a network has costs: runs that differ in it cannot be compared, as work without
+    costs is free.
+    """
     if "coverage" not in summary:
         return ()
     coverage = summary["coverage"]
@@ -232,12 +238,12 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
 
 
 def uncertain_run(point: RunPoint, latency: str = "latency_cycles") -> UncertainRun:
-    """A run with what of it has a range; `latency` is the objective that says how long it takes."""
+    """Run with its ranges; `latency` is the field with its duration."""
     return UncertainRun(point.energy_pj, getattr(point, latency), point.area_mm2, point.cost_parts)
 
 
 def _range_note(group: ComparableRuns) -> str:
-    """Note on the ranges of energies, and on how sure the front is; '' where no costs have a range."""
+    """Note on the ranges of energies and on the certainty of the front; '' if no costs have a range."""
     if not group.front_probabilities:
         return ""
     told = []
@@ -249,8 +255,9 @@ def _range_note(group: ComparableRuns) -> str:
 
 
 def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[ComparableRuns, ...]:
-    """The groups of runs that can be compared, networks and groups in the order of their first run; `unfinished` has
-    `run` and `workload` of runs without a result."""
+    """Groups of comparable runs, networks and groups in the order of their first run; `unfinished` has `run` and
+    `workload` of runs without a result.
+    """
     members: dict[tuple[Any, ...], list[RunPoint]] = {}
     for point in candidates:
         is_alike = (point.is_of_several_cores, point.workload_digest, point.model, point.options)
@@ -266,7 +273,7 @@ def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, st
 
 
 def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
-    """One row per run with its figures, whether it is in the non-dominated set, and who dominates it."""
+    """Table with one row per run: its figures, whether it is non-dominated, and the runs that dominate it."""
     rows = []
     for group in groups:
         names = [point.run for point in group.candidates]
@@ -302,30 +309,30 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
 
 
 def pareto_text(groups: Sequence[ComparableRuns]) -> str:
-    """The groups as text tables for the terminal."""
+    """Text tables of the groups for the terminal."""
     return "\n".join(_group_text(group) for group in groups)
 
 
 def run_label(point: RunPoint) -> str:
-    """The name of a run without the network that the whole comparison is about."""
+    """Name of a run without the name of the network."""
     return point.run.removeprefix(f"{point.workload}-")
 
 
 def figures_of(point: RunPoint) -> tuple[str, str, str]:
-    """Energy in µJ, latency in cycles and area in mm² as texts, or why there is no area."""
+    """Texts of energy in µJ, latency in cycles and area in mm², or the reason for a missing area."""
     energy_uj = point.energy_pj / 1e6
     energy = f"{energy_uj:,.0f}" if energy_uj >= 1e4 else f"{energy_uj:,.4g}"
     return energy, f"{point.latency_cycles:,.0f}", area_text(point.area_mm2, point.area_note)
 
 
 def _option_text(value: Any) -> str:
-    """An option as text; of a long one, such as a pipeline of the user's, the digest."""
+    """Option as text; for a long one, such as a user's pipeline, its digest."""
     text = str(value)
     return text if len(text) <= LONGEST_OPTION else f"digest {content_digest(value)[:8]}"
 
 
 def objectives_of(points: Sequence[RunPoint]) -> tuple[str, ...]:
-    """What runs are compared by: without area where one has none, by time where clocks differ."""
+    """Objectives by which runs are compared: without area if one has none, by time if clocks differ."""
     known = all(point.area_mm2 is not None for point in points)
     objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
     clocks = {point.clock_frequency_mhz for point in points}
@@ -343,7 +350,7 @@ def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Map
 
 
 def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """The options in which the groups of a network differ, with their values for this one."""
+    """Options in which the groups of a network differ, with their values for this group."""
     flow = "several cores" if point.is_of_several_cores else "one core"
     is_one_flow = len({other.is_of_several_cores for other in others}) == 1
     alike = [other for other in others if other.is_of_several_cores == point.is_of_several_cores]

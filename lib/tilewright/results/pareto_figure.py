@@ -1,4 +1,6 @@
-"""Energy over latency of the runs of a network, with its Pareto front; the area of a core is that of its marker."""
+"""Figure of energy over latency of the runs of a network, with its Pareto front; marker sizes show the area of the
+core.
+"""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -19,18 +21,18 @@ from tilewright.results.pareto import ComparableRuns, figures_of, run_label
 
 PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
 TITLE_INCHES, SUBTITLE_INCHES = 0.55, 0.15
-"""Height of the title with the room around it, and of each line below it."""
+"""Height of the title with its margins, and of each line below it, in inches."""
 COLUMN_INCHES = (0.28, 2.5, 0.95, 0.95, 0.85)
-"""Widths of the list beside the plot: number, run, energy, latency, area."""
+"""Widths in inches of the list next to the plot: number, run, energy, latency, area."""
 LINE_INCHES = 0.17
 MARKER_POINTS_SQUARED = (45.0, 520.0)
 """Marker sizes of the smallest and of the largest area."""
 NUMBER_POINTS = 7.0
 TURNS = tuple(np.radians(degrees) for degrees in (35, 0, 325, 145, 180, 215, 90, 270))
-"""Where the number of a point may stand, the best side first."""
+"""Directions in which the number of a point may be placed, the best one first."""
 FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
 ROOM = 0.1
-"""Room beside the points, as a share of the span of their values."""
+"""Margin around the points, as a share of the span of their values."""
 LOG_FROM = 10.0
 """Ratio of largest to smallest value from which an axis is logarithmic."""
 MOST_RUN_CHARACTERS = 34
@@ -38,7 +40,7 @@ SUBTITLE_CHARACTERS = 150
 
 
 def pareto_figure(groups: Sequence[ComparableRuns]) -> Figure:
-    """The groups of one network below each other, each as a plot with a numbered list of its runs."""
+    """Figure with the groups of one network below each other, each as a plot with a numbered list of its runs."""
     heights = [_top_inches(group) + max(PLOT_INCHES[1], _list_inches(group)) + BOTTOM_INCHES for group in groups]
     width = LEFT_INCHES + PLOT_INCHES[0] + TABLE_GAP_INCHES + sum(COLUMN_INCHES) + 0.2
     with figure_style():
@@ -96,7 +98,7 @@ def _draw_group(figure: Figure, group: ComparableRuns, top: float) -> None:
 
 
 def _subtitle(group: ComparableRuns) -> list[str]:
-    """Lines on what is shown and what it assumes."""
+    """Lines on what is shown and what is assumed."""
     time = "time" if "latency_s" in group.objectives else "latency"
     by = f"energy, {time} and area (size of the marker)" if len(group.objectives) == 3 else f"energy and {time}"
     lines = textwrap.wrap(group.difference, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
@@ -130,7 +132,7 @@ def _draw_points(axes: Axes, group: ComparableRuns) -> None:
 
 
 def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[float]) -> None:
-    """Numbers beside the markers, on the side where they touch the fewest other markers and numbers."""
+    """Draw numbers next to the markers, on the side where they touch the fewest other markers and numbers."""
     points = axes.transData.transform(np.column_stack([x, y])) * 72 / axes.figure.dpi
     radii = np.sqrt(np.array(sizes)) / 2
     taken = [(tuple(point), radius) for point, radius in zip(points, radii, strict=True)]
@@ -155,8 +157,9 @@ def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[floa
 
 
 def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Linear axes that fit the values, logarithmic ones where these are far apart; room around the points. One begins
-    at 0 where that is no farther than the room."""
+    """Set axes that fit the values, logarithmic if these are far apart, with a margin around the points. An axis begins
+    at 0 if that is within the margin.
+    """
     for axis, values, set_scale, set_limits in (
         (axes.xaxis, x, axes.set_xscale, axes.set_xlim),
         (axes.yaxis, y, axes.set_yscale, axes.set_ylim),
@@ -172,7 +175,7 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Points in ascending x that have less y than all before: the front in energy and latency alone."""
+    """Points in ascending x whose y is less than that of all earlier ones: the front in energy and latency only."""
     least = float("inf")
     for x, y in points:
         if y < least:
@@ -190,7 +193,7 @@ def _marker_sizes(group: ComparableRuns) -> list[float]:
 
 
 def _coinciding(x: np.ndarray, y: np.ndarray) -> list[list[int]]:
-    """The numbers of all points at each place."""
+    """Numbers of all points at each distinct position."""
     found: dict[tuple[float, float], list[int]] = {}
     for index, place in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
         found.setdefault(place, []).append(index)

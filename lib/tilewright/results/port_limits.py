@@ -1,9 +1,9 @@
-"""Limits of a layer: the port of a memory, and what array and ports allow (docs/bottlenecks.md#explain-a-run).
+"""Limits of a layer by the ports of memories, and rooflines of array and ports (docs/bottlenecks.md#explain-a-run).
 
-Of a port: what the mapping of a layer takes with it twice as wide, for one port after the other, and for the smallest
-set of ports where none helps alone. Each number is that of the cost model with the changed core, not an estimate, so
-that no other port helps more. Rooflines are those of
-Williams, Waterman, Patterson: Roofline, Communications of the ACM 52(4), 2009.
+The limit of a port is the latency of the layer's mapping with that port twice as wide. It is computed for each port
+alone and, if none helps alone, for the smallest helpful set of ports. Each number comes from the cost model with the
+changed core and is not an estimate, so that no other port helps more. Rooflines are those of Williams, Waterman,
+Patterson: Roofline, Communications of the ACM 52(4), 2009.
 """
 
 import math
@@ -20,16 +20,16 @@ from tilewright.results.records import PlacedLayer
 from tilewright.results.verdict import Verdict, smallest_set
 
 WIDER = 2
-"""How much wider a port is made to see whether it limits."""
+"""Factor by which a port is widened to find out whether it limits."""
 LEAST_SHARE = 0.01
-"""A port limits where twice its width saves at least this share of the latency (docs/bottlenecks.md#explain-a-run)."""
+"""Smallest saving of a limiting port, as a share of the latency (docs/bottlenecks.md#explain-a-run)."""
 WIDER_SAVES = "cycles that twice the width saves"
 _ANY_CYCLE = 1e-9
-"""Less than any cycle that could be saved."""
+"""Number of cycles that is smaller than any real saving."""
 
 
 class PortName(NamedTuple):
-    """A port of a memory."""
+    """Name of a port of a memory."""
 
     memory: str
     port: str
@@ -39,75 +39,78 @@ class PortName(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """What a mapping takes with some ports WIDER times as wide, all else alike."""
+    """Latency of a mapping with some ports WIDER times as wide, all else unchanged."""
 
     ports: tuple[PortName, ...]
     latency_cycles: float
 
     @property
     def name(self) -> str:
-        """The ports in words."""
+        """Text with the names of the ports."""
         return " and ".join(map(str, self.ports))
 
 
 @dataclass(frozen=True)
 class PortLimit:
-    """What a layer, or all of a network, takes with each port wider than it is."""
+    """Latencies of a layer, or of a whole network, with each port widened."""
 
     latency_cycles: float
-    """Latency as it is."""
+    """Latency without changes."""
     ports: tuple[Widened, ...]
-    """Gain of each port alone, the least latency first; ports of equal latency in the order of the hardware file."""
+    """Result for each port alone, the lowest latency first; ports of equal latency in the order of the hardware
+    file.
+    """
     together: Widened | None = None
-    """Where no port alone saves LEAST_SHARE: the smallest set of ports that does, of equally small ones the best; where
-    none does and no port alone saves a cycle, the smallest that saves any; None where nothing helps."""
+    """Smallest set of ports that saves LEAST_SHARE, if no port alone does; of equally small ones the best. If no set
+    does and no port alone saves a cycle, the smallest set that saves any; None if nothing helps.
+    """
 
     @property
     def limiting(self) -> Widened | None:
-        """The port that limits; None where no single one would help."""
+        """Port that limits; None if no single port would help."""
         return self._helping(0)
 
     @property
     def runner_up(self) -> Widened | None:
-        """The next one, if it would help."""
+        """Port that saves second most; None if it would not help."""
         return self._helping(1)
 
     @property
     def ties(self) -> tuple[Widened, ...]:
-        """All ports that would help as much as the one that limits, that one first."""
+        """Ports that would help as much as the limiting one, which comes first."""
         best = self.limiting
         return () if best is None else tuple(one for one in self.ports if one.latency_cycles == best.latency_cycles)
 
     def gain_cycles(self, widened: Widened) -> float:
-        """Cycles that a wider port saves; less than 0 where it costs some."""
+        """Cycles that a wider port saves; negative if the latency becomes longer."""
         return self.latency_cycles - widened.latency_cycles
 
     @property
     def named(self) -> Widened | None:
-        """What is said to limit: the best port where it saves enough, or else the ports that do so together."""
+        """Limit that reports name: the best port if it saves enough, else the set of ports that does."""
         return next(
             (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
         )
 
     @property
     def is_limited(self) -> bool:
-        """Whether the best port, or several together, would save enough that it is said to limit."""
+        """Whether the named port or set saves enough to be called a limit."""
         return self._is_enough(self.named)
 
     @property
     def is_limited_by_one(self) -> bool:
-        """Whether the best port alone would save enough."""
+        """Whether the best port alone saves enough to be called a limit."""
         return self._is_enough(self.limiting)
 
     @property
     def verdict(self) -> Verdict:
-        """What the ports would save, each alone, or those that help together."""
+        """Verdict on the savings of each port alone, or of the set that helps together."""
         found = self.ports if self.named is None or len(self.named.ports) == 1 else (self.named, *self.ports)
         rivals = [(one.name, self.gain_cycles(one)) for one in found]
         return Verdict.of(WIDER_SAVES, "cycles", self.latency_cycles, rivals, "-")
 
     def with_wider(self, name: PortName) -> float:
-        """The latency with this port wider."""
+        """Latency with this port wider."""
         return next(one.latency_cycles for one in self.ports if one.ports == (name,))
 
     def times(self, count: int) -> "PortLimit":
@@ -127,19 +130,23 @@ class PortLimit:
 
 
 def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
-    """Whether that is worth saying that something limits: LEAST_SHARE of the latency."""
+    """Whether a saving is large enough to be reported: LEAST_SHARE of the latency."""
     return gain_cycles > 0 and gain_cycles >= LEAST_SHARE * latency_cycles
 
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """What the mapping of a layer takes on `core` with each port twice as wide, or several where none helps alone."""
+    """Latencies of a layer's mapping on `core` with each port twice as wide, or with several ports if none helps
+    alone.
+    """
     return with_sets(wider_ports(mapping, core), port_names(core), lambda ports: wider_cycles(mapping, core, ports))
 
 
 def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
-    """Limit with the smallest set of ports that helps, where none helps alone; `latency_of` is told sets."""
+    """Limit that includes the smallest helpful set of ports, if none helps alone; `latency_of` gives the latency for a
+    set.
+    """
     if found.is_limited_by_one:
         return found
     latency, known = found.latency_cycles, dict[tuple[PortName, ...], float]()
@@ -156,7 +163,7 @@ def with_sets(
 
 
 def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """Limit for each port alone, also where none helps."""
+    """Limit with each port alone, without sets."""
     singles = [Widened((name,), wider_cycles(mapping, core, (name,))) for name in port_names(core)]
     return PortLimit(mapping.record.latency_cycles, _best_first(singles))
 
@@ -164,9 +171,9 @@ def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
 def limit_of_network(
     limits: Sequence[PortLimit], core: Core, mappings: Sequence[tuple[RecordedMapping, int]] = ()
 ) -> PortLimit:
-    """What layers that run one after another take, with each port of the core twice as wide for all of them.
+    """Limit of layers that run one after another, with each port of the core twice as wide for all of them.
 
-    With their mappings, each so many times, also with several ports twice as wide where none helps alone.
+    With `mappings` (each with its number of layers) it includes sets of ports if none helps alone.
     """
     found = []
     for name in port_names(core):
@@ -186,13 +193,13 @@ def limit_of_network(
 
 
 def port_names(core: Core) -> list[PortName]:
-    """The ports of a core that serve something, in the order of the hardware file."""
+    """Ports of a core that serve some operand, in the order of the hardware file."""
     services = port_services(core)
     return [PortName(core.memories[k].name, core.memories[k].ports[p].name) for k, p, _ in services]
 
 
 def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER) -> Core:
-    """The core with some ports wider; nothing else of it changes, not even the energy of a word."""
+    """Core with some ports wider; everything else is unchanged, including the energy per word."""
     wider = set(ports)
     memories = []
     for memory in core.memories:
@@ -207,7 +214,7 @@ def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER)
 
 
 def wider_cycles(mapping: RecordedMapping, core: Core, ports: tuple[PortName, ...]) -> float:
-    """What a mapping takes with these ports wider; infinite where its cycles are beyond what can be counted."""
+    """Latency of a mapping with these ports wider, in cycles; infinite if it is too large to count."""
     try:
         return mapping.on(with_wider_ports(core, ports)).latency_cycles
     except MappingError:  # no gain
@@ -222,18 +229,18 @@ BITS_A_BYTE = 8
 
 
 class RooflinePoint(NamedTuple):
-    """A layer below the roof of a port."""
+    """Layer below the roof of a port."""
 
     layer: str
     operations_a_byte: float
-    """Operations for each byte that the port moves, words counted as whole ones."""
+    """Operations per byte that the port moves, including unused bits of its words."""
     operations_a_cycle: float
-    """What the layer reaches."""
+    """Operations per cycle that the layer achieves."""
 
 
 @dataclass(frozen=True)
 class PortRoof:
-    """The roof of a port, and the layers that use it."""
+    """Roof of a port, and the layers that use the port."""
 
     port: PortName
     bytes_a_cycle: float
@@ -242,14 +249,14 @@ class PortRoof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The roofs of a core: of its array, and of each port of a memory that serves the whole array."""
+    """Roofs of a core: of its array, and of each port of a memory that serves the whole array."""
 
     operations_a_cycle: float
-    """Operations of the whole array in a cycle."""
+    """Operations of the whole array per cycle."""
     ports: tuple[PortRoof, ...]
 
     def of_layer(self, layer: str) -> "Roofline":
-        """Roofline with one layer alone."""
+        """Roofline with only one layer."""
         ports = (replace(roof, points=tuple(one for one in roof.points if one.layer == layer)) for roof in self.ports)
         return replace(self, ports=tuple(ports))
 
@@ -268,7 +275,7 @@ class Roofline:
 
 
 def roofline(placed: Sequence[PlacedLayer], core: Core) -> Roofline:
-    """The roofs of a core with the layers of a run; ports in the order of the hardware file."""
+    """Roofs of a core with the layers of a run; ports in the order of the hardware file."""
     array = core.operational_array
     peak = array.unit_count / array_model(array).cycles_per_operation(array)
     roofs = []
@@ -282,7 +289,7 @@ def roofline(placed: Sequence[PlacedLayer], core: Core) -> Roofline:
 
 
 def _points(layer: PlacedLayer, memory: Memory, port: int, bytes_a_word: float) -> list[RooflinePoint]:
-    """The point of a layer; none where it moves nothing over the port."""
+    """Points of a layer; [] if it moves nothing over the port."""
     record = layer.record
     words = 0.0
     for operand, names in record.memory_levels.items():

@@ -1,4 +1,4 @@
-"""Proofs of the exact search in words, and as columns of tables (docs/proofs.md#exact-search)."""
+"""Texts and table columns on proofs of the exact search (docs/proofs.md#exact-search)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from tilewright.base.proof import covered_text
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
-    """Columns on the proof of a layer, from the `search` of its record; {} where the search proves nothing."""
+    """Columns on the proof of a layer, from the `search` of its record; {} if the search proves nothing."""
     if "proven" not in search:
         return {}
     covered = covered_text(search.get("covers", ""), search.get("allocation"))
@@ -17,7 +17,7 @@ def layer_proof(search: Mapping[str, Any]) -> JsonObject:
 
 
 def run_proof(summary: Mapping[str, Any]) -> JsonObject:
-    """Columns on the proofs of a run, from its `summary.json`; {} where the search proves nothing."""
+    """Columns on the proofs of a run, from its `summary.json`; {} if the search proves nothing."""
     if "certificate" not in summary:
         return {}
     proof = summary["certificate"]
@@ -29,13 +29,13 @@ def run_proof(summary: Mapping[str, Any]) -> JsonObject:
 
 
 def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
-    """Texts of what the proofs of a run cover, each once: of most runs it is one."""
+    """Distinct texts on what the proofs of a run cover; most runs have one."""
     allocations = certificate.get("allocations") or [None]
     return [covered_text(covers, one) for covers in certificate.get("covers", ()) for one in allocations]
 
 
 def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on a run: how many optima are proven, and over what; why others are not."""
+    """Lines for the terminal on a run: the number of proven optima, their scope, and why others are not proven."""
     for reason, layers in summary.get("without_proof", {}).items():
         yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"
     if "certificate" not in summary:

@@ -1,4 +1,6 @@
-"""Mappings of a run: costed again on its core or another one, and as a mapping file of the ZigZag dialect."""
+"""Mappings of a run: evaluated again on the same or another core, and written as a mapping file in the ZigZag
+dialect.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,12 +26,12 @@ Entry = dict[str, Any]
 
 
 def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> list[Entry]:
-    """One entry per layer name, and `default`, as lists and dicts of a mapping file.
+    """Entries of a mapping file: one per layer name, and `default`, as lists and dicts.
 
-    Every entry fixes the whole spatial mapping, the complete temporal ordering and all else that the numbers of the run
-    depend on, but for the model. Sides of the array that a mapping leaves out are written empty, so that no generator
-    fills them when it is read back; pass their names where records of `evaluate` do not say them. Raises InputError
-    where two layers of one name have different mappings, or a stage changed the core: no mapping file can say that.
+    Every entry fixes the whole spatial mapping, the complete temporal ordering and everything else on which the results
+    of the run depend, except the model. Array dimensions that a mapping does not use are written as empty, so that no
+    generator fills them later; pass their names if records of `evaluate` do not have them. Raises InputError if two
+    layers of one name have different mappings, or if a stage changed the core: a mapping file cannot express that.
     """
     entries: dict[str, Entry] = {}
     problems = []
@@ -49,7 +51,7 @@ def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[s
 
 
 def mapping_yaml(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> str:
-    """The text of a mapping file with the entries of `mapping_entries`."""
+    """Text of a mapping file with the entries of `mapping_entries`."""
     head = "# Made by tilewright from the mappings of a run; loops of temporal_ordering are innermost first.\n"
     models = " and ".join(dict.fromkeys(record.model for record in records if record.model))
     head += ended_lines([f"The run was under model {models}: other models give other numbers."] if models else [], "# ")
@@ -79,7 +81,7 @@ def _entry(name: str, record: LayerRecord, array_dimensions: Sequence[str]) -> E
 
 
 def _settings(record: LayerRecord) -> Entry:
-    """How the layer was searched, where that is not as usual."""
+    """Settings of the search of a layer that differ from the default."""
     found: Entry = {}
     if record.temporal_mapping_type != UNEVEN:
         found["temporal_mapping_type"] = record.temporal_mapping_type
@@ -89,7 +91,7 @@ def _settings(record: LayerRecord) -> Entry:
 
 
 def _level_boundaries(record: LayerRecord) -> Entry:
-    """Where each operand's memory levels end, if the search chose it; loops of size 1 do not count."""
+    """Level boundaries of each operand if the search chose them; loops of size 1 do not count."""
     given = record.level_boundaries
     sizes = [size for _, size in record.loop_order]
     if given is None or all(size == 1 for size in sizes):
@@ -103,7 +105,7 @@ def _level_boundaries(record: LayerRecord) -> Entry:
 
 
 def _reach(record: LayerRecord) -> Entry:
-    """Up to which memory the data of the layer go, where data locality decided that."""
+    """Topmost memories of the data of the layer, if data locality decided them."""
     reach = record.memory_reach
     if reach is None:
         return {}
@@ -119,7 +121,7 @@ def _default_entry(records: Sequence[LayerRecord]) -> Entry:
 
 
 class _FlowPair(list[Any]):
-    """A loop of a temporal ordering, written on one line."""
+    """Loop of a temporal ordering, written on one line."""
 
 
 class _Dumper(HarmlessDumper):
@@ -140,22 +142,24 @@ def _with_flow_pairs(entry: Entry) -> Entry:
 
 @dataclass(frozen=True, eq=False)
 class RecordedMapping:
-    """The mapping of a record: unrolling, loop order and all else that `tilewright export` writes of it."""
+    """Mapping of a record: unrolling, loop order and everything else that `tilewright export` writes of it."""
 
     record: LayerRecord
     layer: Layer
     given: MappingConstraints
 
     def on(self, core: Core) -> LayerRecord:
-        """What `tilewright evaluate` says of it on a core. Raises MappingError where it does not fit."""
+        """Record of `tilewright evaluate` for the mapping on a core. Raises MappingError if the mapping does not
+        fit.
+        """
         return evaluate_given(self.layer, core, self.given, SearchOptions(model=self.record.model))
 
 
 def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workload) -> tuple[RecordedMapping, ...]:
-    """The mappings of the records of a run on `core`, in their order.
+    """Mappings of the records of a run on `core`, in the same order.
 
-    Raises InputError where the network does not have a layer, or a mapping does not cost on the core what the record
-    says: the descriptions are others than those of the run, or stages of the user's cost it otherwise.
+    Raises InputError if the network lacks a layer, or if the costs of a mapping differ from its record: then the
+    descriptions are not those of the run, or a user's stage computes costs differently.
     """
     mapping = read_mapping(mapping_entries(records))
     layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
@@ -177,7 +181,7 @@ def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workl
 
 
 def _difference(recorded: RecordedMapping, core: Core) -> str:
-    """Why a mapping does not cost on the core of the run what its record says; '' where it does."""
+    """Reason why a mapping does not have its recorded costs on the core of the run; '' if it has."""
     record = recorded.record
     try:
         again = recorded.on(core)

@@ -11,33 +11,34 @@ from tilewright.hardware.core import DIRECTIONS
 Summary = Mapping[str, Any]
 """The content of `summary.json`."""
 OVERALL = "overall"
-"""What stands for a whole network where layers stand by their names."""
+"""Name of the row for the whole network in tables by layer."""
 
 
 class PlacedLayer(NamedTuple):
-    """A layer of the network, in execution order, with the record of the problem it poses.
+    """Layer of the network, in execution order, with its record.
 
-    One that stands for several has the work, energy and cycles of all of them; records by themselves are of one.
+    If it represents several equal layers, it has the work, energy and cycles of all of them; a record on its own is for
+    one layer.
     """
 
     name: str
     record_index: int
     record: LayerRecord
     repeats: int = 1
-    """How many layers of the network it stands for."""
+    """Number of layers of the network that it represents."""
     single: LayerRecord | None = None
-    """The record of one of them, where it stands for several."""
+    """Record of one of the layers, if it represents several."""
 
     @property
     def of_one(self) -> LayerRecord:
-        """The record of one of the layers that it stands for."""
+        """Record of one of the layers that it represents."""
         return self.single or self.record
 
 
 def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = None) -> tuple[PlacedLayer, ...]:
-    """Every layer of the network in execution order; equal layers share a record.
+    """Layers of the network in execution order; equal layers share a record.
 
-    Without a summary the order is that of the records, each followed by its equals.
+    Without a summary the order is that of the records, and equal layers follow each other.
     """
     if summary is not None and "layer_index" in summary:
         return tuple(_placed(records, str(row[0]), *map(int, row[1:])) for row in summary["layer_index"])
@@ -50,7 +51,7 @@ def _placed(records: Sequence[LayerRecord], name: str, index: int, repeats: int 
 
 
 def work_text(record: LayerRecord) -> str:
-    """How much a layer has to do, and of what."""
+    """Text on the work of a layer: the number of its operations or MACs."""
     layer = record.layer
     return f"{layer.operation_count:,} operations" if layer.operation_count else f"{layer.mac_count:,} MACs"
 
@@ -61,12 +62,12 @@ def memory_names(records: Sequence[LayerRecord]) -> tuple[str, ...]:
 
 
 def other_energies_pj(record: LayerRecord) -> dict[str, float]:
-    """The terms of the energy that are not of memory accesses, in the order in which they add up."""
+    """Energy terms other than memory accesses (pJ), in the order of summation."""
     return {term: energy for term, energy in record.energy_terms_pj.items() if term != ACCESSES}
 
 
 def memory_energies_pj(record: LayerRecord) -> dict[str, dict[tuple[str, str], float]]:
-    """Memory name -> {(operand, direction): energy in pJ}, operands in record order, directions tl, fl, th, fh."""
+    """Energy (pJ) by memory name and (operand, direction); operands in record order, directions tl, fl, th, fh."""
     energies: dict[str, dict[tuple[str, str], float]] = {name: {} for name in record.memories}
     for operand, level, name in memory_levels(record):
         by_direction = record.energy_breakdown_pj[operand][level]
@@ -76,7 +77,7 @@ def memory_energies_pj(record: LayerRecord) -> dict[str, dict[tuple[str, str], f
 
 
 def memory_levels(record: LayerRecord) -> Iterator[tuple[str, int, str]]:
-    """(operand, memory level, memory name), operands in record order, innermost level first."""
+    """Triples (operand, memory level, memory name), operands in record order, innermost level first."""
     for operand, names in record.memory_levels.items():
         for level, name in enumerate(names):
             yield operand, level, name
@@ -91,10 +92,10 @@ def loop_products(loops: Iterable[Loop]) -> dict[str, float]:
 
 
 def used_unrolling(record: LayerRecord) -> list[tuple[str, str, int, float]]:
-    """(array dimension, layer dimension, factor asked for, factor counted) of the spatial mapping, in its order.
+    """Tuples (array dimension, layer dimension, requested factor, counted factor) of the spatial mapping, in its order.
 
-    A factor that does not divide its dimension is spread evenly over the passes, so that the model counts fewer
-    lanes than asked for; the adjusted factor is the first of the largest ones of its dimension.
+    A factor that does not divide its dimension is spread evenly over the passes, so that the model counts fewer lanes
+    than requested. The adjusted factor is the first of the largest factors of its dimension.
     """
     rows = [
         (array_dimension, dimension, int(factor))

@@ -1,8 +1,8 @@
-"""The tables of a run on one core for a notebook.
+"""Tables of a run on one core for a notebook.
 
-Columns are those of the CSV files that the pipeline writes of the same things, by the same functions; units are in
-their names. What is no table of a file has columns of the same form. What makes the tables is imported when they are
-asked for: commands that make a result start without it.
+Columns are those of the CSV files of the pipeline, from the same functions; their names contain units. Tables without a
+file have columns of the same form. The modules that make tables are imported only when a table is requested, so that
+commands start faster.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -22,33 +22,34 @@ _SHOWN_OF_LAYERS = (
 
 
 class _OfOneCore(Protocol):
-    """What the tables of a run on one core are made of."""
+    """Interface that the tables of a run on one core need."""
 
     @property
     def records(self) -> "tuple[LayerRecord, ...]":
-        """Records of each distinct layer problem."""
+        """Records of the distinct layer problems."""
 
     @property
     def summary(self) -> JsonObject:
-        """Totals."""
+        """Summary with the totals of the run."""
 
 
 class OneCoreTables:
-    """The tables of a run on one core, for classes that have `records` and `summary`."""
+    """Tables of a run on one core, for classes that have `records` and `summary`."""
 
     __slots__ = ()
 
     @property
     def layers(self: _OfOneCore) -> "pandas.DataFrame":
-        """A row for each layer in execution order, as in `layers.csv`: energies in pJ, times in cycles."""
+        """Table with a row for each layer in execution order, as in `layers.csv`: energies in pJ, times in cycles."""
         from tilewright.results.tables import layer_table
 
         return layer_table(self.records, self.summary)
 
     @property
     def energy(self: _OfOneCore) -> "pandas.DataFrame":
-        """A row for each part of the energy, in pJ: by layer, term, memory, operand and direction; they add up to the
-        total."""
+        """Table with a row for each part of the energy, in pJ: by layer, term, memory, operand and direction. The rows
+        add up to the total.
+        """
         from tilewright.results.bottlenecks import energy_table, layer_shares
         from tilewright.results.records import layers_in_order
 
@@ -57,8 +58,9 @@ class OneCoreTables:
 
     @property
     def ports(self: _OfOneCore) -> "pandas.DataFrame":
-        """A row for each layer and port of a memory: cycles in which it moves data, and that the array would wait for
-        it alone. What a wider port would change takes the hardware, too: `tilewright.explain` has it."""
+        """Table with a row for each layer and port of a memory: cycles in which the port moves data, and cycles that
+        the array would wait for it alone. The effect of a wider port needs the hardware too: see `tilewright.explain`.
+        """
         from tilewright.results.bottlenecks import use_table, uses_of
         from tilewright.results.records import layers_in_order
 
@@ -66,7 +68,7 @@ class OneCoreTables:
 
     @property
     def schedule(self: _OfOneCore) -> "pandas.DataFrame":
-        """Times of each layer, in cycles: one after the other."""
+        """Table with the start and end of each layer, in cycles; layers run one after another."""
         import pandas
 
         from tilewright.results.records import layers_in_order

@@ -1,8 +1,8 @@
-"""Columns of runs: what is told of a run in tables and on the page, each column declared once for both flows.
+"""Columns of runs for tables and the page; each column is declared once for both flows.
 
 `summary.csv`, the tables of the page, texts and docs/artifacts.md are made from `run_columns`. A column gives a value
-of a summary, None where it is not known, or ABSENT where it does not apply: then the run has no such column.
-A further column is one `Column` that is entered in `ENTERED` under a name.
+of a summary: None if it is not known, or ABSENT if it does not apply, in which case the run has no such column. To add
+a column, enter a `Column` in `ENTERED` under a name.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,60 +19,60 @@ from tilewright.results.records import Summary
 from tilewright.results.run_text import DONE, range_columns, setting_of
 
 RUN = "run"
-"""Column of the name of a run, the first of each table."""
+"""Column with the name of a run, the first of each table."""
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
-"""Baseline -> in words."""
+"""Words for each baseline."""
 
 
 class _Absent:
-    """The type of ABSENT."""
+    """Type of ABSENT."""
 
     def __repr__(self) -> str:
         return "ABSENT"
 
 
 ABSENT: Final = _Absent()
-"""The value of a column that does not apply to a run."""
+"""Value of a column that does not apply to a run."""
 Value = Callable[[Summary], Any]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A number or text of a run."""
+    """Number or text of a run."""
 
     key: str
     """Name of the column in tables, with its unit."""
     sentence: str
     """Meaning of the column, for documentation; a period ends it."""
     value: Value
-    """The value for a summary: None where it is not known, ABSENT where it does not apply."""
+    """Function that gives the value for a summary: None if it is not known, ABSENT if it does not apply."""
     words: str = ""
     """Heading on the page; '' for a column that the page does not show."""
     unit: str = ""
-    """Unit on the page: '' of a text or a plain number, `%` of a share."""
+    """Unit on the page: '' for a text or a plain number, `%` for a share."""
     scale: float = 1.0
-    """Divisor that brings a number into that unit."""
+    """Divisor that converts a number to that unit."""
     is_number: bool = True
     is_cost: bool = False
-    """Less is better: the column can be an axis of a Pareto front."""
+    """Whether less is better, so that the column can be an axis of a Pareto front."""
     flow: str = ""
-    """The flow whose runs have it; '' for both."""
+    """Flow whose runs have the column; '' for both."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of which a run has as many as it has terms, ranges or baselines."""
+    """Group of columns of a run: one per term, range or baseline."""
 
     keys: str
-    """Names of the columns, a part of which differs, for documentation: `<term>_energy_pj`."""
+    """Names of the columns for documentation, with a placeholder: `<term>_energy_pj`."""
     sentence: str
     values: Callable[[Summary], Mapping[str, Any]]
     flow: str = ""
-    """The flow whose runs have them; '' for both."""
+    """Flow whose runs have the columns; '' for both."""
 
 
 def flow_of(summary: Summary) -> str:
-    """The flow whose run a summary is of."""
+    """Flow of the run of a summary."""
     return MULTI if "cn_count" in summary else SINGLE
 
 
@@ -97,14 +97,14 @@ def _bound(key: str) -> Value:
 
 
 def _terms(summary: Summary) -> Mapping[str, Any]:
-    """Terms of the energy of a layer, or further terms of a schedule."""
+    """Energy terms of the layers, or further terms of a schedule."""
     if flow_of(summary) == MULTI:
         return energy_columns(further_terms(terms_of_summary(summary["energy"])))
     return energy_columns(energy_terms(summary))
 
 
 def _latency_parts(summary: Summary) -> Mapping[str, Any]:
-    """Parts of the latency on one core; a network without layers has none of them."""
+    """Parts of the latency on one core; {} for a network without layers."""
     parts = dict.fromkeys(LATENCY_TERMS, 0) | summary["latency_breakdown_cycles"]
     return {f"{part}_cycles": cycles for part, cycles in parts.items()}
 
@@ -132,7 +132,7 @@ _RATES = (
     Column("tops_per_w", "The same a watt.", _if_given("tops_per_w"), "TOP/s/W"),
     Column("tops_per_mm2", "The same a mm².", _if_given("tops_per_mm2")),
 )
-"""Rates, where the clock is known."""
+"""Rates, present if the clock is known."""
 
 BUILT_IN: tuple[Column | Columns, ...] = (
     Column("flow", "`single`: one core, `multi`: several cores.", flow_of, "flow", is_number=False),
@@ -269,7 +269,7 @@ BUILT_IN: tuple[Column | Columns, ...] = (
         flow=MULTI,
     ),
 )
-"""The columns in the order of tables, after the name of the run."""
+"""Columns in the order of tables, after the name of the run."""
 
 
 def _fault(name: str, entry: object) -> str:
@@ -280,7 +280,7 @@ def _fault(name: str, entry: object) -> str:
 
 
 ENTERED: Registry[Column] = Registry(__name__, _fault)
-"""Columns of others, which come last."""
+"""Registry of further columns, which come last."""
 
 
 def run_columns() -> tuple[Column | Columns, ...]:
@@ -289,7 +289,7 @@ def run_columns() -> tuple[Column | Columns, ...]:
 
 
 def run_row(run: str, summary: Summary) -> dict[str, Any]:
-    """The totals of a run as one flat row, of either flow. Raises InputError for two columns of one name."""
+    """Totals of a run of either flow as one flat row. Raises InputError if two columns have the same name."""
     row: dict[str, Any] = {RUN: run}
     for key, value in _cells(summary):
         if key in row:

@@ -1,6 +1,7 @@
-"""The ledger of a whole run: every number that its energy and its latency are the sum of, by layer, term and memory.
+"""Ledger of a whole run: all parts of its energy and its latency, by layer, term and memory.
 
-What makes two runs comparable is their `RunPoint` of `pareto.py`; a design of a space has one in `designs/`.
+The `RunPoint` of two runs (`pareto.py`) decides whether they are comparable; designs of a space get theirs in
+`designs/`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +22,11 @@ from tilewright.results.records import Summary, layers_in_order, memory_energies
 ENERGY, LATENCY = "energy_pj", "latency_cycles"
 QUANTITIES = (ENERGY, LATENCY)
 ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
-"""Terms of the latency of a schedule: cycles by which a layer ends after all layers before it have ended, and cycles
-in which its last outputs still move."""
+"""Terms of the latency of a schedule: cycles by which a layer ends later than all earlier layers, and cycles after the
+last layer in which its outputs still move.
+"""
 NO_TERM = "in_no_term"
-"""What a total has beyond the sum of its terms, where the two do not agree."""
+"""Difference between a total and the sum of its terms, if the two do not agree."""
 _WORDS = {
     ENDS_LATER: "ends after the layers before",
     AFTER_LAYERS: "after all layers",
@@ -33,15 +35,15 @@ _WORDS = {
 
 
 class LedgerPlace(NamedTuple):
-    """What a number of a ledger is of; '' where it is of nothing in particular."""
+    """Key of a number in a ledger; fields that do not apply are ''."""
 
     quantity: str
-    """ENERGY or LATENCY."""
+    """Quantity: ENERGY or LATENCY."""
     layer: str
     term: str
     memory: str = ""
     part: str = ""
-    """Part: of the energy of accesses the operand; of data that move between cores `link` or `memory`."""
+    """Part: for the energy of accesses the operand; for data that move between cores `link` or `memory`."""
 
 
 Entries = dict[LedgerPlace, float]
@@ -49,22 +51,22 @@ Entries = dict[LedgerPlace, float]
 
 @dataclass(frozen=True, eq=False)
 class RunLedger:
-    """A run, or a design of a space, as a comparison needs it."""
+    """Run, or a design of a space, in the form that a comparison needs."""
 
     run: RunPoint
-    """What it is, its totals, its options."""
+    """Name, totals and options."""
     entries: Entries
-    """Numbers in execution order; those of a quantity add up to the total."""
+    """Numbers in execution order; those of a quantity add up to its total."""
     settings: tuple[tuple[str, str], ...] = ()
-    """Options besides those of `run`: choices rather than ways of counting."""
+    """Options other than those of `run`: choices that do not change how costs are counted."""
     made_of: Mapping[str, str] = field(default_factory=dict)
-    """Digests of its descriptions: hardware, workload, mapping; {} of a design."""
+    """Digests of its descriptions: hardware, workload, mapping; {} for a design."""
     memory_bits: Mapping[str, int] = field(default_factory=dict)
-    """Memory on chip -> its size, of a run on several cores; {} of others."""
+    """Size of each memory on chip, of a run on several cores; {} for others."""
 
     @property
     def options(self) -> dict[str, str]:
-        """All that is known to be chosen, with the profile and the objective, as texts."""
+        """Known options as texts, including the profile and the objective."""
         run = self.run
         chosen = {"model": run.model, "objective": run.objective} | dict(run.options) | dict(self.settings)
         return {key: text for key, text in chosen.items() if text}
@@ -82,7 +84,7 @@ def ledger_of(
     made_of: Mapping[str, str] | None = None,
     memory_bits: Mapping[str, int] | None = None,
 ) -> RunLedger:
-    """The ledger of these numbers; equal places are added up, and zeros left out."""
+    """Ledger of these numbers; numbers with equal keys are summed, and zeros left out."""
     found = added_up(entries)
     for quantity in QUANTITIES:
         total = getattr(run, quantity)
@@ -94,7 +96,7 @@ def ledger_of(
 
 
 def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
-    """Numbers by their places, in the order in which these are first met."""
+    """Sums of the numbers by key, in the order of first occurrence."""
     found: Entries = {}
     for place, value in entries:
         found[place] = found.get(place, 0.0) + value
@@ -104,8 +106,9 @@ def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
 def ledger_of_layers(
     name: str, records: Sequence[LayerRecord], summary: Summary | None, made_by: Mapping[str, Any]
 ) -> RunLedger:
-    """The ledger of a run on one core; `made_by` is the provenance of its records. Without a summary the name of the
-    network is not known, and the layers are in the order of the records."""
+    """Ledger of a run on one core; `made_by` is the provenance of its records. Without a summary, the name of the
+    network is not known, and the layers are in the order of the records.
+    """
     placed = layers_in_order(records, summary)
     in_order = [layer.record for layer in placed]
     run = _of_records(name, in_order, made_by) if summary is None else candidate(name, summary, made_by)
@@ -120,7 +123,7 @@ def ledger_of_schedule(
     made_by: Mapping[str, Any],
     costs: Mapping[str, Sequence[CoreCostRow]] | None,
 ) -> RunLedger:
-    """The ledger of a run on several cores; without its cost tables by core file, the energy on cores is one term."""
+    """Ledger of a run on several cores; without its cost tables by core file, the energy on cores is one term."""
     run = multi_candidate(name, summary, made_by)
     counted = dict(run.options)
     settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
@@ -133,8 +136,9 @@ def ledger_of_schedule(
 def schedule_energies(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
-    """The energy of a schedule in pJ: on the cores by layer, term and memory, then of what moves by its cause; without
-    the cost tables by core file that on the cores is one term of each layer."""
+    """Energy of a schedule in pJ: on the cores by layer, term and memory, then of moved data by cause. Without the cost
+    tables by core file, the energy on the cores is one term per layer.
+    """
     yield from _on_core_entries(artifact, costs)
     for term, part, energy in term_parts(artifact.schedule.energy_terms_pj):
         if term != ON_CORE:
@@ -142,7 +146,7 @@ def schedule_energies(
 
 
 def words_of_term(term: str) -> str:
-    """What people read for a term of a ledger."""
+    """Words for a term of a ledger."""
     return _WORDS.get(term) or words_of(term)
 
 
@@ -152,7 +156,7 @@ def renamed(ledger: RunLedger, name: str) -> RunLedger:
 
 
 def _of_records(name: str, records: Sequence[LayerRecord], made_by: Mapping[str, Any]) -> RunPoint:
-    """What records alone say of a run."""
+    """Point of a run without a summary, from its records alone."""
     first = records[0] if records else None
     options = made_by.get("options", {})
     return RunPoint(
@@ -182,7 +186,7 @@ def _layer_entries(layer: str, record: LayerRecord) -> Iterator[tuple[LedgerPlac
 def _on_core_entries(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
-    """The energy on cores of each layer: the classes of its nodes on each core, times how many there are."""
+    """Energy on cores of each layer: that of the classes of its CNs on each core, times their number."""
     graph, names = artifact.graph, artifact.names
     nodes = np.stack([graph.layer, artifact.schedule.allocation, graph.cost_row])
     for (layer, core, row), count in zip(*_counted(nodes), strict=True):
@@ -200,13 +204,15 @@ def _on_core_entries(
 
 
 def _counted(columns: "np.ndarray[Any, Any]") -> tuple[list[tuple[int, ...]], list[int]]:
-    """The distinct columns, in ascending order, and how often each is there."""
+    """(distinct columns in ascending order, number of occurrences of each)."""
     distinct, counts = np.unique(columns, axis=1, return_counts=True)
     return [tuple(column) for column in distinct.T.tolist()], counts.tolist()
 
 
 def _ends(artifact: ScheduleArtifact) -> Iterator[tuple[LedgerPlace, float]]:
-    """The latency, cut where layers end: each has the cycles by which it ends after all before it, in network order."""
+    """Parts of the latency at the ends of layers, in network order: the cycles by which each layer ends later than all
+    earlier ones.
+    """
     layers, schedule, names = artifact.graph.layer, artifact.schedule, artifact.names
     ends = np.zeros(len(names.layer_names), np.int64)
     np.maximum.at(ends, layers, schedule.end_cycles)

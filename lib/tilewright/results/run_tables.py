@@ -1,5 +1,6 @@
-"""Tables across runs of both flows: one row per run for programs, and for the terminal runs of several cores with
-what they are compared with."""
+"""Tables across runs of both flows: one row per run for programs; for the terminal, runs on several cores with their
+baselines.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,9 @@ if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need no
 def runs_table(
     single: Mapping[str, Summary], multi: Mapping[str, Summary], unfinished: Sequence[Mapping[str, str]] = ()
 ) -> "pandas.DataFrame":
-    """One row per run, those of one core first; what a flow does not have is empty. A run without a result, given as
-    a row with its `run`, `flow`, `state`, `workload` and `core`, has nothing else."""
+    """Table with one row per run, those on one core first; columns that a flow lacks are empty. A run without a result,
+    given as a row with its `run`, `flow`, `state`, `workload` and `core`, has no further values.
+    """
     import pandas
 
     rows = [run_row(run, summary) for run, summary in (*single.items(), *multi.items())]
@@ -34,9 +36,10 @@ def runs_table(
 
 
 def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Runs of several cores as a text table for the terminal: totals, the part of the latency that is above the lower
-    bound, and below each run the same network layer by layer and on one core, with their latency in that of the run.
-    Below the table, in words, the runs that are worse than those."""
+    """Text table for the terminal of runs on several cores: totals, the share of the latency above the lower bound, and
+    below each run its baselines (layer by layer, and on one core) with the ratio of their latency to that of the run.
+    Lines below the table name the runs that are worse than a baseline.
+    """
     heads = (
         "nodes",
         "energy\n[µJ]",
@@ -61,7 +64,7 @@ def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) ->
 
 
 def edp_text(edp_pj_cycles: float) -> str:
-    """An energy-delay product in J cycles."""
+    """Text of an energy-delay product in J cycles."""
     edp = edp_pj_cycles / 1e12
     return f"{edp:,.0f}" if edp >= 10 else f"{edp:.3g}"
 

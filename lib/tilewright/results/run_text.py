@@ -1,4 +1,6 @@
-"""Text of a run beside its figures: what they contain, where data is between layers, and runs without a result."""
+"""Texts next to the figures of a run: what the figures contain, where data is between layers, and runs without a
+result.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,11 +11,12 @@ from tilewright.base.units import energy_text
 from tilewright.hardware.system import lacks_unit
 
 SHOWN_ROWS = 6
-"""Most operator types told on the terminal; the summary has them all."""
+"""Largest number of operator types listed on the terminal; the summary has all."""
 
 
 def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Iterator[str]:
-    """Lines for the terminal: the shares that are costed where they are not everything, and what is left out.
+    """Lines for the terminal: the shares of work with costs, if not everything has costs, and the operators without
+    costs.
 
     `summary` is the content of `summary.json`.
     """
@@ -37,11 +40,13 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
 
 
 _WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}
-"""Reason in a summary -> the same in words."""
+"""Words for each reason in a summary."""
 
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """How many mappings came back beside those that count, and which reduction would have kept one."""
+    """Lines on the number of mappings that were returned in addition to those that count, and on the reduction that
+    would have kept one.
+    """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
         reduction = REDUCTION_OF.get(objective, objective)
@@ -53,7 +58,7 @@ def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the ranges of energy and area, where costs have ranges."""
+    """Lines on the ranges of energy and area, if costs have ranges."""
     if ranges := summary.get("cost_ranges"):
         low, high = ranges["energy_pj"]
         area = ranges["area_mm2"]
@@ -62,21 +67,21 @@ def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def range_columns(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The ends of energy and area as columns of a table, where costs have ranges; else {}."""
+    """Table columns with the ends of the ranges of energy and area; {} if no costs have ranges."""
     ranges = summary.get("cost_ranges", {})
     columns = (("energy_pj", ("energy_low_pj", "energy_high_pj")), ("area_mm2", ("area_low_mm2", "area_high_mm2")))
     return {name: end for key, names in columns for name, end in zip(names, ranges.get(key) or (), strict=False)}
 
 
 def area_text(area_mm2: float | None, area_note: str) -> str:
-    """An area in mm2, or in two words why it is none."""
+    """Text of an area in mm2, or the reason in two words why it is missing."""
     if area_mm2 is None:
         return "no unit" if lacks_unit(area_note) else "not given"
     return f"{area_mm2:,.4g}"
 
 
 def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on one run: time and power, and what of them is not known and left out."""
+    """Lines for the terminal on time and power of one run, and on unknown parts that are left out."""
     if "clock_frequency_mhz" not in summary:
         yield "no clock and no static power in the hardware file: times are in cycles, leakage is left out"
         return
@@ -95,11 +100,11 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}
-"""Field of a summary -> what TOP/s are divided by."""
+"""Divisor of TOP/s, by field of a summary."""
 
 
 def share_text(share: float | None) -> str:
-    """A share in per cent, never rounded to all or nothing; `unknown` where it is not known."""
+    """Text of a share in per cent, never rounded to 0 or 100 %; `unknown` if it is not known."""
     if share is None:
         return "unknown"
     if 0 < share < 1:
@@ -115,11 +120,13 @@ def _row_text(row: Mapping[str, Any]) -> str:
 
 
 TOP_MEMORY, KEPT, NOT_SAID = "top memory", "kept below", "not said"
-"""Data go through the outermost memory between layers; they stay below it where there is room; an old summary."""
+"""Place of data between layers: in the outermost memory; in lower memories if there is room; not recorded in an old
+summary.
+"""
 
 
 def setting_of(summary: Mapping[str, Any]) -> str:
-    """Which of the settings a run has."""
+    """Place of data between layers in a run."""
     locality = summary.get("data_locality")
     if locality is None:
         return NOT_SAID
@@ -127,7 +134,7 @@ def setting_of(summary: Mapping[str, Any]) -> str:
 
 
 def setting_text(summary: Mapping[str, Any]) -> str:
-    """The setting, with what came of it."""
+    """Text on the place of data between layers, and its effect."""
     locality = summary.get("data_locality")
     if locality is None or not locality["exploited"]:
         return setting_of(summary)
@@ -135,7 +142,7 @@ def setting_text(summary: Mapping[str, Any]) -> str:
 
 
 def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on one run: what the option did, or would do."""
+    """Lines for the terminal on one run: the effect of data locality, or its effect if it were enabled."""
     locality = summary.get("data_locality")
     if locality is None or not locality["layers"]:
         return
@@ -152,13 +159,13 @@ def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def could_keep(summary: Mapping[str, Any]) -> bool:
-    """True for a run that sends data through the top memory although memories below have room for some."""
+    """Whether a run sends data through the top memory although lower memories have room for some of it."""
     locality = summary.get("data_locality")
     return bool(locality and not locality["exploited"] and locality["layers_below_top"])
 
 
 def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
-    """What figures of runs on one core assume, in one line; '' without runs."""
+    """Line on the assumptions of figures of runs on one core; '' without runs."""
     if not summaries:
         return ""
     texts = {
@@ -175,8 +182,9 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 DONE, FAILED, STALE = "done", "failed", "stale"
-"""States of a run: its result is up to date; it has none, because a step of it failed or was not reached; it has one of
-before a change, which was not made again."""
+"""States of a run: its result is up to date; it has no result, because a step failed or was not reached; its result is
+from before a change and was not updated.
+"""
 _MEANING = {
     FAILED: "failed",
     STALE: "stale: not made again, what lies in its folder is of before a change",
@@ -184,7 +192,7 @@ _MEANING = {
 
 
 def unfinished_lines(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Lines for the terminal that name the runs of which a table has no figures."""
+    """Lines for the terminal that name the runs without figures in a table."""
     if rows:
         yield "Not in the table:"
     width = max((len(row["run"]) for row in rows), default=0)

@@ -1,6 +1,6 @@
-"""Options of the figure of a schedule, which the configuration is checked with.
+"""Options of the figure of a schedule, against which the configuration is checked.
 
-Nothing heavy is imported here.
+This module imports no large packages.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from tilewright.base.parameters import Parameters
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduleFigureOptions(Parameters):
-    """How the schedule of several cores is drawn."""
+    """Options of the drawing of a schedule on several cores."""
 
     plot_full_schedule: bool = True
-    """Draw the whole schedule as one picture; otherwise 5 % of it at its beginning, in its middle, at its end."""
+    """Draw the whole schedule as one picture; otherwise 5 % of it at its beginning, in its middle and at its end."""
     plot_data_transfer: bool = True
-    """Draw transfers in it, in rows of links."""
+    """Draw transfers too, in rows of links."""

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     import pandas
 
 SHOWN_ROWS = 24
-"""Rows that a notebook shows; of a longer table the first and the last ones."""
+"""Rows that a notebook shows; a longer table shows its first and last ones."""
 
 
 def totals_text(summary: Summary) -> str:
-    """Energy and latency of a run, as people read them."""
+    """Text with energy and latency of a run."""
     return f"{energy_text(summary['energy_pj'])}, {summary['latency_cycles']:,.0f} cycles"
 
 
 def shown_html(line: str, table: "pandas.DataFrame", columns: Sequence[str] = ()) -> str:
-    """A result as a notebook shows it: its line, and columns of a table (all of them if none are named)."""
+    """HTML of a result for a notebook: a line, and columns of a table (all of them if none are named)."""
     kept = table[[name for name in columns if name in table]] if columns else table
     rows: str = visible_table(kept).to_html(
         index=False, border=0, max_rows=SHOWN_ROWS, na_rep="", float_format="{:.6g}".format

@@ -38,7 +38,9 @@ WIDTH = 110
 
 
 def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str, Any]]) -> str:
-    """The legend of the tables of runs of one core and of several, given as rows of the table of runs; '' for none."""
+    """Legend of the tables of runs on one core and on several, which are given as rows of the table of runs; '' if
+    there are none.
+    """
     entries = [*(WORK + SINGLE if single else ()), *(MULTI if multi else ())]
     shares = [row[f"costed_{kind}_share"] for row in (*single, *multi) for kind in ("mac", "operation")]
     costed = ("costed", COSTED + (UNKNOWN if None in shares else ""))
@@ -46,7 +48,7 @@ def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str
 
 
 def layers_legend() -> str:
-    """The legend of the table of the layers of a run."""
+    """Legend of the table of the layers of a run."""
     return _lines([*WORK, STALLS])
 
 
@@ -63,7 +65,9 @@ TOTAL_HEADINGS = ("MACs\n[10⁶]", "ops\n[10⁶]", "energy\n[µJ]", "latency\n[c
 
 
 def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) -> "pandas.DataFrame":
-    """One row per layer of the network in execution order; `record` is its line (from 0) in `layers.jsonl`."""
+    """Table with one row per layer of the network in execution order; `record` is its line (from 0) in
+    `layers.jsonl`.
+    """
     import pandas
 
     placed = layers_in_order(records, summary)
@@ -72,8 +76,9 @@ def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) 
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """The runs as a text table for the terminal: totals, what the corrected model changes, and the shares of
-    multiply-accumulates and of other operations that are costed."""
+    """Text table of the runs for the terminal: totals, changes by the corrected model, and the shares of
+    multiply-accumulates and other operations that have costs.
+    """
     headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
     table = text_table("", ("run",), headings)
     for run, summary in summaries.items():
@@ -90,7 +95,7 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
 
 
 def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:
-    """The layers of a run as a text table for the terminal; the last columns are shares of the layer's latency."""
+    """Text table of the layers of a run for the terminal; the last columns are shares of the layer's latency."""
     title = f"{summary['workload']} on {summary['hardware']}" if summary else ""
     terms = dict.fromkeys(part for record in records for part in record.latency_breakdown_cycles)
     parts = [(part, term_words(part)) for part in (terms or LATENCY_TERMS) if part != "ideal"]
@@ -110,12 +115,14 @@ def _totals(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def order_text(record: LayerRecord) -> str:
-    """The loop order of a record on one line, innermost first: OX 112, OY 7."""
+    """Text of the loop order of a record on one line, innermost first: OX 112, OY 7."""
     return ", ".join(f"{dimension} {size}" for dimension, size in record.loop_order)
 
 
 def _layer_row(placed: PlacedLayer, is_folded: bool = False) -> dict[str, Any]:
-    """The row of a layer; where some layer of the run stands for several it says for how many: the row is of all."""
+    """Row of a layer; if some layer of the run represents several, the row has their number and the values of all of
+    them.
+    """
     record = placed.record
     layer, corrected = record.layer, record.corrected
     row = {
@@ -147,13 +154,13 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def costed_text(row: Mapping[str, Any]) -> str:
-    """The shares of multiply-accumulates and of other operations that are costed, `?` where they are not known."""
+    """Text of the shares of multiply-accumulates and other operations that have costs, `?` for an unknown share."""
     shares = (share_text(row[f"costed_{kind}_share"]) for kind in ("mac", "operation"))
     return ", ".join("?" if share == "unknown" else share for share in shares)
 
 
 def _changes(row: Mapping[str, Any]) -> str:
-    """What the model without known faults changes of energy and latency; it knows both or none."""
+    """Text of the changes of energy and latency in the model without known faults; a row has both or neither."""
     pairs = [(row[f"corrected_{key}"], row[key]) for key in ("energy_pj", "latency_cycles")]
     if any(corrected is None for corrected, _ in pairs):
         return "does not fit"

@@ -1,4 +1,4 @@
-"""Tables as text, whatever they are of: for the terminal, as files for programs, and in HTML pages."""
+"""Tables of any content as text: for the terminal, as files for programs, and in HTML pages."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ SMALLEST_SHOWN = 0.001
 
 
 def write_csv(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table with full precision: every number reads back to the same double, every name by `from_csv_table`."""
+    """Write a table with full precision: `from_csv_table` reads the same numbers and names."""
     write_atomically(path, csv_text(table))
 
 
@@ -35,7 +35,7 @@ def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
 
 
 def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
-    """A rich table as plain text of at most `width` columns, the same on every terminal; its title is one line."""
+    """Text of a rich table with at most `width` columns, the same on every terminal; its title is one line."""
     title, table.title = table.title, None
     buffer = io.StringIO()
     # Layer names are text, even where they look like markup; the terminal of the moment plays no part.
@@ -50,7 +50,9 @@ def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
 
 
 class TextTable(Table):
-    """A table whose cells are lines of a terminal: no name adds a line to them. Headings may have several."""
+    """Table whose cells are single lines of text, even if a name contains a line break. Headings may have several
+    lines.
+    """
 
     def add_row(
         self,
@@ -64,7 +66,7 @@ class TextTable(Table):
 
 
 def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> TextTable:
-    """An empty table with left-aligned columns `names`, then right-aligned columns `numbers`."""
+    """Empty table with left-aligned columns `names`, then right-aligned columns `numbers`."""
     table = TextTable(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in names:
         table.add_column(name, overflow="fold")
@@ -74,7 +76,7 @@ def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Text
 
 
 def spatial_text(spatial_mapping: Mapping[str, Mapping[str, int]]) -> str:
-    """The spatial mapping of a record on one line: D1: K 32, C 2; D2: OX 4."""
+    """Text of the spatial mapping of a record on one line: D1: K 32, C 2; D2: OX 4."""
     return "; ".join(
         f"{array_dimension}: " + (", ".join(f"{dimension} {factor}" for dimension, factor in factors.items()) or "-")
         for array_dimension, factors in spatial_mapping.items()
@@ -82,20 +84,20 @@ def spatial_text(spatial_mapping: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def millions(value: float) -> str:
-    """A number in millions, in few digits."""
+    """Text of a number in millions, with few digits."""
     scaled = value / 1e6
     return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
 
 
 def share_text(part: float, whole: float) -> str:
-    """A part of the whole in percent."""
+    """Text of a part as a percentage of the whole."""
     if not whole:
         return NOTHING
     return "<0.1%" if 0 < part < SMALLEST_SHOWN * whole else f"{part / whole:.1%}"
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
-    """A table whose first columns are texts and whose others are numbers."""
+    """HTML table whose first `texts` columns are texts and whose others are numbers."""
     ends = ["" if number < texts else ' class="number"' for number in range(len(heads))]
     head = _html_cells("th", ends, heads)
     body = "".join(f"<tr>{_html_cells('td', ends, row)}</tr>\n" for row in rows)

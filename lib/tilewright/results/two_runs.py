@@ -1,9 +1,9 @@
-"""Two runs told apart: the differences of their ledgers, which add up to the difference of the totals, and what the
-comparison assumes.
+"""Comparison of two runs: the differences of their ledgers, which add up to the difference of the totals, and its
+assumptions.
 
-Refused is what cannot be compared: runs of different networks. What else differs than the hardware is named.
+Runs of different networks are refused. Other differences besides the hardware are named.
 
-Two runs told apart, as text for the terminal: totals, then the largest differences of terms and of layers.
+The text for the terminal shows totals, then the largest differences of terms and of layers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ NO_LAYER = "not of a layer"
 
 @dataclass(frozen=True)
 class Difference:
-    """What two runs have of one thing, in pJ or cycles."""
+    """Value of one item in two runs, in pJ or cycles."""
 
     name: str
     a: float
@@ -42,7 +42,7 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """How much more the second run has."""
+        """Value of the second run minus that of the first."""
         return self.b - self.a
 
 
@@ -53,45 +53,45 @@ class RunComparison:
     a: RunLedger
     b: RunLedger
     notices: tuple[str, ...]
-    """What to know before believing it."""
+    """Notices that limit how far the comparison holds."""
 
     @property
     def runs(self) -> tuple[RunPoint, RunPoint]:
-        """Both."""
+        """Points of both runs."""
         return self.a.run, self.b.run
 
     @cached_property
     def places(self) -> tuple[tuple[LedgerPlace, float, float], ...]:
-        """Every number that one of them has, in both; those of the first in its order come first."""
+        """Numbers of both runs by key, 0 if one run lacks the key; those of the first run come first, in its order."""
         keys = dict.fromkeys((*self.a.entries, *self.b.entries))
         return tuple((key, self.a.entries.get(key, 0.0), self.b.entries.get(key, 0.0)) for key in keys)
 
     def totals(self, quantity: str) -> Difference:
-        """The whole difference."""
+        """Difference of the totals."""
         return Difference("total", self.a.total(quantity), self.b.total(quantity))
 
     def by_term(self, quantity: str) -> tuple[Difference, ...]:
-        """Differences of terms, that of accesses by memory, largest first; () of latencies without a common term."""
+        """Differences of terms, accesses by memory, the largest first; () for latencies without a common term."""
         found = self._added(quantity, _term_name)
         return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
 
     def by_layer(self, quantity: str) -> tuple[Difference, ...]:
-        """Differences of layers, the largest first; () where a run does not say what of it is of which layer."""
+        """Differences of layers, the largest first; () if a run does not assign its numbers to layers."""
         alike = [any(place.layer for place in run.entries if place.quantity == quantity) for run in (self.a, self.b)]
         return self._added(quantity, lambda place: place.layer or NO_LAYER) if all(alike) else ()
 
     @property
     def assumption(self) -> str:
-        """What the figures of both take for granted."""
+        """Assumptions of the figures of both runs."""
         same = {key: value for key, value in self.a.options.items() if self.b.options.get(key) == value}
         alike = ", ".join(f"{key} {same[key]}" for key in ("model", "objective") if key in same)
         return "; ".join(filter(None, (alike, _group(*self.runs).assumption)))
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """What goes into them and differs: descriptions by their kinds, the model, options by their names.
+        """Inputs that differ: descriptions by their kinds, the model, options by their names.
 
-        Two models read a network in two ways: then nobody knows whether its file differs.
+        If the models differ, the digests of the network cannot be compared, because each model reads it in its own way.
         """
         one, other = self.a.made_of, self.b.made_of
         kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
@@ -101,17 +101,17 @@ class RunComparison:
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """What runs are compared by: where clocks differ by time, not by cycles."""
+        """Objectives by which runs are compared: by time instead of cycles if clocks differ."""
         return objectives_of(self.runs)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is to be said under a table or a figure."""
+        """Lines of text under a table or a figure."""
         assumed = (f"assumed: {self.assumption}",) if self.assumption else ()
         return (*assumed, *(f"note: {notice}" for notice in self.notices))
 
     def share(self, quantity: str, difference: float) -> float | None:
-        """A difference as a share of the whole one; None where the totals are equal."""
+        """Difference as a share of the difference of the totals; None if the totals are equal."""
         whole = self.totals(quantity).difference
         return difference / whole if whole else None
 
@@ -125,14 +125,14 @@ class RunComparison:
 
 
 def compare_two(a: RunLedger, b: RunLedger) -> RunComparison:
-    """What tells two runs apart. Raises InputError where they are not of one network."""
+    """Comparison of two runs. Raises InputError if they are not of the same network."""
     if reason := _refusal(a.run, b.run):
         raise InputError([Problem(reason, path=f"{a.run.run}, {b.run.run}")])
     return RunComparison(a, b, (*_notices(a, b), *_range_notices(a.run, b.run)))
 
 
 def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
-    """How sure the order of energies is, where costs have ranges."""
+    """Notices on the certainty of the order of energies, if costs have ranges."""
     if not (a.cost_parts or b.cost_parts):
         return
     for name, run in (("A", a), ("B", b)):
@@ -144,14 +144,15 @@ def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """The two, called by what the user wrote where their names are the same."""
+    """Both runs, renamed to what the user wrote if their names are equal."""
     return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
 
 
 def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
-    """A row for each number: in both runs, the difference, and its share of the whole one; largest first.
+    """Table with a row for each number: its value in both runs, the difference, and its share of the total difference;
+    largest first.
 
-    In pJ and cycles; `assumes` says what the comparison takes for granted.
+    In pJ and cycles; `assumes` has the assumptions of the comparison.
     """
     import pandas  # slow to load, and the text needs none
 
@@ -208,7 +209,7 @@ def _size(one: Difference) -> tuple[float, float]:
 
 
 def _refusal(a: RunPoint, b: RunPoint) -> str:
-    """Why two runs cannot be compared; '' if they can."""
+    """Reason why two runs cannot be compared; '' if they can."""
     if _is_one_network(a, b):
         return ""
     if a.workload != b.workload:
@@ -222,12 +223,12 @@ def _refusal(a: RunPoint, b: RunPoint) -> str:
 
 
 def _group(a: RunPoint, b: RunPoint) -> ComparableRuns:
-    """The two as a group of runs, which knows what its figures take for granted."""
+    """Group of the two runs, which knows the assumptions of its figures."""
     return ComparableRuns(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
 
 
 def different_options(a: RunLedger, b: RunLedger) -> list[str]:
-    """The names of the options that differ, the model and the objective among them."""
+    """Names of the options that differ, including the model and the objective."""
     options = (a.options, b.options)
     keys = [key for key in dict.fromkeys((*options[0], *options[1])) if options[0].get(key) != options[1].get(key)]
     if a.run.is_of_several_cores != b.run.is_of_several_cores or not (a.run.model and b.run.model):
@@ -237,7 +238,7 @@ def different_options(a: RunLedger, b: RunLedger) -> list[str]:
 
 
 def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
-    """What differs besides the hardware, and what the figures leave out."""
+    """Notices on differences besides the hardware, and on what the figures exclude."""
     runs, options = (a.run, b.run), (a.options, b.options)
     one_flow = a.run.is_of_several_cores == b.run.is_of_several_cores
     keys = different_options(a, b)
@@ -290,11 +291,11 @@ def _is_one_network(a: RunPoint, b: RunPoint) -> bool:
 
 MOST_ROWS = 12
 UNITS = {ENERGY: ("energy", "µJ", PICOJOULES_A_MICROJOULE), LATENCY: ("latency", "cycles", 1.0)}
-"""Quantity -> words, unit for people, and how many units of the ledger that is."""
+"""Words, unit for people, and number of ledger units in it, by quantity."""
 
 
 def comparison_text(comparison: RunComparison) -> str:
-    """What differs, the largest first, with what is assumed at the end."""
+    """Text of the differences, the largest first, with the assumptions at the end."""
     tables = [
         _differences(comparison, quantity, what, rows)
         for quantity in QUANTITIES
@@ -305,7 +306,7 @@ def comparison_text(comparison: RunComparison) -> str:
 
 
 def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
-    """The largest differences, and the others as one row, so that they still add up."""
+    """Largest differences, and all others as one row, so that the sum is unchanged."""
     kept = tuple(row for row in rows if row.difference)
     rest = [row for row in rows if row not in kept[:most]]
     if not rest:
@@ -317,24 +318,24 @@ def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
 
 
 def title_of(run: RunPoint) -> str:
-    """A run for people: its network and its hardware."""
+    """Title of a run: its network and its hardware."""
     return f"{run.workload or 'a network'} on {run.core or 'a core'}"
 
 
 def amount(value: float, quantity: str, signed: bool = False) -> str:
-    """A number in the unit for people."""
+    """Text of a number in the unit for people."""
     scaled = value / UNITS[quantity][2]
     sign = "+" if signed and value else ""
     return f"{scaled:{sign},.0f}" if abs(scaled) >= 1e4 or quantity == LATENCY else f"{scaled:{sign},.4g}"
 
 
 def change(one: Difference) -> str:
-    """Difference by which the second run has more, in percent of the first."""
+    """Text of the change from the first to the second run, in percent of the first."""
     return f"{one.difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
 
 
 def share_text(comparison: RunComparison, quantity: str, row: Difference, digits: int = 0) -> str:
-    """The share of the whole difference, '' where there is none."""
+    """Text of the share of the total difference; '' if there is none."""
     share = comparison.share(quantity, row.difference)
     return "" if share is None else f"{round(share, digits + 2) + 0.0:.{digits}%}"
 
@@ -359,7 +360,7 @@ def _heading(comparison: RunComparison) -> str:
 
 
 def _differs(comparison: RunComparison) -> list[str]:
-    """A line on what goes into both and is not the same; none where that is not known."""
+    """Line on the inputs that differ; [] if not known."""
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]
     known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)

@@ -1,4 +1,4 @@
-"""Two runs told apart, as a figure: a bar for each difference, energy above latency, terms beside layers."""
+"""Figure of the comparison of two runs: a bar for each difference, energy above latency, terms next to layers."""
 
 import textwrap
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ LESS_COLOUR, MORE_COLOUR = OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 
 
 def comparison_figure(comparison: RunComparison) -> Figure:
-    """Where the second run has more than the first, and where less; every panel adds up to the whole difference."""
+    """Figure of what is more and what is less in the second run; every panel adds up to the total difference."""
     panels = {
         quantity: [shown(rows, MOST_BARS) for rows in (comparison.by_term(quantity), comparison.by_layer(quantity))]
         for quantity in QUANTITIES

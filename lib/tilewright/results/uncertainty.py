@@ -1,11 +1,11 @@
-"""Probability with which an order of runs survives the ranges of their costs.
+"""Probability that an order of runs holds within the ranges of their costs.
 
-Energies and areas are linear in the costs of memories, so that all samples are one matrix product: what a run has of
-each law, times factors of the laws. Memories of one law have one factor, in all runs: if DRAM is dearer than its
-figure says, it is for everyone. Factors are independent and uniform in their logarithm between the ends of the range.
+Energies and areas are linear in the costs of memories, so all samples are one matrix product: the contribution of each
+cost law to a run, times the factors of the laws. Memories of one law have one factor in all runs: if DRAM costs more
+than its stated value, it does so for every run. Factors are independent and log-uniform within their ranges.
 
-Of many runs most cannot be on a front, and of most pairs one never dominates the other, whatever the factors: what is
-linear has its least and its most at ends of the ranges. Only what that leaves open is sampled.
+Most of many runs cannot be on a front, and in most pairs one run never dominates the other for any factors: linear
+quantities have their extremes at the ends of the ranges. Only undecided cases are sampled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,44 +20,44 @@ from tilewright.search.cost_ranges import CostPart
 SAMPLES = 100_000
 SEED = 0
 _MOST_AT_ONCE = 20_000_000
-"""Numbers of all runs that are compared at once."""
+"""Largest number of values that are compared at once."""
 _FEW = 0.3
-"""Share of samples from which on those that are left are looked at alone."""
+"""Share of undecided samples below which only these are processed."""
 
 
 class UncertainRun(NamedTuple):
-    """A run in what runs are compared by."""
+    """Run with the quantities by which runs are compared."""
 
     energy_pj: float
     latency: float
-    """Latency in cycles or seconds, the same for all runs; it has no range."""
+    """Latency in cycles or seconds, the same unit for all runs; it has no range."""
     area_mm2: float | None
     parts: tuple[CostPart, ...]
 
 
 class Ranges(NamedTuple):
-    """The factors of laws."""
+    """Ranges of the factors of the cost laws."""
 
     low: Values
-    """[law] least factor"""
+    """[law] smallest factor"""
     high: Values
     """[law] largest factor"""
 
 
 class Quantity(NamedTuple):
-    """What runs are compared by, linear in the factors of laws; the less the better."""
+    """Quantity by which runs are compared, linear in the factors of the laws; less is better."""
 
     values: Values
     """[run] value with all factors 1"""
     shares: Values
-    """[run, law] what of it each law has"""
+    """[run, law] contribution of each law"""
 
     def of(self, rows: Any) -> "Quantity":
-        """Quantity of some runs."""
+        """Quantity of the given runs."""
         return Quantity(self.values[rows], self.shares[rows])
 
     def ends(self, ranges: Ranges) -> tuple[Values, Values]:
-        """[run] least and most value."""
+        """[run] smallest and largest value."""
         return tuple(  # type: ignore[return-value]
             self.values + best(self.shares * (ranges.low - 1), self.shares * (ranges.high - 1)).sum(axis=-1)
             for best in (np.minimum, np.maximum)
@@ -68,7 +68,7 @@ class Quantity(NamedTuple):
         return Quantity(self.values - self.values[row], self.shares - self.shares[row])
 
     def sampled(self, more: Values) -> Values:
-        """[run, sample] value for factors less 1 [law, sample]; added up law by law, so that equal runs stay equal."""
+        """[run, sample] value for factors minus 1, [law, sample]; summed law by law, so that equal runs stay equal."""
         if not self.shares.any():
             return np.broadcast_to(self.values[:, None], (len(self.values), more.shape[1]))
         found = np.repeat(self.values[:, None], more.shape[1], axis=1)
@@ -78,32 +78,34 @@ class Quantity(NamedTuple):
 
 
 def cost_parts(summary: Mapping[str, Any]) -> tuple[CostPart, ...]:
-    """The parts of a run with a range; () where there are none."""
+    """Parts of a run with a range; () if there are none."""
     return tuple(CostPart(**part) for part in summary.get("cost_ranges", {}).get("parts", ()))
 
 
 def energy_range_pj(energy_pj: float, parts: Sequence[CostPart]) -> tuple[float, float]:
-    """The least and the most energy of a run."""
+    """(smallest, largest) energy of a run, in pJ."""
     least = energy_pj + sum(part.energy_pj * (part.low - 1) for part in parts)
     return least, energy_pj + sum(part.energy_pj * (part.high - 1) for part in parts)
 
 
 def less_energy_probability(a: UncertainRun, b: UncertainRun) -> float:
-    """The share of samples in which the first run needs less energy; half of those in which both need the same."""
+    """Share of samples in which the first run needs less energy, plus half of those in which both need the same."""
     (energies, *_), ranges = _quantities([a, b])
     first, second = energies.sampled(sampled_factors(ranges) - 1)
     return float((first < second).mean() + (first == second).mean() / 2)
 
 
 def front_probabilities(runs: Sequence[UncertainRun], by_area: bool) -> list[float]:
-    """Share of samples in which no other run dominates each run in energy, latency and, if asked, area."""
+    """Share of samples in which no other run dominates each run in energy, latency and, with `by_area`, area."""
     quantities, ranges = _quantities(runs)
     found: list[float] = front_shares(quantities if by_area else quantities[:2], ranges).tolist()
     return found
 
 
 def front_shares(quantities: Sequence[Quantity], ranges: Ranges) -> Values:
-    """[run] the share of samples in which no other run dominates it: is no worse in any quantity and better in one."""
+    """[run] share of samples in which no other run dominates it, that is, is no worse in any quantity and better in
+    one.
+    """
     count = len(quantities[0].values)
     kept = np.zeros(count)
     rows = np.flatnonzero(~_always_dominated(quantities, ranges))
@@ -122,7 +124,7 @@ def front_shares(quantities: Sequence[Quantity], ranges: Ranges) -> Values:
 
 
 def least_share(quantity: Quantity, ranges: Ranges, row: int) -> float:
-    """The share of samples in which no other run has less of a quantity than that of a row."""
+    """Share of samples in which no other run has less of a quantity than the run `row`."""
     least, _ = quantity.less(row).ends(ranges)
     own = quantity.of(np.append(row, np.flatnonzero(least < 0)))
     factors = sampled_factors(ranges)
@@ -135,16 +137,17 @@ def least_share(quantity: Quantity, ranges: Ranges, row: int) -> float:
 
 
 def sampled_factors(ranges: Ranges) -> Values:
-    """[law, sample] the factors of laws."""
+    """[law, sample] factors of the laws."""
     draws = np.random.default_rng(SEED).random((len(ranges.low), SAMPLES))
     found: Values = ranges.low[:, None] * (ranges.high / ranges.low)[:, None] ** draws
     return found
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """[run] whether a run that is on the front with all factors 1 dominates it with any factors.
+    """[run] whether a run that is on the front with all factors 1 dominates it for all factors.
 
-    Whoever dominates a run in a sample, and is itself of these, is dominated there by one that is not.
+    It is safe to ignore these runs: if one of them dominates a run in a sample, a run that is not one of them does so
+    too.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)
@@ -155,17 +158,17 @@ def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDA
 
 
 class _Rival(NamedTuple):
-    """A run that dominates another one with some factors, perhaps."""
+    """Run that may dominate another one for some factors."""
 
     row: int
     open_columns: tuple[int, ...]
-    """Quantities in which it is the worse one with some factors; in all others it never is."""
+    """Quantities in which the rival is worse for some factors; in all others it is never worse."""
     is_better: bool
-    """Whether it is better in one of those others with all factors."""
+    """Whether the rival is better in one of those others for all factors."""
 
 
 def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_Rival]:
-    """The runs that dominate a run with some factors, perhaps; its likeliest dominators first."""
+    """Runs that may dominate a run for some factors, the likeliest first."""
     ends = [quantity.less(row).ends(ranges) for quantity in quantities]
     least, most = (np.stack([one[place] for one in ends], axis=1) for place in (0, 1))
     places = np.flatnonzero((least <= 0).all(axis=1) & (least < 0).any(axis=1))
@@ -178,7 +181,7 @@ def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_R
 
 
 def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) -> int:
-    """The samples in which none of its rivals dominates a run."""
+    """Number of samples in which no rival dominates a run."""
     own = [column[row] for column in columns]
     alive: npt.NDArray[np.intp] | slice = slice(None)
     survives = np.ones(len(own[0]), np.bool_)
@@ -201,7 +204,7 @@ def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) ->
 
 
 def _quantities(runs: Sequence[UncertainRun]) -> tuple[tuple[Quantity, Quantity, Quantity], Ranges]:
-    """Energy, latency and area of runs, not a number where it is not known."""
+    """(energy, latency, area) of runs, NaN if not known, with the ranges of the factors."""
     laws = sorted({(part.law, part.low, part.high) for run in runs for part in run.parts})
     energies, areas = np.zeros((len(runs), len(laws))), np.zeros((len(runs), len(laws)))
     for row, run in enumerate(runs):

@@ -1,7 +1,7 @@
-"""Verdicts: which of several rivals is the largest, kept with its number, all rivals and what is said of it.
+"""Verdicts: the largest of several rivals, with its number, all rivals and its text.
 
-Every verb and page makes its verdicts from this type, so that no name stands without the number that makes it true.
-A verdict that no single rival carries may be carried by several of them together: `smallest_set` finds the fewest.
+All verbs and pages use this type, so that a name always comes with its number. If no single rival suffices, several may
+do so together: `smallest_set` finds the fewest.
 """
 
 import math
@@ -15,11 +15,11 @@ from tilewright.results.text_tables import share_text
 
 Part = TypeVar("Part")
 MOST_SETS = 600
-"""Sets of one size that are all looked at; of more only those that hold what every helping set holds."""
+"""Largest number of sets of one size that are all tried; beyond, only sets with all necessary parts are tried."""
 
 
 class Rival(NamedTuple):
-    """A candidate of a verdict."""
+    """Candidate of a verdict."""
 
     name: str
     value: float
@@ -28,17 +28,17 @@ class Rival(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is the largest of its rivals, and by how much."""
+    """Largest of several rivals, with its margin."""
 
     question: str
-    """What the rivals are compared by, in words."""
+    """Quantity by which the rivals are compared, in words."""
     unit: str
     whole: float
-    """What shares are of, in the unit."""
+    """Total to which shares refer, in the unit."""
     rivals: tuple[Rival, ...]
-    """The largest first; equal ones in the order in which they were given."""
+    """Rivals, the largest first; equal ones in the order in which they were given."""
     sign: str = ""
-    """Sign of shares in words: `-` for what would be saved."""
+    """Sign of shares in texts: `-` for savings."""
 
     @classmethod
     def of(
@@ -49,19 +49,19 @@ class Verdict:
         rivals: Mapping[str, float] | Iterable[tuple[str, float]],
         sign: str = "",
     ) -> "Verdict":
-        """The verdict over named numbers, in any order."""
+        """Verdict over named numbers, given in any order."""
         pairs = rivals.items() if isinstance(rivals, Mapping) else rivals
         ranked = sorted((Rival(name, value) for name, value in pairs), key=lambda one: -one.value)
         return cls(question, unit, whole, tuple(ranked), sign)
 
     @property
     def winner(self) -> Rival | None:
-        """The largest rival; None where none is above 0."""
+        """Largest rival; None if none is above 0."""
         return self.rivals[0] if self.rivals and self.rivals[0].value > 0 else None
 
     @property
     def alike(self) -> tuple[Rival, ...]:
-        """The winner, and all rivals that cannot be told from it by the number that is shown; () without a winner."""
+        """Winner, and all rivals with the same displayed number; () without a winner."""
         if self.winner is None:
             return ()
         shown = self.share(self.winner)
@@ -69,17 +69,17 @@ class Verdict:
 
     @property
     def next(self) -> Rival | None:
-        """The largest rival that is smaller by the number that is shown; None where none is above 0."""
+        """Largest rival whose displayed number is smaller than the winner's; None if none is above 0."""
         rest = self.rivals[len(self.alike) :]
         return rest[0] if rest and rest[0].value > 0 else None
 
     def share(self, rival: Rival) -> str:
-        """What a rival is of the whole, in words."""
+        """Text of the share of a rival in the whole."""
         return self.sign + share_text(rival.value, self.whole)
 
     @property
     def text(self) -> str:
-        """The winner with its share, and who shares its place; '' without a winner."""
+        """Text with the winner, its share, and rivals that are equal to it; '' without a winner."""
         alike = self.alike
         if not alike:
             return ""
@@ -88,12 +88,12 @@ class Verdict:
 
     @property
     def full_text(self) -> str:
-        """Text with the runner-up."""
+        """Text that includes the runner-up."""
         more = "" if self.next is None else f" (next: {self.next.name} {self.share(self.next)})"
         return self.text + more
 
     def as_object(self) -> JsonObject:
-        """The verdict as plain data."""
+        """Verdict as plain data."""
         winner = self.winner
         return {
             "question": self.question,
@@ -109,11 +109,11 @@ class Verdict:
 def smallest_set(
     parts: Sequence[Part], saved: Callable[[tuple[Part, ...]], float], least: float, most_sets: int = MOST_SETS
 ) -> tuple[tuple[Part, ...], float] | None:
-    """The fewest parts, two or more, that together save at least `least`, and what they save; None where none do.
+    """(smallest set of two or more parts that together save at least `least`, its saving); None if there is none.
 
-    Of equally few those that save most, of these the first in the order of the parts. `least` is above 0. All pairs are
-    tried, then larger sets if all parts together save as much. Where there are more than `most_sets` of a size, only
-    those are tried that hold every part without which all others together do not help.
+    Of equally small sets the one that saves most, and of these the first in the order of the parts. `least` is above 0.
+    All pairs are tried, then larger sets if all parts together save enough. If more than `most_sets` sets have a size,
+    only those are tried that contain every necessary part: one without which all others together do not help.
     """
     known: dict[tuple[Part, ...], float] = {}
 
@@ -142,12 +142,12 @@ def smallest_set(
 
 
 def _needed(parts: tuple[Part, ...], saved: Callable[[tuple[Part, ...]], float], least: float) -> tuple[int, ...]:
-    """Places of the parts without which all others together save less than `least`."""
+    """Indices of the necessary parts: without one of them, all others together save less than `least`."""
     return tuple(place for place in range(len(parts)) if saved(parts[:place] + parts[place + 1 :]) < least)
 
 
 def _holding(needed: tuple[int, ...], count: int, size: int, most: int) -> Iterable[tuple[int, ...]]:
-    """The first so many sets of a size that hold the needed places, and the last of all."""
+    """First `most` sets of a size that contain all of `needed`; there is no limit for the set of all parts."""
     others = [place for place in range(count) if place not in needed]
     if len(needed) > size:
         return

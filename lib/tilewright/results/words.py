@@ -1,4 +1,4 @@
-"""Words of tables and figures: layer names short enough for an axis, what a run loses to what it is compared with."""
+"""Texts of tables and figures: layer names short enough for an axis, and comparisons of a run with its baselines."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,9 @@ ELLIPSIS = "…"
 
 
 def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARACTERS) -> str:
-    """`name` without the slashes around it and a trailing operator type, its middle cut out beyond `limit` characters.
+    """Name without surrounding slashes and trailing operator type, its middle cut out beyond `limit` characters.
 
-    /layer1/layer1.0/conv1/Conv of a Conv becomes layer1.0/conv1: a parent that its child repeats is left out.
+    /layer1/layer1.0/conv1/Conv of a Conv becomes layer1.0/conv1: a parent whose name its child repeats is left out.
     """
     parts = [part for part in name.split("/") if part]
     if len(parts) > 1 and parts[-1].split("_")[0] == operator_type:
@@ -25,14 +25,12 @@ def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARAC
 
 
 _WORTH_TELLING = 0.995
-"""Ratio to a baseline below which a run is told to be worse."""
+"""Ratio to a baseline below which a run is reported to be worse."""
 
 
 def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> list[str]:
-    """Sentences on a baseline with that name and what it needs over what the run needs, in latency and in energy (None:
-    unknown).
-
-    One sentence without a subject for each figure in which the run is worse.
+    """Texts without a subject on each quantity in which the run is worse than a baseline; the ratios are baseline over
+    run (None: unknown).
     """
     ratios = ((speedup, "takes {:.2f} times as long as"), (energy_ratio, "needs {:.2f} times the energy of"))
     return [
@@ -43,10 +41,10 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
 
 
 def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MAX_CHARACTERS) -> list[str]:
-    """`short_layer_name` of each of some names, those of different names always different.
+    """Short names (`short_layer_name`), such that different names have different short names.
 
-    Of names that would look alike the part in which they differ is kept, and where even that is too long they get a
-    number in the order in which they come.
+    If short names would be equal, the part in which the names differ is kept; if that is too long, a number in order of
+    occurrence is added.
     """
     kinds = types or [""] * len(names)
     short = {name: short_layer_name(name, kind, limit) for name, kind in zip(names, kinds, strict=True)}
@@ -67,7 +65,7 @@ def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MA
 
 
 def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
-    """Text -> the names that have it, where these are several."""
+    """Names with the same short name, by short name, if there are several."""
     found: dict[str, list[str]] = {}
     for name, text in short.items():
         found.setdefault(text, []).append(name)
@@ -75,7 +73,7 @@ def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _middles(names: Sequence[str], limit: int) -> list[str]:
-    """Rest of names from where they begin to differ, as far as there is room, with a few characters before."""
+    """Parts of names from where they begin to differ, as far as there is room, with a few characters before."""
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))
     before = next((place for place, (one, other) in pairs if one != other), len(first))

@@ -1,4 +1,4 @@
-"""Tables of a parsed network: its layers with their work and their tensors, and what of it is costed."""
+"""Tables of a parsed network: its layers with their work and their tensors, and its coverage."""
 
 import pandas
 
@@ -11,14 +11,15 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 
 _LONGEST_NOTE = 400
-"""Characters of a notice in the table; lists of operators end there. The artifact keeps all of it."""
+"""Longest notice in the table, in characters; longer lists of operators are cut. The artifact has the full text."""
 _WIDTH = 150
 
 
 def workload_table(workload: Workload) -> pandas.DataFrame:
-    """One row per layer in execution order: sizes, work, and the elements and bits of weights and activations.
+    """Table with one row per layer in execution order: sizes, work, and the elements and bits of weights and
+    activations.
 
-    One that stands for several says for how many, and has the work and the data of all of them.
+    A row that represents several layers has their number, and the work and the data of all of them.
     """
     columns = [
         "layer", "operator_type", "origin", "unit", "loop_sizes", "mac_count", "operation_count",
@@ -53,7 +54,7 @@ def _row(workload: Workload, node: WorkloadNode) -> dict[str, object]:
 
 
 def workload_text(workload: Workload) -> str:
-    """The layers of a network for the terminal."""
+    """Text of the layers of a network for the terminal."""
     rows = workload_table(workload).to_dict("records")
     macs = sum(row["mac_count"] for row in rows)
     operations = sum(row["operation_count"] for row in rows)
@@ -73,7 +74,7 @@ def workload_text(workload: Workload) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Coverage of a network by operator type, for the terminal; then the notices."""
+    """Text of the coverage of a network by operator type, for the terminal; then the notices."""
     share_is_known = coverage.modelled_mac_share is not None
     numbers = ("nodes", "MACs", "share\nof MACs", "other\noperations", "bytes read\nand written")
     table = text_table("Coverage", ("operator", "status"), numbers)
@@ -98,7 +99,7 @@ def coverage_text(coverage: Coverage) -> str:
 
 
 def _share(share: float | None) -> str:
-    """A share of work, which is unknown where the whole is."""
+    """Text of a share of work; `unknown` if the whole is not known."""
     return "unknown" if share is None else f"{share:.1%}"
 
 

@@ -1,4 +1,4 @@
-"""The search for an allocation: the best of each generation, and the front of allocations that no other beats."""
+"""Figure of the search for an allocation: the best of each generation, and the Pareto front of allocations."""
 
 import csv
 import io
@@ -30,21 +30,22 @@ FRONT_COLUMNS = {"latency_cycles": int, "energy_pj": float, "is_chosen": lambda 
 
 
 def read_generations(path: Path) -> list[JsonObject]:
-    """The rows of generations.csv: generation, best latency and energy so far. Raises ArtifactError."""
+    """Rows of generations.csv: generation, best latency and energy so far. Raises ArtifactError."""
     return _read_rows(path, GENERATION_COLUMNS)
 
 
 def read_front(path: Path) -> list[JsonObject]:
-    """The rows of pareto.csv: latency, energy, whether it is the chosen allocation. Raises ArtifactError."""
+    """Rows of pareto.csv: latency, energy, whether it is the chosen allocation. Raises ArtifactError."""
     return _read_rows(path, FRONT_COLUMNS)
 
 
 def allocation_figure(
     generations: Sequence[Row], front: Sequence[Row], title: str, bound: Mapping[str, Any] | None = None
 ) -> Figure:
-    """Best latency and energy so far over the generations; energy over latency of the front, the chosen one marked.
+    """Figure of the best latency and energy so far over the generations, and of the front (energy over latency), with
+    the chosen allocation marked.
 
-    `bound` is the lower bound of the summary; below the title it says what no allocation can beat.
+    `bound` is the lower bound of the summary, which is stated below the title.
     """
     with figure_style():
         figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES))
@@ -78,7 +79,7 @@ def _bound_words(bound: Mapping[str, Any] | None) -> str:
 
 
 def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
-    """Steps: latency on the left axis, energy on the right one."""
+    """Draw steps, with latency on the left axis and energy on the right one."""
     numbers = [row["generation"] for row in generations]
     panel.set_title("best so far", fontsize=8, loc="left")
     panel.set_xlabel("generation")
@@ -125,7 +126,7 @@ def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
 
 
 def _room(axes: Axes, values: Sequence[float]) -> None:
-    """An axis around values, never of one value alone, with room above."""
+    """Set an axis around values, with room above, and with a range even if all values are equal."""
     least, most = min(values, default=0.0), max(values, default=1.0)
     span = max(most - least, 0.02 * abs(most), 1e-9)
     axes.set_ylim(least - 0.1 * span, most + 0.15 * span)

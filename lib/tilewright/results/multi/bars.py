@@ -1,8 +1,8 @@
-"""A schedule as rows of bars, with the system it runs on and names for people: what the figures, the interactive page
-and the trace draw.
+"""Bars of a schedule in rows, with the system it runs on and names for people, for the figures, the interactive page
+and the trace.
 
-A row is a core, or a link that carries something. Transfers share links, so that bars of a link may overlap in time:
-each goes into the first *lane* of its row that is free.
+A row is a core, or a link that carries data. Transfers share links, so bars of a link may overlap in time: each goes
+into the first free *lane* of its row.
 """
 
 import heapq
@@ -27,33 +27,33 @@ CATEGORIES = (
     "outputs",
     "streams",
 )
-"""Why data moves, as figures tell it."""
+"""Causes of data movement, in the words of figures."""
 WEIGHTS, OFF_CHIP_ACTIVATIONS, BETWEEN_CORES, EVICTIONS, OUTPUTS, STREAMS = range(len(CATEGORIES))
 
 
 @dataclass(frozen=True, eq=False)
 class TileRanges:
-    """The ranges of the loop dimensions in which a layer is cut."""
+    """Ranges of the loop dimensions in which each layer is cut."""
 
     dimensions: tuple[tuple[str, ...], ...]
     """[layer] cut dimensions"""
     starts: tuple[Integers, ...]
-    """[place of a dimension][cn] first value; 0 where the layer has fewer cut dimensions"""
+    """[cut dimension][cn] first value; 0 if the layer has fewer cut dimensions"""
     ends: tuple[Integers, ...]
-    """[place of a dimension][cn] value after the last"""
+    """[cut dimension][cn] value after the last"""
 
 
 @dataclass(frozen=True, eq=False)
 class ScheduleView:
-    """A schedule and the tiles of its CNs, as figures ask for them."""
+    """Schedule with the tiles of its CNs, for figures."""
 
     artifact: ScheduleArtifact
     tiles: TileRanges | None = None
-    """None where the graph of CNs is not at hand."""
+    """Ranges of the CNs; None if their graph is not given."""
 
     @property
     def schedule(self) -> Schedule:
-        """Times of what runs and moves."""
+        """Times of all CNs and transfers."""
         return self.artifact.schedule
 
     @property
@@ -63,7 +63,7 @@ class ScheduleView:
 
     @property
     def names(self) -> SystemNames:
-        """What the numbers stand for."""
+        """Names of layers, cores, memories and links, by their numbers."""
         return self.artifact.names
 
     @property
@@ -82,12 +82,14 @@ class ScheduleView:
         return np.searchsorted(self.node_layer, np.arange(len(self.names.layer_names) + 1))
 
     def link_label(self, link: int) -> str:
-        """A link for people: its name; the ports of the off-chip memory, which have the number of its core, say so."""
+        """Text for a link: its name; for a port of the off-chip memory, which has only a core number, the text adds
+        `(off-chip)`.
+        """
         name = self.names.link_names[link]
         return f"{name} (off-chip)" if self.names.link_kinds[link] == OFFCHIP_PORT else name
 
     def node_name(self, node: int) -> str:
-        """A CN for people: number of the layer, then of the CN in it."""
+        """Text for a CN: number of the layer, then of the CN in the layer."""
         layer = int(self.node_layer[node])
         return f"{layer}.{node - int(self.first_node[layer])}"
 
@@ -100,7 +102,7 @@ class ScheduleView:
 
     @cached_property
     def transfer_category(self) -> Integers:
-        """[transfer] place in CATEGORIES."""
+        """[transfer] index in CATEGORIES."""
         moves = self.schedule.transfers
         kind = np.array([WEIGHTS if kind == WEIGHT else OFF_CHIP_ACTIVATIONS for kind in self.names.tensor_kinds])
         fetched = kind[self.artifact.piece_tensor[moves["piece"]]] if len(moves) else np.zeros(0, np.int64)
@@ -111,7 +113,7 @@ class ScheduleView:
 
 
 def tile_ranges(graph: CnGraph) -> TileRanges:
-    """The ranges of all CNs of a graph."""
+    """Ranges of all CNs of a graph."""
     cut = tuple(layer.grid.tiled_dimensions for layer in graph.layers)
     places = max(map(len, cut), default=0)
     starts = tuple(np.zeros(graph.cn_count, np.int64) for _ in range(places))
@@ -125,22 +127,22 @@ def tile_ranges(graph: CnGraph) -> TileRanges:
 
 CORE, LINK, NO_LINK = "core", "link", "no link"
 NODE_BAR, TRANSFER_BAR, STREAM_BAR = range(3)
-"""Kinds of bars: what their item is a place in."""
+"""Kinds of bars, which say what the item of a bar is."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of bars."""
+    """Row of bars."""
 
     name: str
     kind: str
-    """CORE, LINK, or NO_LINK: transfers between memories that no link lies between."""
+    """Kind of the row: CORE, LINK, or NO_LINK for transfers between memories without a link between them."""
     index: int
-    """Column of the core, number of the link, -1."""
+    """Index of the core, number of the link, or -1."""
     lanes: int
     """Number of lanes, at least 1."""
     busy_cycles: int
-    """Cycles in which some bar of the row lasts."""
+    """Cycles in which the row has at least one bar."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,21 +151,21 @@ class ScheduleTable:
 
     rows: tuple[Row, ...]
     row: Integers
-    """[bar]"""
+    """[bar] row"""
     lane: Integers
-    """[bar]"""
+    """[bar] lane"""
     start_cycles: Integers
-    """[bar]"""
+    """[bar] start, in cycles"""
     end_cycles: Integers
-    """[bar]"""
+    """[bar] end, in cycles"""
     kind: Integers
     """[bar] NODE_BAR, TRANSFER_BAR or STREAM_BAR"""
     item: Integers
-    """[bar] CN, transfer, or record of the streams"""
+    """[bar] number of the CN, of the transfer, or of the stream record"""
     layer: Integers
-    """[bar] layer of the CN or of the data; -1: of none"""
+    """[bar] layer of the CN or of the data; -1 if there is none"""
     category: Integers
-    """[bar] place in `CATEGORIES`, -1 for CNs"""
+    """[bar] index in `CATEGORIES`, -1 for CNs"""
     latency_cycles: int
 
     @property
@@ -172,7 +174,7 @@ class ScheduleTable:
         return len(self.row)
 
     def rows_of(self, *kinds: str) -> "ScheduleTable":
-        """The table of the rows of some kinds alone."""
+        """Table with only the rows of some kinds."""
         kept = [number for number, row in enumerate(self.rows) if row.kind in kinds]
         place = np.full(len(self.rows) + 1, -1, np.int64)
         place[kept] = np.arange(len(kept))
@@ -188,9 +190,9 @@ class ScheduleTable:
 def schedule_table(view: ScheduleView) -> ScheduleTable:
     """All bars of a schedule: every CN once; every transfer on each link that it loads itself; every stream.
 
-    A transfer that listens to a broadcast has bars only on links that its main transfer does not load. One over a path
-    without links is in a row of its own. Rows: cores without the off-chip one, links in use in their order, then the
-    row of transfers without a link.
+    A transfer that only receives a broadcast has bars only on links that the main transfer of the broadcast does not
+    load. A transfer over a path without links is in a row of its own. Rows: cores without the off-chip one, links in
+    use in their order, then the row of transfers without a link.
     """
     bars = _all_bars(view)
     key, start, end = bars["key"], bars["start_cycles"], bars["end_cycles"]
@@ -211,7 +213,9 @@ def schedule_table(view: ScheduleView) -> ScheduleTable:
 
 
 def _all_bars(view: ScheduleView) -> dict[str, Integers]:
-    """Columns of all bars but row and lane; `key` is the core, or core count + link, or + link count for no link."""
+    """Columns of all bars except row and lane; `key` is the core, or core count + link, or core count + link count for
+    no link.
+    """
     schedule, system = view.schedule, view.system
     moves, streams, cores = schedule.transfers, schedule.streams, system.core_count
     transfer, link = own_hops(schedule, system)
@@ -232,7 +236,7 @@ def _all_bars(view: ScheduleView) -> dict[str, Integers]:
 
 
 def lanes_of(starts: Integers, ends: Integers) -> Integers:
-    """The first free lane of each bar, for bars by rising start."""
+    """First free lane of each bar, for bars sorted by start."""
     lanes = np.zeros(len(starts), np.int64)
     if len(starts) < 2 or bool(np.all(starts[1:] >= np.maximum.accumulate(ends)[:-1])):
         return lanes
@@ -252,7 +256,7 @@ def lanes_of(starts: Integers, ends: Integers) -> Integers:
 
 
 def busy_cycles(starts: Integers, ends: Integers) -> int:
-    """Cycles in which at least one bar lasts, for bars by rising start."""
+    """Cycles with at least one bar, for bars sorted by start."""
     if not len(starts):
         return 0
     longest = np.maximum.accumulate(ends)
@@ -261,7 +265,7 @@ def busy_cycles(starts: Integers, ends: Integers) -> int:
 
 
 def listeners(view: ScheduleView) -> dict[int, list[int]]:
-    """Transfer → the transfers of the same piece, started with it, that only listen to its broadcast."""
+    """Transfers that only receive the broadcast of another transfer of the same piece, by that transfer."""
     moves, cores = view.schedule.transfers, view.system.core_count
     listening = np.flatnonzero(moves["broadcast_of"] >= 0)
     if not len(listening):
@@ -277,7 +281,7 @@ def listeners(view: ScheduleView) -> dict[int, list[int]]:
 
 
 def _without_link(view: ScheduleView) -> Integers:
-    """Transfers over a path without links."""
+    """Numbers of the transfers over a path without links."""
     moves, system = view.schedule.transfers, view.system
     pair = moves["source_core"] * system.core_count + moves["target_core"]
     return np.flatnonzero(system.path_start[pair + 1] == system.path_start[pair])

@@ -1,4 +1,4 @@
-"""A run beside its baselines: latency, energy and EDP of each as bars with their numbers, and the lower bounds."""
+"""Figure that compares a run with its baselines: latency, energy and EDP as bars with numbers, and the lower bounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class BaselineRow:
     latency_cycles: int
     energy_pj: float
     gap: float | None
-    """Gap of the latency to its lower bound, as a share of the latency; None where it is not known."""
+    """Gap of the latency to its lower bound, as a share of the latency; None if not known."""
 
     @property
     def edp(self) -> float:
@@ -51,7 +51,9 @@ def baseline_rows(summary: Summary) -> list[BaselineRow]:
 
 
 def baselines_figure(summary: Summary) -> Figure:
-    """A row for each schedule; columns for latency, energy and EDP, each with its number and what it is of this run."""
+    """Figure with a row for each schedule and columns for latency, energy and EDP, each with its value and its ratio to
+    this run.
+    """
     rows = baseline_rows(summary)
     bound = summary.get("lower_bound") or {}
     columns = (
@@ -91,7 +93,7 @@ def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
 
 
 def _worse(rows: Sequence[BaselineRow]) -> str:
-    """What the run, the first row, loses to the others, in words; '' where it loses nothing."""
+    """Text on quantities in which this run, the first row, is worse than the others; '' if there are none."""
     run = rows[0]
     words = []
     for row in rows[1:]:

@@ -1,4 +1,4 @@
-"""Invariants of a run of the multi-core flow, verified on its artifacts, the proof of its allocation included."""
+"""Invariants of a run of the multi-core flow, verified on its artifacts, including the proof of its allocation."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +26,9 @@ from tilewright.results.multi.summary import THIS_RUN, core_rows, link_rows, mem
 def proof_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], allocation: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What is wrong with the certificate of `allocation.json`: bounds that do not follow from their weights or are not
-    those of the summary, blocks of other cores, or with a better allocation than the one that is called the best."""
+    """Faults of the certificate in `allocation.json`: bounds that do not follow from their weights or differ from those
+    of the summary, blocks of other cores, or blocks with a better allocation than the proven best one.
+    """
     certificate, proof = allocation["certificate"], allocation["search"]["proof"]
     choices = certificate["cores"]
     allowed = _allowed(artifact.problem, choices)
@@ -55,7 +56,7 @@ def proof_faults(
 
 
 def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> Any:
-    """[cn, core] allowed cores from those of each part; None where the parts are others."""
+    """[cn, core] allowed cores, from the allowed cores of each part; None if the parts do not match."""
     pairs = np.stack((problem.graph.layer, problem.graph.group))
     distinct, part = np.unique(pairs, axis=1, return_inverse=True)
     if distinct.shape[1] != len(choices):
@@ -87,8 +88,9 @@ def check_multi_run(
     allocation: Mapping[str, Any] | None = None,
     assembled: AssembledProblem | None = None,
 ) -> list[Check]:
-    """All checks of a run: the rules of schedules, totals, bounds, and with further artifacts of the run that the
-    schedule is of them; with `assembled` that its problem is the one of the descriptions."""
+    """All checks of a run: the rules of schedules, totals and bounds. Further artifacts of the run are checked to
+    belong to the schedule; with `assembled`, the problem of the schedule is checked to be that of the descriptions.
+    """
     checks = _rule_checks(artifact, ScheduleSettings.of(summary["settings"]).has_barriers)
     nodes = f"{artifact.graph.node_count:,} nodes"
     checks.append(
@@ -172,7 +174,9 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
-    """Over all allocations, and over the one that was chosen, whose bound cannot be lower."""
+    """Faults of the lower bounds over all allocations and over the chosen one: totals below a bound, and a bound for
+    the chosen one that is lower than the bound over all.
+    """
     problem, bound = artifact.problem, summary["lower_bound"]
     chosen = np.arange(problem.system.core_count) == artifact.schedule.allocation[:, None]
     own = lower_bounds(problem, chosen)
@@ -191,7 +195,9 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
 def _core_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
-    """The rows of the summary are those of the schedule, and add up to the energy on cores, as its terms do."""
+    """Faults of the core rows of the summary: they must equal those of the schedule and add up to the energy on cores,
+    like its terms.
+    """
     yield from _row_faults("core", summary["cores"], core_rows(artifact, costs))
     total = artifact.schedule.energy_terms_pj[ON_CORE]
     energy = summary["energy"]
@@ -219,7 +225,7 @@ def _row_faults(what: str, given: Sequence[Mapping[str, Any]], found: Sequence[M
 def _cost_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
-    """Cycles, energy and streams of each class on each core that runs it are those of its cost table."""
+    """Faults of cycles, energy and streams of each class on each core that runs it: they must equal its cost table."""
     schedule, table, names = artifact.schedule, artifact.problem.costs, artifact.names
     runtime = summary["settings"]["cn_runtime"]
     used = np.unique(np.stack((artifact.graph.cost_row, schedule.allocation)), axis=1)
@@ -253,7 +259,7 @@ def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Itera
 
 
 def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
-    """Every CN of the graph in its group, and the edges with data, at least their bits on each."""
+    """Faults of the graph: every CN must be in its group, and every edge with data must carry at least its bits."""
     if graph.cn_count != artifact.graph.node_count:
         yield f"{artifact.graph.node_count} nodes, the CN graph has {graph.cn_count}"
         return
@@ -279,7 +285,7 @@ def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
 
 
 def _edges_of_activations(artifact: ScheduleArtifact) -> tuple[Any, Any, Any]:
-    """(source, target, bits) of the edges, those that carry nothing but partial sums left out."""
+    """(source, target, bits) of the edges, without those that carry only partial sums."""
     kinds = np.array([kind == ACTIVATION for kind in artifact.names.tensor_kinds], np.bool_)
     problem = artifact.problem
     piece = problem.fetch_order[0]

@@ -1,4 +1,4 @@
-"""Tables of computation nodes (CNs): how each layer is cut and what flows into it, and what they cost on each core."""
+"""Tables of computation nodes (CNs): how each layer is cut, which data flows into it, and the costs on each core."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +16,9 @@ _WIDTH = 150
 
 
 def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
-    """A row for each layer: its loops, its CNs, groups and classes, edges with data into it and what they carry, and
-    what it reads from outside."""
+    """Rows, one per layer: its loops, CNs, groups and classes, the edges with data into it and their bits, and the bits
+    that it reads from outside.
+    """
     count = len(graph.layers)
     target = graph.cn_layer[graph.edge_target]
     with_data = graph.edge_operand != ORDERING
@@ -44,7 +45,7 @@ def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
 
 
 def cn_summary(graph: CnGraph) -> dict[str, Any]:
-    """A CN graph in numbers, as plain data."""
+    """Numbers of a CN graph, as plain data."""
     return {
         "network": graph.network,
         "cns": graph.cn_count,
@@ -58,7 +59,7 @@ def cn_summary(graph: CnGraph) -> dict[str, Any]:
 
 
 def cn_table_text(graph: CnGraph) -> str:
-    """The table for the terminal. Loops stand innermost first."""
+    """Table for the terminal. Loops are written innermost first."""
     numbers = ("CNs", "groups", "classes", "edges in\nwith data", "they carry\n[bits]", "from outside\n[bits]")
     table = text_table(f"{graph.network} in computation nodes", ("layer", "operator", "stack", "cut in"), numbers)
     rows = cn_rows(graph)
@@ -88,15 +89,16 @@ def _distinct_read_bits(graph: CnGraph) -> Any:
 
 
 CostTables = Mapping[str, Sequence[CoreCostRow]]
-"""Core file name -> its rows, one for each cost class."""
+"""Rows of each core file, one per cost class."""
 _MOST_REASON_CHARACTERS = 60
 
 
 def cost_table(tables: CostTables, layer_names: Sequence[str] = ()) -> pandas.DataFrame:
-    """One row for each class and core, classes in order; numbers are of one CN where the name does not say `all`.
+    """Table with one row for each class and core, classes in order; numbers are per CN unless their name contains
+    `all`.
 
-    `layer_names` are those of the layers of the CN graph, else their numbers are told. Cores that cannot run a class
-    have empty numbers and a reason.
+    `layer_names` are those of the layers of the CN graph; without them, layers have numbers. Cores that cannot run a
+    class have empty numbers and a reason.
     """
     count = max((len(rows) for rows in tables.values()), default=0)
     return pandas.DataFrame(

@@ -1,17 +1,17 @@
 """Cycles of each core of a schedule by cause: it computes, waits for something, or is idle.
 
-The cycles of a core add up to the latency. Those of its computation nodes (CNs) are parted by the cost table, those
-before a CN by what the CN, at that time, still waits for (docs/bottlenecks.md#explain-a-run):
+The cycles of a core add up to the latency. The cost table divides the cycles of its computation nodes (CNs). The cycles
+before a CN are divided by what the CN waits for (docs/bottlenecks.md#explain-a-run):
 
-1. From the time on at which all its data is there: what its start waits for (`start_causes`): width of a link for its
-   streams, room in a memory, its turn.
-2. Before, what is ready last decides, of equal ones a CN that makes it: until that CN ends, data that is not made yet.
-   Where it is a transfer, the data is on the way while it lasts. Before that, from the time on at which it is asked
-   for, it waits for what let the transfer begin: width of a link, room in a memory, its turn. It is asked for when it
-   is made, all that the CN comes after has started, and what the CN fetches before it is under way
-   (docs/multi-core-model.md#scheduling);
-   of these the last one decides what is before. Where the transfer began since the data had arrived where it comes
-   from, the same holds for the transfer before. What is fetched ahead is asked for when it is made.
+1. Once all its data is present, it waits for the cause of its start (`start_causes`): bandwidth of a link for its
+   streams, room in a memory, or its turn.
+2. Before that, the item that is ready last decides; of equal ones a CN that produces data. If it is a CN, the cause
+   is data that is not made yet, until that CN ends. If it is a transfer, the data is on the way while the transfer
+   lasts. Between its request and its begin, the transfer waits for the cause of its begin: bandwidth of a link, room
+   in a memory, or its turn. It is requested once three conditions hold: its data is made, all predecessors of the CN
+   have started, and the fetch before it of the same CN has begun (docs/multi-core-model.md#scheduling); the condition
+   met last decides what comes before. If the transfer began because its data had just arrived at its source, the
+   same rule applies to the earlier transfer. A prefetch is requested when its data is made.
 """
 
 from bisect import bisect_right
@@ -43,7 +43,7 @@ ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
     "computing",
     "slower by streams",
 )
-"""A CN runs; COMPUTING where its cost table is not at hand."""
+"""Causes while a CN runs; COMPUTING if its cost table is not given."""
 NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
     "data not made yet",
     "data on the way",
@@ -51,9 +51,9 @@ NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
     "no room in a memory",
     "its turn",
 )
-"""A core waits."""
+"""Causes while a core waits."""
 IDLE = "nothing to run"
-"""Cause of cycles after the last CN of a core, or all the time."""
+"""Cause of cycles after the last CN of a core, or of all cycles if it has none."""
 CAUSES_OF_CYCLES = (
     *(ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS),
     *(NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN, IDLE),
@@ -62,27 +62,29 @@ CAUSES_OF_CYCLES = (
 BUSY_CAUSES = CAUSES_OF_CYCLES[: CAUSES_OF_CYCLES.index(NOT_MADE)]
 """Causes in which the core runs something."""
 WAITS = tuple(cause for cause in CAUSES_OF_CYCLES if cause not in (*BUSY_CAUSES, IDLE))
-"""Causes in which it waits."""
+"""Causes in which the core waits."""
 
 if TYPE_CHECKING:
     from tilewright.results.multi.result_tables import CoreCosts
 
 
 class CoreCycles(NamedTuple):
-    """Cycles of a core."""
+    """Cycles of a core by layer and cause."""
 
     core: str
     layer: str
-    """Layer of the CN that computes, or waits; '' of none."""
+    """Layer of the CN that computes or waits; '' for none."""
     cause: str
-    """One of CAUSES_OF_CYCLES."""
+    """Cause: one of CAUSES_OF_CYCLES."""
     what: str
-    """The layer whose data is not made, the kind of data on the way, the link, the memory; '' of the other causes."""
+    """Detail of the cause: the layer whose data is not made, the kind of data on the way, the link, or the memory; ''
+    for other causes.
+    """
     cycles: int
 
 
 class _Stretch(NamedTuple):
-    """A stretch of time in which a CN waits for one thing."""
+    """Interval in which a CN waits for one thing."""
 
     start_cycles: int
     cause: str
@@ -90,10 +92,10 @@ class _Stretch(NamedTuple):
 
 
 def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycles, ...]:
-    """What each core but the off-chip one does with the latency, by core, then layer, then cause; without zeros.
+    """Cycles of each core except the off-chip one, by core, then layer, then cause; zeros are left out.
 
-    `costs` are the cost tables by core file, without which the cycles of CNs are in one. () for a schedule of a model
-    that is not causal, where nothing says what waits for what.
+    `costs` are the cost tables by core file; without them, the cycles of CNs are not divided. () for a schedule of a
+    model that is not causal, because then causes of waiting are not defined.
     """
     causes = start_causes(view)
     if causes is None:
@@ -118,7 +120,7 @@ def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycl
 def _of_core(
     view: ScheduleView, waits: "_Waits", costs: "CoreCosts | None", core: int
 ) -> Iterator[tuple[int, str, str, int]]:
-    """(layer, cause, what, cycles) of a core, from cycle 0 to the latency."""
+    """Tuples (layer, cause, detail, cycles) of a core, from cycle 0 to the latency."""
     schedule = view.schedule
     own = np.flatnonzero(schedule.allocation == core)
     own = own[np.argsort(schedule.start_cycles[own], kind="stable")]
@@ -141,7 +143,7 @@ def _of_core(
 
 
 def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
-    """The runtime of a CN in parts, of which the later ones are only in longer runtimes."""
+    """Parts (cause, cycles) of the runtime of a CN; a shorter runtime lacks the later parts."""
     if row is None or row.spatial_stall_cycles is None:
         yield COMPUTING, runtime
         return
@@ -161,13 +163,15 @@ def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
 
 
 class _Waits:
-    """What a CN waits for before it starts."""
+    """Causes for which CNs wait before they start."""
 
     def __init__(self, view: ScheduleView, causes: StartCauses) -> None:
         self.view, self.causes, self.logs = view, causes, ScheduleLogs(view)
         self._links_of = links_too_full(self.logs)
         self._arrivals: dict[int, list[tuple[int, int]]] = {}
-        """Place of a piece in a memory -> (end, transfer) of what brings it there, by end"""
+        """(end, transfer) of the transfers that bring a piece to a memory, sorted by end, by the index of (piece,
+        memory)
+        """
         for transfer, move in enumerate(self.logs.moves):
             place = self.logs.place(move.piece, move.target_memory)
             self._arrivals.setdefault(place, []).append((move.end_cycles, transfer))
@@ -180,7 +184,7 @@ class _Waits:
         self._before: list[int] = sources[order].tolist()
 
     def before(self, cn: int, since: int) -> Iterator[_Stretch]:
-        """What a CN waits for from `since` to its start, the last stretch first; they reach back to `since`."""
+        """Waits of a CN from `since` to its start, the last one first, without gaps."""
         start = self.logs.start[cn]
         if start <= since:
             return
@@ -190,7 +194,7 @@ class _Waits:
         yield from self._until_ready(cn, item, since)
 
     def _until_ready(self, cn: int, item: int, since: int) -> Iterator[_Stretch]:
-        """Waits up to the end of what was ready last, a CN or a transfer."""
+        """Waits up to the end of the item that was ready last, a CN or a transfer."""
         nodes, logs = self.logs.nodes, self.logs
         known, last = max(((logs.start[one], -one) for one in self._predecessors(cn)), default=(0, -NOTHING))
         has_begun = True
@@ -219,7 +223,7 @@ class _Waits:
             yield _Stretch(since, NOT_MADE, self.view.names.layer_names[self.view.node_layer[item]])
 
     def _fetch_before(self, cn: int, transfer: int) -> int:
-        """The transfer that a CN fetches before another one, which is tried once that has started; or NOTHING."""
+        """Transfer that a CN fetches before another one, which cannot begin earlier; or NOTHING."""
         fetched = self._fetches(cn)
         if transfer not in fetched:
             return NOTHING
@@ -231,7 +235,7 @@ class _Waits:
         return self._before[self._first[cn] : self._first[cn + 1]]
 
     def _ready(self, cn: int) -> tuple[int, int]:
-        """Time at which all that a CN needs was there, and the CN or transfer that ended then; NOTHING at cycle 0."""
+        """(time at which all inputs of a CN were present, CN or transfer that ended then); NOTHING at cycle 0."""
         logs = self.logs
         ends = [(logs.end[one], one) for one in self._predecessors(cn)]
         ends += [(logs.moves[one].end_cycles, logs.nodes + one) for one in self._fetches(cn)]
@@ -239,7 +243,7 @@ class _Waits:
         return ready, min((item for end, item in ends if end == ready), default=NOTHING)
 
     def _fetches(self, cn: int) -> list[int]:
-        """The transfers that brought last what a CN reads, in the order in which it fetches."""
+        """Transfers that last brought the inputs of a CN, in the order of fetching."""
         found, start = [], (self.logs.start[cn], len(self.logs.moves))
         for piece, memory in self._places(cn):
             arrivals = self._arrivals.get(self.logs.place(piece, memory), [])
@@ -248,7 +252,7 @@ class _Waits:
         return found
 
     def _places(self, cn: int) -> Iterator[tuple[int, int]]:
-        """(piece, memory) that a CN reads; what streams is read off-chip."""
+        """Pairs (piece, memory) that a CN reads; streamed data is read off-chip."""
         artifact, core = self.view.artifact, self.logs.core_of[cn]
         graph, costs, system = artifact.graph, artifact.problem.costs, self.view.system
         streams = costs.stream_bits[int(graph.cost_row[cn]), core]
@@ -259,7 +263,7 @@ class _Waits:
             yield piece, system.off_chip_memory if is_streamed else int(system.core_memory[core, operand])
 
     def _held_up(self, item: int, links: Sequence[int]) -> tuple[str, str]:
-        """(cause, what) for which a CN or a transfer could not begin before; `links` are those that may be it."""
+        """(cause, detail) why a CN or a transfer could not begin earlier; `links` are those that may be the cause."""
         kind, cause, time = int(self.causes.kind[item]), int(self.causes.item[item]), self._start(item)
         if kind == LINK:
             used = [link for link in links if self.logs.ends_on_link.at(link, time) != NOTHING]
@@ -273,7 +277,7 @@ class _Waits:
         return TURN, ""
 
     def _link_of(self, item: int, time: int) -> int:
-        """A link on which an item ended."""
+        """Link on which an item ended."""
         links = range(len(self.view.system.link_bits_per_cycle))
         return next(link for link in links if self.logs.ends_on_link.at(link, time) == item)
 

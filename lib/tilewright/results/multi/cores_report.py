@@ -1,8 +1,9 @@
-"""Limits of a run on several cores: cycles of each core, use of links, and the part of which twice as much saves most.
+"""Limits of a run on several cores: cycles of each core, use of links, and the part for which a factor of two saves
+most.
 
-For the latter the schedule is played again with that one part doubled, its cost tables and all else as they are.
-What the logs say waits for what is no verdict: something else may be almost as slow. Cores of one file are one part,
-and so are their memories of one name: that is what a hardware file can change.
+For the latter, the schedule is simulated again with that part doubled, and with the same cost tables and settings. The
+logs of waiting alone do not identify a bottleneck, because another part may be almost as slow. Cores with the same file
+are one part, and so are their memories of the same name, because a hardware file can only change them together.
 """
 
 import itertools
@@ -40,13 +41,13 @@ WORDS = {
     ROOM: "{}, twice the room",
     WORD: "{}, words twice as wide",
 }
-"""Kinds of parts for people."""
+"""Texts for doubled parts, by kind of part."""
 SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
-"""Words without what is changed."""
+"""Short texts for parts, by kind of part."""
 MOST_SETS_PLAYED = 60
-"""Sets of parts of one size that are played where no single part helps."""
+"""Largest number of sets of parts of one size that are simulated if no single part helps."""
 MOST_NODES_PLAYED = 3_000_000
-"""Computation nodes of all schedules together that are played; beyond, nothing is."""
+"""Largest number of computation nodes in all simulated schedules together; beyond, nothing is simulated."""
 _LARGEST = 2**60
 
 
@@ -54,45 +55,49 @@ Change = Callable[[SchedulingProblem], SchedulingProblem]
 
 
 class DoubledPart(NamedTuple):
-    """A part of the system of which there is twice as much."""
+    """Part of the system that is doubled."""
 
     kind: str
     name: str
     latency_cycles: int | None
-    """None where the schedule cannot be played then."""
+    """Latency with the doubled part; None if the schedule cannot be simulated with it."""
 
     @property
     def words(self) -> str:
-        """The part for people."""
+        """Text for the doubled part."""
         return WORDS[self.kind].format(self.name)
 
     @property
     def short(self) -> str:
-        """The part in a few words."""
+        """Short text for the part."""
         return SHORT[self.kind].format(self.name)
 
 
 @dataclass(frozen=True)
 class ScheduleLimits:
-    """What limits a schedule."""
+    """Limits of a schedule."""
 
     parts: tuple[DoubledPart, ...] = ()
-    """All that were tried, those that save most first; of equal ones cores, then links, then memories, by number."""
+    """Parts that were tried, those that save most first; equal ones in the order cores, links, memories, then by
+    number.
+    """
     latency_cycles: int = 0
-    """Latency of the schedule as it is."""
+    """Latency of the schedule without changes."""
     unknown: str = ""
-    """Why nothing was tried; '' where it was."""
+    """Reason why nothing was tried; '' if parts were tried."""
     together: tuple[DoubledPart, ...] = ()
-    """Where no single part saves a cycle: the fewest that do so together; the latency of each is that of all."""
+    """Smallest set of parts that saves cycles together, if no single part does; each has the latency with the whole set
+    doubled.
+    """
 
     @property
     def helpful(self) -> tuple[DoubledPart, ...]:
-        """The parts that save cycles: the first is the bottleneck, the second the runner-up."""
+        """Parts that save cycles: the first is the bottleneck, the second the runner-up."""
         return tuple(part for part in self.parts if self.gain_cycles(part) > 0)
 
     @property
     def verdict(self) -> Verdict:
-        """What twice as much of each part saves, or of those that do so together."""
+        """Verdict on the cycles saved by doubling each part, or the set of parts that saves together."""
         rivals = [(part.words, float(self.gain_cycles(part))) for part in (self.parts if not self.together else ())]
         if self.together:
             rivals = [(self.together_words, float(self.gain_cycles(self.together[0]))), *rivals]
@@ -100,11 +105,11 @@ class ScheduleLimits:
 
     @property
     def together_words(self) -> str:
-        """The parts that help together, for people."""
+        """Text for the parts that help together."""
         return " and ".join(part.words for part in self.together)
 
     def gain_cycles(self, part: DoubledPart) -> int:
-        """What twice as much of it saves; less than 0 where the schedule becomes longer."""
+        """Cycles saved by doubling the part; negative if the schedule becomes longer."""
         return 0 if part.latency_cycles is None else self.latency_cycles - part.latency_cycles
 
     def as_object(self) -> dict[str, Any]:
@@ -116,9 +121,9 @@ class ScheduleLimits:
 
 
 def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> ScheduleLimits:
-    """The parts of a system by what twice as much of each would save; the same allocation, tables and options.
+    """Parts of a system, sorted by the cycles that doubling them saves, with the same allocation, tables and options.
 
-    `node_ids` are those of the layers, as in `cn_graph.json`, which some schedules cannot be played without.
+    `node_ids` are those of the layers, as in `cn_graph.json`; some schedules cannot be simulated without them.
     """
     artifact = view.artifact
     if artifact.schedule_model != CAUSAL:
@@ -147,9 +152,9 @@ def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -
 def _together(
     played: Sequence[tuple[DoubledPart, Change]], artifact: ScheduleArtifact, options: ScheduleOptions, most: int
 ) -> tuple[DoubledPart, ...]:
-    """The fewest parts of which twice as much saves cycles, all at once; () where none do, or too much is to be played.
+    """Smallest set of parts whose doubling saves cycles; () if there is none, or if too much would be simulated.
 
-    `most` schedules are played of sets of one size, beside those without one part each.
+    At most `most` sets of one size are simulated, in addition to the sets that lack one part.
     """
     latency, places = artifact.schedule.latency_cycles, range(len(played))
     if most < len(played):
@@ -173,9 +178,9 @@ def _together(
 
 
 def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
-    """The options of the scheduler that give this very schedule; None where what it says of them does not.
+    """Options of the scheduler that reproduce this schedule; None if no known options do.
 
-    Files of before do not say which memory operands are fetched ahead: those of weights are tried first.
+    Older files do not say which memory operands are prefetched: those of weights are tried first.
     """
     stated = (artifact.provenance or {}).get("options", {})
     layers = tuple(stated.get("layers_by_off_chip", ()))
@@ -195,7 +200,7 @@ def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> Sc
 
 
 def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
-    """Memory operands that were fetched ahead; where that is not known those of weights, then all others."""
+    """Memory operands that were prefetched; if not known, first those of weights, then all others."""
     if artifact.operands_to_prefetch:
         yield artifact.operands_to_prefetch
         return
@@ -220,7 +225,7 @@ def _latency(problem: SchedulingProblem, artifact: ScheduleArtifact, options: Sc
 
 
 def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
-    """(kind, name, what makes twice as much) of one part of the system at a time."""
+    """(kind, name, function that doubles it) of each part of the system."""
     system, names = view.system, view.names
     for name, cores in _core_groups(view).items():
         yield CORE, name, partial(_faster, cores=cores)
@@ -238,14 +243,14 @@ def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
 
 
 def _faster(problem: SchedulingProblem, cores: Sequence[int]) -> SchedulingProblem:
-    """The problem with cores that take half of the cycles."""
+    """Problem in which the given cores take half of the cycles."""
     runtime = problem.costs.runtime_cycles.copy()
     runtime[:, cores] = np.where(runtime[:, cores] > 0, -(-runtime[:, cores] // 2), runtime[:, cores])
     return replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
 
 
 def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequence[int]]]) -> SchedulingProblem:
-    """The problem with twice of what tables of its system say at some places."""
+    """Problem in which the given entries of the system's tables are doubled."""
     system = problem.system
     for names, where in tables:
         system = _times_two(system, names, where)
@@ -253,7 +258,7 @@ def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequ
 
 
 def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
-    """Name -> cores of one file that run something."""
+    """Cores with the same file that run something, by name of the group."""
     groups: dict[str, list[int]] = {}
     for core in np.unique(view.schedule.allocation).tolist():
         groups.setdefault(view.names.core_files[core], []).append(core)
@@ -265,7 +270,9 @@ def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
 
 
 def _memory_groups(view: ScheduleView) -> dict[str, list[int]]:
-    """Name -> memories on chip of one name in cores of the same files; those that hold nothing all the time are out."""
+    """On-chip memories with the same name in cores of the same files, by name of the group; memories that are always
+    empty are left out.
+    """
     system, names = view.system, view.names
     groups: dict[tuple[tuple[str, ...], str], list[int]] = {}
     for memory in np.unique(system.core_memory).tolist():
@@ -288,40 +295,40 @@ def _times_two(system: CoreSystem, names: Sequence[str], places: Sequence[int]) 
 
 
 class LinkUse(NamedTuple):
-    """What a link carries."""
+    """Use of a link."""
 
     name: str
     kind: str
     width_bits_per_cycle: int | None
-    """None of one without a limit."""
+    """Width in bits per cycle; None for a link without a limit."""
     bits: int
     busy: float
-    """The share of the latency in which anything moves."""
+    """Share of the latency in which data moves over the link."""
     utilisation: float | None
-    """The share of its width that is used; None of one without a limit."""
+    """Share of the width that is used over the latency; None for a link without a limit."""
 
 
 @dataclass(frozen=True)
 class CoresReport:
-    """What limits a run on several cores."""
+    """Limits of a run on several cores."""
 
     latency_cycles: int
     rows: tuple[CoreCycles, ...]
     """Rows of cycles; those of a core add up to the latency."""
     limits: ScheduleLimits
     links: tuple[LinkUse, ...]
-    """Links that carry something, the fullest first."""
+    """Links that carry data, the most used first."""
     layer: str = ""
-    """The layer that alone is looked at; '' for all of them."""
+    """Layer to which the report is restricted; '' for all layers."""
 
     @property
     def cores(self) -> tuple[str, ...]:
-        """The cores, in the order of the accelerator."""
+        """Names of the cores, in the order of the accelerator."""
         return tuple(dict.fromkeys(row.core for row in self.rows))
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """A row for each core, layer, cause and what it is of, in cycles, as in `core_cycles.csv`."""
+        """Table with a row for each core, layer, cause and detail, in cycles, as in `core_cycles.csv`."""
         import pandas  # slow to load, and the text needs none
 
         return pandas.DataFrame(self.rows, columns=list(CoreCycles._fields))
@@ -331,7 +338,7 @@ class CoresReport:
         return replace(self, rows=tuple(row for row in self.rows if row.layer == layer), layer=layer)
 
     def added(self, key: Callable[[CoreCycles], Any], causes: Iterable[str] | None = None) -> dict[Any, int]:
-        """Cycles added up by a key, all of them or those of some causes; the most first."""
+        """Sums of cycles by a key, of all causes or of some of them; the largest first."""
         wanted = None if causes is None else set(causes)
         found: dict[Any, int] = {}
         for row in self.rows:
@@ -354,7 +361,7 @@ def cores_report(
     summary: Mapping[str, Any],
     node_ids: Sequence[int] | None = None,
 ) -> CoresReport | None:
-    """What limits a schedule; None for one of a model that is not causal.
+    """Limits of a schedule; None for a model that is not causal.
 
     `costs` are the cost tables by core file, `summary` is that of the run, `node_ids` are those of its layers.
     """
@@ -370,7 +377,7 @@ MOST_WAITS, MOST_LAYERS, MOST_LINKS, MOST_PARTS = 12, 30, 16, 10
 
 
 def cores_text(report: CoresReport) -> str:
-    """What each core does with the latency, what cores wait for, what twice as much of a part would save, links."""
+    """Text on the cycles of each core, the causes of waiting, the cycles saved by doubling a part, and the links."""
     parts = [_cores(report), _waits(report)]
     if not report.layer:
         parts += [_limits(report.limits), _links(report), _layers(report)]
@@ -378,7 +385,7 @@ def cores_text(report: CoresReport) -> str:
 
 
 def limit_lines(limits: ScheduleLimits) -> list[str]:
-    """The bottleneck and the runner-up in words."""
+    """Text lines with the bottleneck and the runner-up."""
     if limits.unknown:
         return [f"what limits is not known: {limits.unknown}"]
     if limits.together:
@@ -399,7 +406,7 @@ def limit_lines(limits: ScheduleLimits) -> list[str]:
 
 
 def wait_words(row: CoreCycles) -> str:
-    """A cause with what it is of."""
+    """Text for a cause with its detail."""
     return f"{row.cause}: {row.what}" if row.what else row.cause
 
 
@@ -467,7 +474,7 @@ def _links(report: CoresReport) -> str:
 
 
 def _layers(report: CoresReport) -> str:
-    """The layers that take most of the cores' time."""
+    """Table text of the layers with most cycles on the cores."""
     title = "Layers: cycles of all cores that run them, or wait before their nodes"
     table = text_table(title, ("layer", "waits most for"), ("computing", "waiting"))
     busy, waits = (report.added(lambda row: row.layer, causes) for causes in (BUSY_CAUSES, WAITS))

@@ -1,7 +1,7 @@
-"""Ranges of energy and area of a schedule, by the ranges of the costs of memories.
+"""Ranges of energy and area of a schedule that follow from the ranges of memory costs.
 
-A schedule fixes how often each memory is read and written: by computation nodes on their cores, as the cost tables have
-it, and by data that moves, word by word. Both are linear in the costs of the memory.
+A schedule fixes how often each memory is accessed: by computation nodes on their cores, as in the cost tables, and by
+moved data, word by word. Both energies are linear in the costs of the memory.
 """
 
 from collections import defaultdict
@@ -20,15 +20,16 @@ from tilewright.results.multi.summary import core_rows
 from tilewright.search.cost_ranges import CostPart, ranges_of
 
 _Place = tuple[int, str]
-"""Id of a core, and what it calls a memory; of a memory that cores share that of the first one."""
+"""Id of a core, and its name of a memory; for a memory that cores share, those of its first user."""
 
 
 def schedule_cost_parts(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], accelerator: MultiCoreAccelerator
 ) -> tuple[CostPart, ...]:
-    """What each memory contributes whose costs have a range; () without any. `costs` are the cost tables by core file.
+    """Contribution of each memory whose costs have a range; () if there is none. `costs` are the cost tables by core
+    file.
 
-    Memories are called by the ids of their cores: `0: sram`, `0+1: sram` where cores share it.
+    Names of memories begin with the ids of their cores: `0: sram`, or `0+1: sram` if cores share the memory.
     """
     first_of = _first_places(accelerator)
     memories = {place: memory for place, memory in _memories(accelerator) if _has_range(memory)}
@@ -50,7 +51,7 @@ def range_fields(
     accelerator: MultiCoreAccelerator,
     area_mm2: float | None,
 ) -> JsonObject:
-    """`cost_ranges` as in the summary of a run of one core; {} where no costs have a range."""
+    """Field `cost_ranges`, as in the summary of a run on one core; {} if no costs have a range."""
     parts = schedule_cost_parts(artifact, costs, accelerator)
     return {"cost_ranges": ranges_of(parts, artifact.schedule.energy_pj, area_mm2)} if parts else {}
 
@@ -60,14 +61,14 @@ def _has_range(memory: Memory) -> bool:
 
 
 def _memories(accelerator: MultiCoreAccelerator) -> Iterator[tuple[_Place, Memory]]:
-    """All memories by core, as often as cores have them."""
+    """Memories of all cores, one entry per core that has them."""
     for core_id, core in accelerator.core_of.items():
         for memory in core.memories:
             yield (core_id, memory.name), memory
 
 
 def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
-    """Place -> that of the first user, for the memories at the tops of cores."""
+    """First user of each memory at the top of a core, by every user."""
     return {
         place: places[0]
         for instance in accelerator.memory_instances
@@ -79,7 +80,7 @@ def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
 def _on_cores_pj(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], first_of: Mapping[_Place, _Place]
 ) -> dict[_Place, float]:
-    """What nodes cost in the memories of their cores."""
+    """Energy of CNs in each memory of their cores, in pJ."""
     found: dict[_Place, float] = defaultdict(float)
     for row in core_rows(artifact, costs):
         for name, energy_pj in row["memory_energy_pj"].items():
@@ -89,7 +90,7 @@ def _on_cores_pj(
 
 
 def _moved_pj(artifact: ScheduleArtifact, accelerator: MultiCoreAccelerator) -> dict[_Place, float]:
-    """What data that moves costs in the memories that it leaves and reaches."""
+    """Energy of moved data in the memories that it leaves and reaches, in pJ."""
     schedule, system = artifact.schedule, artifact.system
     read = schedule.words_read.sum(axis=0) * system.memory_read_energy_pj
     moved: np.ndarray = read + schedule.words_written.sum(axis=0) * system.memory_write_energy_pj

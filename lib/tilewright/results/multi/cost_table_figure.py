@@ -1,4 +1,4 @@
-"""Cycles and energy of every class of computation nodes on every core, side by side on logarithmic axes."""
+"""Figure of cycles and energy of every class of computation nodes on every core, on logarithmic axes."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -29,24 +29,25 @@ from tilewright.results.multi.cn_tables import CostTables
 from tilewright.results.number_axes import number_axis
 
 BAR_INCHES = (0.07, 0.2)
-"""Narrowest and widest bar."""
+"""Widths of the narrowest and the widest bar, in inches."""
 LEAST_CLASS_INCHES = 0.3
 LABEL_CHARACTERS = 38
 MOST_CLASSES = 200
-"""Most classes that are drawn; of more, those with the most cycles."""
+"""Largest number of classes that are drawn: those with the most cycles."""
 _CANNOT: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 3.5, "markeredgewidth": 0.8}
 _STREAMS = "//////"
 _LABEL_POINTS = 6.5
 _CROSS_HEIGHT = 0.03
-"""Share of the height of a panel."""
+"""Height of a cross, as a share of the height of a panel."""
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 ValueOf = Callable[[CoreCostRow], float]
 
 
 def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
-    """Two panels for each row of classes: cycles (on-loading included) and energy on the core, of all CNs of a class.
+    """Figure with two panels for each row of classes: cycles (on-loading included) and energy on the core, summed over
+    all CNs of a class.
 
-    A bar for each core; where a core cannot run a class there is a gap with a cross in its colour.
+    Each class has a bar for each core; a gap with a cross in the core's colour means that the core cannot run it.
     """
     cores = list(tables)
     count = max((len(rows) for rows in tables.values()), default=0)
@@ -88,7 +89,7 @@ def write_cost_table_figure(tables: CostTables, path_stem: Path, network: str = 
 
 
 def _drawn(tables: CostTables, count: int) -> list[int]:
-    """The classes to draw, in order."""
+    """Numbers of the classes to draw, in order."""
 
     def cycles(number: int) -> float:
         return min((_cycles(rows[number]) for rows in tables.values() if rows[number].can_run), default=0.0)
@@ -97,14 +98,14 @@ def _drawn(tables: CostTables, count: int) -> list[int]:
 
 
 def _class_inches(classes: int, cores: int) -> float:
-    """Width of a class with a bar for each core and a gap."""
+    """Width of a class with a bar for each core and a gap, in inches."""
     narrow, wide = BAR_INCHES
     bar = min(wide, max(narrow, MAX_PANEL_INCHES / max(1, classes) / (cores + 1)))
     return max(LEAST_CLASS_INCHES, bar * (cores + 1))
 
 
 def _split(numbers: list[int], most: int) -> list[list[int]]:
-    """Split into rows of nearly equal length."""
+    """Rows of nearly equal length, with at most `most` numbers each."""
     count = max(1, math.ceil(len(numbers) / most))
     length = max(1, math.ceil(len(numbers) / count))
     return [numbers[start : start + length] for start in range(0, len(numbers), length)] or [[]]
@@ -119,7 +120,7 @@ def _energy(row: CoreCostRow) -> float:
 
 
 def _limits(tables: CostTables, value_of: ValueOf) -> tuple[float, float]:
-    """Whole powers of ten around all values."""
+    """Powers of ten below and above all values."""
     values = [value for rows in tables.values() for row in rows if row.can_run and (value := value_of(row)) > 0]
     if not values:
         return 1.0, 10.0

@@ -1,4 +1,4 @@
-"""Figure of the energy of a schedule: on cores, and of data that moves, by cause, beside that of the baselines."""
+"""Figure of the energy of a schedule by cause, on cores and for moved data, next to those of the baselines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,10 +35,11 @@ LINKS = "links"
 _PART_WORDS = {"link": LINKS, "memory": "memories"}
 _GREYS = {ON_CORE_WORDS: "#8a8a8a", TOTAL: "#bbbbbb"}
 _COLOURS = tuple(OPERAND_COLOURS[number] for number in (0, 2, 4, 3, 1, 5))
-"""Colours of the terms after that on cores, in the order in which people are shown them; after the last comes the
-first."""
+"""Colours of the terms other than on-core energy, in the order in which they are shown; they repeat after the last
+one.
+"""
 CORE_GREYS = ("#1f1f1f", "#4a4a4a", "#6f6f6f", "#919191", "#b0b0b0", "#cccccc", "#e2e2e2")
-"""Greys of the parts of the energy on cores, in their order; there are no more parts."""
+"""Greys of the parts of the energy on cores, in their order; there are as many greys as parts."""
 WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.8, 1.2, 5.0
 TOP_INCHES, BAR_INCHES, AXIS_INCHES, LINE_INCHES = 0.75, 0.42, 0.6, 0.19
 THIS_RUN = "this run"
@@ -46,35 +47,37 @@ THIS_RUN = "this run"
 
 @dataclass(frozen=True)
 class EnergyBar:
-    """The energy of one schedule."""
+    """Energy of one schedule."""
 
     name: str
     terms_pj: Mapping[str, float]
-    """Words → pJ of the parts of all terms in order, that on cores only where it is not divided. TOTAL alone where none
-    is known."""
+    """Energy (pJ) by words, for the parts of all terms in order; on-core energy is included only if it is not divided.
+    TOTAL alone if no part is known.
+    """
     in_cores_pj: Mapping[str, float] = field(default_factory=dict)
-    """`on_core_parts`"""
+    """Parts of the on-core energy (pJ) by words, from `on_core_parts`."""
 
     @property
     def parts_pj(self) -> dict[str, float]:
-        """All parts, those in cores first."""
+        """All parts in pJ, those in cores first."""
         return {**self.in_cores_pj, **self.terms_pj}
 
     @property
     def total_pj(self) -> float:
-        """Sum of the parts."""
+        """Sum of the parts, in pJ."""
         return sum(self.parts_pj.values())
 
 
 def schedule_parts(schedule: Schedule) -> dict[str, float]:
-    """Words → pJ of the parts of the terms of a schedule; they add up to its energy."""
+    """Parts of the terms of a schedule (pJ) by words; they add up to its energy."""
     return _named_parts(schedule.energy_terms_pj)
 
 
 def on_core_parts(summary: Summary | None) -> dict[str, float]:
-    """Arrays, then memories of the cores and other terms by falling energy → pJ; those without a grey are one part.
+    """Energy (pJ) of arrays, then of memories of the cores and other terms in descending order; parts beyond the
+    available greys are merged.
 
-    Memories of one name in several cores are one part. Nothing where the summary does not have them.
+    Memories of the same name in several cores are one part. {} if the summary does not have them.
     """
     energy = (summary or {}).get("energy") or {}
     if "on_core_memory_pj" not in energy:
@@ -88,8 +91,7 @@ def on_core_parts(summary: Summary | None) -> dict[str, float]:
 
 
 def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
-    """Bars of this run, then of the baselines of its summary, with their parts where those are given
-    (`energy_parts_pj`)."""
+    """Bars of this run, then of the baselines of its summary, with their parts if given (`energy_parts_pj`)."""
     parts, in_cores = schedule_parts(view.schedule), on_core_parts(summary)
     if in_cores:
         del parts[ON_CORE_WORDS]
@@ -104,7 +106,7 @@ def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[Ener
 
 
 def energy_breakdown_figure(view: ScheduleView, summary: Summary | None = None) -> Figure:
-    """A bar for each schedule, stacked by part, and a list of the parts of this run."""
+    """Figure with a bar for each schedule, stacked by part, and a list of the parts of this run."""
     bars = energy_bars(view, summary)
     title = f"Energy: {view.names.network} on {view.names.accelerator}"
     return _figure(bars, title)
@@ -116,7 +118,7 @@ def write_energy_breakdown(view: ScheduleView, path_stem: Path, summary: Summary
 
 
 def readable(name: str) -> str:
-    """A name of a baseline for people."""
+    """Name of a baseline for people."""
     return name.replace("_", " ")
 
 
@@ -128,7 +130,7 @@ def _named_parts(terms: EnergyTerms) -> dict[str, float]:
 
 
 def _looks(bars: Sequence[EnergyBar]) -> dict[str, dict[str, Any]]:
-    """Part → how it is drawn, in the order of drawing: greys in the cores, colours by term, links hatched."""
+    """Style of each part, in the order of drawing: greys in the cores, colours by term, links hatched."""
     plain: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
     # What is nowhere spent is left out.
     spent = [part for bar in bars for part, energy in bar.parts_pj.items() if energy > 0]
@@ -186,7 +188,9 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
 def _list_parts(
     figure: Figure, bar: EnergyBar, looks: Mapping[str, Mapping[str, Any]], unit: tuple[float, str], top: float
 ) -> None:
-    """The parts of a schedule with their values and shares, and those of others without: legend and table at once."""
+    """Add a list with the parts of a schedule, their values and shares, and the parts of others without values; it is
+    also the legend.
+    """
     left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
     style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}
     head: dict[str, Any] = {**style, "weight": "bold"}
@@ -206,5 +210,5 @@ def _list_parts(
 
 
 def _amount(value: float) -> str:
-    """Three digits, and no exponent for what hardly counts."""
+    """Number with three digits, or `< 0.001` for very small values."""
     return "< 0.001" if 0 < value < 0.001 else three_digits(value)

@@ -1,7 +1,7 @@
-"""HTML page of a plan, from `fusion.json` and `fusion.csv` alone: why it is as it is, and how its search went.
+"""HTML page of a plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and its search.
 
-Tables of the figures with their bounds, of what each cut saves, of what was tried and what made the plan better, of
-what was fixed, of what is loaded again, and of the layers; a figure of the search.
+Tables show its figures with their bounds, the savings of each cut, the plans that were tried and what improved the
+plan, what was fixed, what is reloaded, and the layers; a figure shows the search.
 """
 
 import io
@@ -29,16 +29,18 @@ from tilewright.results.text_tables import html_table
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES = 9.0, 3.4
 MOST_TIMES_BEST = 3.0
-"""Plans that cost more than this many times the best stand at the upper edge, so that the others can be told apart."""
+"""Ratio to the best plan above which plans are drawn at the upper edge, so that the others remain distinguishable."""
 
 
 def objective_value(objective: str, figures: Row) -> float:
-    """What is minimised, of a latency and an energy."""
+    """Value of the objective for a latency and an energy."""
     return float(OBJECTIVES[objective].value(figures["energy_pj"], float(figures["latency_cycles"])))
 
 
 def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
-    """A point for each plan with a schedule, a line for the best so far, and layer by layer and the bound as levels."""
+    """Figure with a point for each plan with a schedule, a line for the best so far, and levels for layer by layer and
+    the bound.
+    """
     objective = document["objective"]
     points = [(row["plan"], objective_value(objective, row)) for row in tried if row["latency_cycles"] != ""]
     best = objective_value(objective, document)
@@ -71,7 +73,7 @@ def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
 
 
 def svg_text(figure: Figure) -> str:
-    """The figure as an element of an HTML page, without dates and version numbers."""
+    """Figure as an element of an HTML page, without dates and version numbers."""
     make_printable(figure)
     buffer = io.StringIO()
     with figure_style():
@@ -85,7 +87,7 @@ FIGURES = ("latency [cycles]", "energy", "EDP [J cycles]")
 
 
 def fusion_page(document: Mapping[str, Any], tried: Sequence[Row]) -> str:
-    """The text of the page, of the answer of `tilewright fuse` and the rows of the plans that it looked at."""
+    """Text of the page, from the answer of `tilewright fuse` and the rows of the plans that it tried."""
     title = f"{document['workload']} on {document['hardware']}: how it is fused, and why"
     parts = {"TITLE": html(title), "BODY": "\n".join(_body(document, tried))}
     return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], PAGE.read_text("utf-8"))
@@ -155,7 +157,7 @@ _NAMES = ("latency_cycles", "energy_pj", "edp")
 
 
 def _cuts(document: Mapping[str, Any]) -> str:
-    """The cuts, those that save most of the objective first."""
+    """HTML table of the cuts, those that save most of the objective first."""
     if not document["cuts"]:
         return _words("None: the network is one stack, the run fixes the stacks, or the search was interrupted.")
 
@@ -200,7 +202,7 @@ def _steps(document: Mapping[str, Any], tried: Sequence[Row]) -> list[tuple[str,
 
 
 def _failures(tried: Sequence[Row]) -> Iterator[str]:
-    """Why plans have no schedule, what is most frequent first."""
+    """HTML table of the reasons why plans have no schedule, the most frequent first."""
     reasons = Counter(str(row["reason"]) for row in tried if row["reason"])
     if reasons:
         yield _head("What has no schedule", "")

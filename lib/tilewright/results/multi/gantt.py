@@ -1,8 +1,8 @@
-"""The schedule as a figure: a row for each core, then one for each link in use; cycles from left to right.
+"""Figure of the schedule: a row for each core, then one for each link in use; cycles from left to right.
 
-A schedule of more bars than a drawing of shapes bears is an image: each pixel has the mean colour of what lasts in its
-stretch of time, white where nothing does: the image that a drawing of all bars would give, in time that grows with bars
-and pixels.
+A schedule with too many bars for vector shapes is drawn as an image. Each pixel has the mean colour of the bars in its
+time interval, white if there are none, as a drawing of all bars would have. The time to draw is linear in bars and
+pixels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ Image = npt.NDArray[np.uint8]
 DARKER = 0.5
 """Share of black in the lines of a hatch."""
 LIGHTER = 0.22
-"""Share of white in every second CN of a core, so that neighbours of one layer can be told apart."""
+"""Share of white in every second CN of a core, so that neighbours of one layer can be distinguished."""
 PALETTE = np.array([to_rgb(colour) for colour in (*LAYER_COLOURS, NO_LAYER_COLOUR)])
 
 
@@ -64,7 +64,8 @@ def hatch_masks(height: int, width: int) -> npt.NDArray[np.bool_]:
 def strips(
     table: ScheduleTable, window: tuple[float, float], width: int, row_heights: Sequence[int], gap: int
 ) -> Image:
-    """The rows of a table below each other, `width` pixels for the cycles of the window, white gaps between rows.
+    """Image of the rows of a table below each other, `width` pixels for the cycles of the window, white gaps between
+    rows.
 
     Returns [height, width, 3]; heights include the gap.
     """
@@ -88,8 +89,9 @@ def strips(
 def _coverage(
     table: ScheduleTable, window: tuple[float, float], width: int, lane: npt.NDArray[np.int64], lanes: int
 ) -> tuple[Floats, Floats, Floats]:
-    """([lane, pixel, 3] colours times shares, [lane, pixel] share that is taken, [lane, category, pixel] the share of
-    each category in what is taken)."""
+    """([lane, pixel, 3] colours times shares, [lane, pixel] share that is covered by bars, [lane, category, pixel]
+    share of each category in that).
+    """
     scale = width / (window[1] - window[0])
     left = np.clip((table.start_cycles - window[0]) * scale, 0.0, float(width))
     right = np.clip((table.end_cycles - window[0]) * scale, 0.0, float(width))
@@ -118,13 +120,13 @@ def _coverage(
 
 Summary = Mapping[str, Any]
 CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "++++", "|||||")
-"""Hatches by place in CATEGORIES. Lines alone: a hatch of circles makes an SVG file larger than all the rest does."""
+"""Hatches by index in CATEGORIES. They have only lines: a hatch of circles would make an SVG file twice as large."""
 SECTIONS = ((0.0, 0.05), (0.475, 0.525), (0.95, 1.0))
-"""What is shown of a schedule that is not shown in full: shares of its latency."""
+"""Parts of a schedule that are shown if it is not shown in full, as shares of its latency."""
 MOST_SHAPES = 2500
-"""Bars in a panel from which they are an image instead of shapes."""
+"""Number of bars in a panel from which they are drawn as an image instead of shapes."""
 IMAGE_DOTS_PER_INCH, PNG_DOTS_PER_INCH = 100, 180
-"""Dots an inch of that image, and of all."""
+"""Dots per inch of that image, and of the whole figure."""
 WIDTH_INCHES, RIGHT_INCHES, TOP_INCHES, AXIS_INCHES, GAP_INCHES = 16.0, 0.6, 0.75, 0.45, 0.25
 CORE_INCHES, LINK_INCHES, LANE_INCHES, MOST_ROW_INCHES = 0.36, 0.24, 0.1, 1.2
 ROW_GAP_INCHES = 0.05
@@ -141,11 +143,11 @@ def schedule_figure(
     plot_data_transfer: bool = ScheduleFigureOptions.plot_data_transfer,
     table: ScheduleTable | None = None,
 ) -> Figure:
-    """The Gantt chart: CNs in the colour of their layer, transfers in that of the layer of their data, hatched by
+    """Gantt chart: CNs in the colour of their layer, transfers in the colour of their data's layer, hatched by
     category.
 
-    `plot_full_schedule` false shows three sections of 5 % (beginning, middle, end); `plot_data_transfer` false leaves
-    out the rows of links.
+    With `plot_full_schedule` false it shows three sections of 5 % (beginning, middle, end); with `plot_data_transfer`
+    false it has no rows of links.
     """
     table = table or schedule_table(view)
     if not plot_data_transfer:
@@ -167,7 +169,7 @@ def write_schedule_figure(
 
 
 def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) -> str:
-    """Latency, energy, EDP, and gap to the lower bound, in a line."""
+    """Line with latency, energy, EDP, and gap to the lower bound."""
     edp = energy_delay_product(energy_pj, latency_cycles)
     parts = [
         f"latency {latency_cycles:,} cycles",
@@ -181,12 +183,12 @@ def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) 
 
 
 def schedule_title(view: ScheduleView) -> str:
-    """What runs on what."""
+    """Title of a schedule: its network and its accelerator."""
     return f"Schedule of {view.names.network} on {view.names.accelerator}"
 
 
 class _Drawing:
-    """The sizes and the parts of one figure."""
+    """Sizes and parts of one figure."""
 
     def __init__(self, view: ScheduleView, table: ScheduleTable, summary: Summary | None, full: bool) -> None:
         self.view, self.table, self.summary = view, table, summary
@@ -225,7 +227,7 @@ class _Drawing:
         return figure
 
     def _frame(self, panel: Axes, window: tuple[float, float], unit: tuple[float, str], is_first: bool) -> None:
-        """Rows from the top down in inches, cycles in the unit of the axis."""
+        """Set up a panel with rows from the top down in inches and cycles in the unit of the axis."""
         panel.set_xlim(*window)
         panel.set_ylim(self.panel_inches, 0)
         edges = np.cumsum([0.0, *self.heights])
@@ -290,7 +292,7 @@ class _Drawing:
         top: np.ndarray,
         bottom: np.ndarray,
     ) -> None:
-        """Names in the bars of CNs that are wide enough for them."""
+        """Write names in the bars of CNs that are wide enough."""
         table, view = self.table, self.view
         scale = inches / (window[1] - window[0])
         left, right = np.maximum(table.start_cycles[bars], window[0]), np.minimum(table.end_cycles[bars], window[1])
@@ -304,7 +306,7 @@ class _Drawing:
                 panel.text(x, y, name, fontsize=LABEL_POINTS, color=colour, zorder=3, **style)
 
     def _busy_shares(self, figure: Figure) -> None:
-        """How much of the time something lasts in each row, beside it."""
+        """Write next to each row the share of the time in which it has a bar."""
         x, top = WIDTH_INCHES - RIGHT_INCHES + 0.08, self.height - TOP_INCHES
         style: dict[str, Any] = {"fontsize": 7, "color": GREY, "va": "center", "transform": figure.dpi_scale_trans}
         figure.text(x, top + 0.1, "busy", **style)
@@ -326,7 +328,7 @@ class _Drawing:
             figure.text(x, y, line, fontsize=8, color=GREY, va="center")
 
     def _legend_entries(self) -> tuple[dict[int, str], dict[int, str]]:
-        """Layer → text and category → text of what the rows show."""
+        """(text by layer, text by category) of all bars in the rows."""
         names, types = self.view.names.layer_names, self.view.names.layer_operator_types
         short = short_names(names, types)
         layers = {
@@ -337,7 +339,7 @@ class _Drawing:
         return layers, {category: CATEGORIES[category] for category in found if category >= 0}
 
     def _legend(self, figure: Figure) -> None:
-        """Layers, then categories, in columns below the axis."""
+        """Draw the legend of layers, then of categories, in columns below the axis."""
         plain: dict[str, Any] = {"linewidth": 0}
         layers = [({"facecolor": layer_colour(layer), **plain}, text) for layer, text in self.layers.items()]
         grey: dict[str, Any] = {"facecolor": "#dddddd", "edgecolor": GREY, "linewidth": 0.4}

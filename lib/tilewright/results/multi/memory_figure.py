@@ -1,4 +1,6 @@
-"""Figure of memories and links over time: what each memory holds, its capacity and peak, and the use of each link."""
+"""Figures of memories and links over time: the content of each memory, its capacity and peak, and the use of each
+link.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,21 +26,21 @@ from tilewright.results.number_axes import number_axis
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5
 LEAST_PANEL_INCHES, MOST_INCHES = 0.3, 24.0
-"""Least height of each of many panels, and the height that all of them should take."""
+"""Smallest height of each of many panels, and the intended height of all of them, in inches."""
 MEMORY_COLOUR, LINK_COLOUR, LIMIT_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
-"""Stretches of time, in each of which one value is drawn of curves with more than twice as many steps."""
+"""Number of time intervals with one value each, for curves with more than twice as many steps."""
 LEAST_SHARE = 0.05
-"""Share of the limit that a curve reaches, below which the limit is not drawn."""
+"""Share of the limit that a curve must reach for the limit to be drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A quantity that changes in steps."""
+    """Quantity that changes in steps."""
 
     name: str
     times: Integers
-    """Cycles, rising"""
+    """Cycles, ascending"""
     values: Floats
     """Value from each time on"""
     text: str
@@ -48,7 +50,7 @@ class Curve:
 
 
 def memory_curves(view: ScheduleView) -> list[Curve]:
-    """Bits in each memory on chip over time, of memories that hold anything."""
+    """Bits in each on-chip memory over time, for memories that are not always empty."""
     system, schedule = view.system, view.schedule
     curves = []
     for memory, capacity in enumerate(system.memory_capacity_bits.tolist()):
@@ -63,7 +65,7 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
 
 
 def link_curves(view: ScheduleView) -> list[Curve]:
-    """Share of the width of each link in use over time, of links that carry anything; in words as in the summary."""
+    """Used share of the width of each link over time, for links that carry data; the text is that of the summary."""
     widths = view.system.link_bits_per_cycle
     curves = []
     rows = link_rows(view.artifact)
@@ -82,7 +84,7 @@ def link_curves(view: ScheduleView) -> list[Curve]:
 
 
 def memory_figure(view: ScheduleView) -> Figure:
-    """A panel for each memory on chip: bits over time, capacity dashed, peak in words."""
+    """Figure with a panel for each on-chip memory: bits over time, capacity dashed, peak in words."""
     curves = memory_curves(view)
     words = "what each memory holds; dashed: its capacity" if curves else "nothing is kept in a memory"
     title = f"Memories: {view.names.network} on {view.names.accelerator}"
@@ -90,7 +92,7 @@ def memory_figure(view: ScheduleView) -> Figure:
 
 
 def link_figure(view: ScheduleView) -> Figure:
-    """A panel for each link in use: share of its width over time."""
+    """Figure with a panel for each link in use: used share of its width over time."""
     curves = link_curves(view)
     words = "share of the width of each link in use" if curves else "nothing moves over a link"
     idle = len(view.names.link_names) - len(curves)
@@ -111,7 +113,7 @@ def write_link_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, Path]:
 
 
 def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """(times, values) of a curve for drawing: itself, or where it has many steps its maximum in each stretch."""
+    """(times, values) of a curve for drawing; a curve with many steps is replaced by its maximum in each interval."""
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
     edges = np.linspace(0, last, stretches + 1)
@@ -124,7 +126,7 @@ def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, 
 
 
 def mean_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """(times, values) of a curve for drawing: itself, or where it has many steps its mean in each stretch."""
+    """(times, values) of a curve for drawing; a curve with many steps is replaced by its mean in each interval."""
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
     edges = np.linspace(0, last, stretches + 1)

@@ -1,8 +1,8 @@
-"""The schedule as one HTML file that needs nothing else: data, style and script are inside, no network is used.
+"""Schedule as one HTML file without further files: data, style and script are inside, and no network is used.
 
-The script (schedule_data.js, schedule_why.js, schedule_lanes.js, schedule_viewer.js) draws on a canvas what is in
-sight. Columns of numbers are packed: little-endian 32-bit integers or doubles, mostly as differences, first bytes of
-all values first, deflated, base64.
+The script (schedule_data.js, schedule_why.js, schedule_lanes.js, schedule_viewer.js) draws the visible part on a
+canvas. Columns of numbers are packed: little-endian 32-bit integers or doubles, mostly as differences, with the first
+bytes of all values first, deflated, base64.
 """
 
 import base64
@@ -34,27 +34,30 @@ PAGE, SCRIPTS = (
 )
 Column = npt.NDArray[Any]
 MOST_CAUSES = 500_000
-"""CNs and transfers, above which the page does not say why they began: to find it out takes seconds for so many."""
+"""Largest number of CNs and transfers for which the page says why they began; finding that takes seconds for so
+many.
+"""
 MEMORY_STRETCHES = 5000
-"""Stretches of time, in each of which the page has the most that a memory holds, where it changes more than twice as
-often."""
+"""Number of time intervals for which the page has the maximum of each memory, if its content changes more than twice as
+often.
+"""
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")
 
 
 def schedule_page(view: ScheduleView, summary: Summary | None = None, table: ScheduleTable | None = None) -> str:
-    """The text of the HTML file."""
+    """Text of the HTML file."""
     parts = {"TITLE": html(schedule_title(view)), "DATA": schedule_data_text(view, summary, table)}
     return re.sub("@(TITLE|DATA)@", lambda mark: parts[mark[1]], schedule_frame())
 
 
 def schedule_frame() -> str:
-    """The text of the HTML file but for what is of one schedule: its places are marked @TITLE@ and @DATA@."""
+    """Text of the HTML file with the marks @TITLE@ and @DATA@ in place of the contents of a schedule."""
     scripts = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
     return (FOLDER / PAGE).read_text("utf-8").replace("@SCRIPT@", scripts)
 
 
 def schedule_data_text(view: ScheduleView, summary: Summary | None = None, table: ScheduleTable | None = None) -> str:
-    """What the script gets, as text that can stand in an HTML element."""
+    """Data for the script, as text that is valid in an HTML element."""
     data = schedule_data(view, summary, table or schedule_table(view))
     return html_data(canonical_text(data))
 
@@ -68,7 +71,7 @@ def write_schedule_page(
 
 
 def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTable) -> JsonObject:
-    """What the script gets: names, rows, lanes and packed columns."""
+    """Data for the script: names, rows, lanes and packed columns."""
     schedule, names = view.schedule, view.names
     memories, curves = _memories(view)
     causes = start_causes(view) if view.node_count + len(schedule.transfers) <= MOST_CAUSES else None
@@ -97,7 +100,7 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
 
 
 def packed_column(values: Column) -> JsonObject:
-    """A column for the script: integers that fit as `i4`, else `f8`; differences where values are whole numbers."""
+    """Column for the script: integers that fit as `i4`, else `f8`; whole numbers as differences."""
     if values.dtype.kind == "f":
         return _packed(values.astype("<f8"), is_delta=False)
     small = not len(values) or (int(values.min()) >= -(2**31) and int(values.max()) < 2**31)
@@ -124,7 +127,7 @@ def _lanes(table: ScheduleTable) -> list[dict[str, int]]:
 
 
 def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Column]]:
-    """A row for each memory on chip that holds anything, and the columns with its steps: bits from each time on."""
+    """(row for each on-chip memory that is not always empty, columns with its steps: bits from each time on)."""
     rows, times, values = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for curve in memory_curves(view):
         when, bits = most_in_stretches(curve, max(view.schedule.latency_cycles, 1), MEMORY_STRETCHES)

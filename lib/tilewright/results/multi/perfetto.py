@@ -1,8 +1,8 @@
-"""The schedule as a trace that Perfetto and chrome://tracing open: the JSON of the Trace Event Format.
+"""Schedule as a trace that Perfetto and chrome://tracing open: the JSON of the Trace Event Format.
 
-One process each for cores, links and memories; one thread for each core and each lane of a link; a complete event (`X`)
-for each bar, a counter (`C`) for each memory, flow events (`s`, `f`) for data that goes from CN to CN. A cycle is shown
-as a microsecond. Large schedules have less in their traces, so that these can still be opened; `otherData` says what.
+Cores, links and memories are one process each; each core and each lane of a link is a thread. A bar is a complete event
+(`X`), a memory a counter (`C`), and data from CN to CN flow events (`s`, `f`). A cycle is shown as a microsecond.
+Traces of large schedules have fewer details, so that they can still be opened; `otherData` says which.
 """
 
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ from tilewright.results.words import short_layer_name
 CORES, LINKS, MEMORIES = 1, 2, 3
 """Process ids."""
 MOST_FLOWS = 20_000
-"""Dependencies; a trace has none of more: each is two events."""
+"""Largest number of dependences in a trace, which are two events each; with more, none are written."""
 MOST_DETAILED = 300_000
-"""Bars; of more, slices have no more than their number, and there are no counters."""
+"""Largest number of bars in a detailed trace; with more, slices have only their number, and there are no counters."""
 Event = JsonObject
 
 
 def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iterator[Event]:
-    """All events: names of processes and threads first, then bars by thread and start, memories, dependencies."""
+    """All events: names of processes and threads first, then bars by thread and start, memories, dependences."""
     table = table or schedule_table(view)
     threads = _threads(table)
     yield from _names(view, table, threads)
@@ -50,7 +50,7 @@ def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iter
 
 
 def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
-    """The JSON text, an event a line."""
+    """Text of the JSON file, one event per line."""
     table = table or schedule_table(view)
     events = ",\n".join(_text(event) for event in trace_events(view, table))
     is_detailed = table.bar_count <= MOST_DETAILED
@@ -80,7 +80,7 @@ def write_trace(view: ScheduleView, path: Path, table: ScheduleTable | None = No
 
 
 def slice_name(view: ScheduleView, node: int) -> str:
-    """A CN and its layer: Perfetto colours slices by their names, in which it looks at no digits."""
+    """Name of a CN and its layer: Perfetto derives the colour of a slice from its name without digits."""
     layer, names = int(view.node_layer[node]), view.names
     return f"{view.node_name(node)} {short_layer_name(names.layer_names[layer], names.layer_operator_types[layer])}"
 
@@ -139,7 +139,7 @@ def _bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int
 
 
 def _plain_bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Slices with their place in the schedule alone."""
+    """Slices that only have their number in the schedule."""
     columns = (table.row, table.lane, table.start_cycles, table.end_cycles, table.kind, table.item, table.category)
     for row, lane, start, end, kind, item, category in zip(*(column.tolist() for column in columns), strict=True):
         process, thread = threads[row][lane]
@@ -189,7 +189,7 @@ def _stream_args(view: ScheduleView, place: int) -> JsonObject:
 
 
 def _memories(view: ScheduleView) -> Iterator[Event]:
-    """A counter for each memory on chip that holds anything."""
+    """Counters, one for each on-chip memory that is not always empty."""
     for memory, name in enumerate(view.names.memory_names):
         if memory == view.system.off_chip_memory:
             continue
@@ -199,7 +199,7 @@ def _memories(view: ScheduleView) -> Iterator[Event]:
 
 
 def _flows(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Flows from within the last cycle of a CN to the first of the one that needs its data; ids count the edges."""
+    """Flows from the last cycle of a CN to the first cycle of a reader of its data; ids count the edges."""
     place = {
         item: threads[row][0]
         for row, kind, item in zip(table.row.tolist(), table.kind.tolist(), table.item.tolist(), strict=True)

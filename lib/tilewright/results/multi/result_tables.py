@@ -1,6 +1,6 @@
-"""The tables of a run on several cores for a notebook: when what runs and moves, and what that costs.
+"""Tables of a run on several cores for a notebook: times and costs of CNs and transfers.
 
-What makes them is imported when they are asked for: commands that make a result start without it.
+The modules that make them are imported only when a table is requested, so that commands start faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,33 +19,35 @@ if TYPE_CHECKING:
     from tilewright.multicore.scheduling.core_costs import CoreCostRow
 
 CoreCosts = Mapping[str, Sequence["CoreCostRow"]]
-"""Core file -> its cost table."""
+"""Cost table of each core file."""
 
 
 class _OfSeveralCores(Protocol):
-    """What the tables of a run on several cores are made of."""
+    """Interface that the tables of a run on several cores need."""
 
     @property
     def artifact(self) -> ScheduleArtifact:
-        """The schedule, with the problem that it solves."""
+        """Schedule, with the problem that it solves."""
 
     @property
     def summary(self) -> JsonObject:
-        """Totals."""
+        """Summary with the totals of the run."""
 
     @property
     def core_costs(self) -> CoreCosts | None:
-        """None where they are not known: the energy on cores is then one term of each layer."""
+        """Cost tables; None if not known: the energy on cores is then one term per layer."""
 
 
 class SeveralCoresTables:
-    """The tables of a run on several cores, for classes that have `artifact`, `summary` and `core_costs`."""
+    """Tables of a run on several cores, for classes that have `artifact`, `summary` and `core_costs`."""
 
     __slots__ = ()
 
     @property
     def layers(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """A row for each layer in the order of the network, as in `layers.csv`: energies in pJ, times in cycles."""
+        """Table with a row for each layer in the order of the network, as in `layers.csv`: energies in pJ, times in
+        cycles.
+        """
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.use_tables import layer_use_table
 
@@ -53,15 +55,16 @@ class SeveralCoresTables:
 
     @property
     def cores(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """A row for each core, as in `cores.csv`."""
+        """Table with a row for each core, as in `cores.csv`."""
         from tilewright.results.multi.use_tables import core_use_table
 
         return core_use_table(self.summary)
 
     @property
     def energy(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """A row for each part of the energy, in pJ: on the cores by layer, term and memory; of moved data by its cause,
-        in links and at memories, as `operand`. They add up to the total."""
+        """Table with a row for each part of the energy, in pJ: on the cores by layer, term and memory; of moved data by
+        its cause, with `link` or `memory` as `operand`. The rows add up to the total.
+        """
         from tilewright.results.bottlenecks import energy_table, entry_shares
         from tilewright.results.run_ledger import added_up, schedule_energies
 
@@ -69,8 +72,9 @@ class SeveralCoresTables:
 
     @property
     def schedule(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """A row for each computation node: its number in its layer, where and when it runs, in cycles, and its energy
-        on the core, in pJ. `artifact.schedule` has the same as arrays."""
+        """Table with a row for each computation node: its number in its layer, its core, its times in cycles, and its
+        energy on the core, in pJ. `artifact.schedule` has the same as arrays.
+        """
         import pandas
 
         from tilewright.results.multi.bars import ScheduleView
@@ -90,7 +94,7 @@ class SeveralCoresTables:
 
     @property
     def transfers(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """A row for each piece of data that moves, by its start: what, why, from where to where, when, in cycles."""
+        """Table with a row for each transfer, sorted by its start: data, cause, source, target, and times in cycles."""
         import pandas
 
         from tilewright.results.multi.bars import CATEGORIES, ScheduleView
@@ -124,16 +128,16 @@ class SeveralCoresTables:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduledRun(SeveralCoresTables):
-    """A run on several cores, as its folder has it."""
+    """Run on several cores, read from its folder."""
 
     artifact: ScheduleArtifact
-    """The schedule, with the problem that it solves."""
+    """Schedule, with the problem that it solves."""
     summary: dict[str, Any]
     """Totals, bounds, use of cores, memories and links."""
     core_costs: CoreCosts | None = None
-    """Core file -> its cost table; None where they do not lie in the folder."""
+    """Cost table of each core file; None if they are not in the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """What the summary says it was made of."""
+    """Provenance from the summary: the inputs of the run."""
 
     @property
     def latency_cycles(self) -> int:

@@ -1,21 +1,20 @@
-"""Why each computation node (CN) and each transfer of a schedule began when it did, worked out from the logs.
+"""Causes of the start of each computation node (CN) and each transfer of a schedule, derived from the logs.
 
-In a causal schedule something begins only at time 0 or at a time at which something else ends
-(docs/multi-core-model.md#scheduling), so that each beginning has a *cause*: a CN or a transfer that ends at that time,
-or a CN that begins then and leaves its core to prepare the next one. Followed back, causes lead to time 0 without a
-gap.
+In a causal schedule an item begins only at time 0 or when another item ends (docs/multi-core-model.md#scheduling). So
+each start has a *cause*: a CN or a transfer that ends at that time, or a CN that begins then and leaves its core free
+to prepare the next CN. A chain of causes leads back to time 0 without a gap.
 
-Several things may end at that time. The cause is the first of these that there is; of several of one kind it is the
-one with the smallest number:
+Several items may end at that time. The cause is the first kind in this list that has an item; if several items have
+this kind, the one with the smallest number:
 
-1. data: what is needed was made, or arrived, then;
+1. data: the required data was made, or arrived, at that time;
 2. core (CNs): the core was busy until then;
-3. link: of a transfer, a link on its path was too full just before; of a CN, something on a link of its streams ended;
-4. memory: of a transfer, its target was too full just before; of a CN, something in its output memory became free;
-5. core (transfers): a CN of the core began then, and the core could prepare the next one, or ended;
-6. order: the fetch or write before it in the same queue ended, or a CN that has to come first ended, or began;
-7. memory: something in another memory of the core became free, for which a claim may have waited;
-8. other: what ended then, whatever it was.
+3. link: for a transfer, a link on its path was too full just before; for a CN, an item on a link of its streams ended;
+4. memory: for a transfer, its target was too full just before; for a CN, room in its output memory became free;
+5. core (transfers): a CN of the core began then, so that the core could prepare the next one, or a CN ended;
+6. order: the fetch or write before it in the same queue ended, or a CN that must come first ended or began;
+7. memory: room in another memory of the core became free, for which a claim may have waited;
+8. other: any other item that ended then.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,20 +33,20 @@ CAUSES = ("begin", "data", "core", "memory", "link", "order", "other")
 BEGIN, DATA, CORE, MEMORY, LINK, ORDER, OTHER = range(len(CAUSES))
 NOTHING = -1
 Cause = tuple[int, int]
-"""Place in CAUSES, and the item: a CN, or the number of CNs plus a transfer; NOTHING at the beginning."""
+"""Index in CAUSES, and the item: a CN, or the number of CNs plus a transfer; NOTHING at time 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class StartCauses:
-    """Why things began; items are CNs, then transfers."""
+    """Causes of the starts of all items: CNs first, then transfers."""
 
     kind: Integers
-    """[item] place in CAUSES"""
+    """[item] index in CAUSES"""
     item: Integers
-    """[item] what ended, or began, then; NOTHING at time 0"""
+    """[item] the item that ended, or began, at its start; NOTHING at time 0"""
 
     def chain(self, item: int) -> list[int]:
-        """An item, its cause, the cause of that, and so on, to one that began at time 0."""
+        """Item, its cause, the cause of that cause, and so on, back to an item that began at time 0."""
         found = [item]
         while self.item[found[-1]] != NOTHING:
             found.append(int(self.item[found[-1]]))
@@ -58,17 +57,17 @@ class ChainPart(NamedTuple):
     """One part of the chain of causes that leads to the end of a schedule."""
 
     what: str
-    """COMPUTING or MOVING."""
+    """Activity: COMPUTING or MOVING."""
     place: str
-    """The core that computes, or the kind of data that moves, of CATEGORIES."""
+    """Core that computes, or kind of data that moves, from CATEGORIES."""
     layer: str
-    """Layer of the CN, or of the data: that which makes them, or else that which reads them first."""
+    """Layer of the CN, or of the data: the layer that makes the data, else the first one that reads it."""
     start_cycles: int
     end_cycles: int
 
     @property
     def cycles(self) -> int:
-        """How long it is."""
+        """Duration, in cycles."""
         return self.end_cycles - self.start_cycles
 
 
@@ -76,9 +75,9 @@ COMPUTING, MOVING = "computing", "moving"
 
 
 def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
-    """What the latency consists of: the causes of what ends last, from cycle 0 to its end, without a gap.
+    """Parts of the latency: the chain of causes of the item that ends last, from cycle 0 to its end, without a gap.
 
-    Of several that end last it is the first, CNs before transfers. () where causes are not known, or nothing runs.
+    If several items end last, the first one counts, CNs before transfers. () if causes are not known, or nothing runs.
     """
     causes, schedule, names = start_causes(view), view.schedule, view.names
     if causes is None or not len(causes.kind):
@@ -102,8 +101,9 @@ def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
 
 
 def start_causes(view: ScheduleView) -> StartCauses | None:
-    """Why each CN and each transfer began; None for a schedule of a model that is not causal, in which something may
-    begin when nothing ends."""
+    """Causes of the start of each CN and each transfer; None for a model that is not causal, in which an item may begin
+    although nothing ends.
+    """
     if view.artifact.schedule_model != CAUSAL:
         return None
     logs = ScheduleLogs(view)
@@ -113,7 +113,7 @@ def start_causes(view: ScheduleView) -> StartCauses | None:
 
 
 class _Move(NamedTuple):
-    """A transfer; the names are those of its log."""
+    """Transfer; the field names are those of its log."""
 
     piece: int
     source_memory: int
@@ -125,26 +125,26 @@ class _Move(NamedTuple):
 
 @dataclass(eq=False)
 class _Index:
-    """Items by a place and a time; of several at one time the first that is added."""
+    """Items by a place and a time; of several with equal keys, the first one that was added."""
 
     items: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def add(self, places: Iterable[int], times: Iterable[int], items: Iterable[int]) -> None:
-        """Enter items by rising number."""
+        """Add items, sorted by number."""
         for place, time, item in zip(places, times, items, strict=True):
             self.items.setdefault((place, time), item)
 
     def at(self, place: int, time: int) -> int:
-        """NOTHING where there is none."""
+        """Item at a place and a time; NOTHING if there is none."""
         return self.items.get((place, time), NOTHING)
 
     def at_one_of(self, places: Iterable[int], time: int) -> int:
-        """Entry of the first of these places that has one."""
+        """Item at the first of these places that has one; else NOTHING."""
         return next((item for place in places if (item := self.at(place, time)) != NOTHING), NOTHING)
 
 
 class ScheduleLogs:
-    """What ends and begins where and when, of the logs of a schedule."""
+    """Items that end and begin at each place and time, from the logs of a schedule."""
 
     def __init__(self, view: ScheduleView) -> None:
         schedule, system, problem = view.schedule, view.system, view.artifact.problem
@@ -162,7 +162,7 @@ class ScheduleLogs:
         memory_of_need = system.core_memory[schedule.allocation[problem.need_cn], operand]
         needs = list(zip(piece.tolist(), memory_of_need.tolist(), strict=True))
         self.needs_of = [needs[first:last] for first, last in pairwise(problem.graph.need_start.tolist())]
-        """[cn] (piece, memory) of what it reads; the memory is that of the operand on its core"""
+        """[cn] (piece, memory) pairs that it reads; the memory is that of the operand on its core"""
         moves = schedule.transfers
         self.moves = [_Move(*row) for row in zip(*(moves[name].tolist() for name in _Move._fields), strict=True)]
         changes = schedule.memory_changes
@@ -171,7 +171,7 @@ class ScheduleLogs:
         self._index()
 
     def _index(self) -> None:
-        """Index by core, by memory, by link; all of them in the place 0 of `ends`."""
+        """Build the indices by core, by memory and by link; place 0 of `ends` has all items."""
         self.ends, self.ends_on_core, self.begins_on_core = _Index(), _Index(), _Index()
         self.ends_in_memory, self.ends_on_link, self.arrives = _Index(), _Index(), _Index()
         self.ends_to_core, self.ends_from_memory = _Index(), _Index()
@@ -201,20 +201,20 @@ class ScheduleLogs:
             self.streams_of.setdefault(cn, []).append(one)
 
     def place(self, piece: int, memory: int) -> int:
-        """A number for a piece in a memory."""
+        """Number of a piece in a memory."""
         return piece * (len(self.cores_of) + 1) + memory
 
     def freed(self, memories: Iterable[int], time: int) -> int:
-        """What ended in one of these memories when something in it became free."""
+        """Item that ended in one of these memories when room in it became free."""
         return self.ends_in_memory.at_one_of((one for one in memories if (one, time) in self.frees), time)
 
 
 _Asked = Sequence[tuple[int, Callable[[], int]]]
-"""Causes with what finds their item."""
+"""Kinds of causes, each with a function that finds its item."""
 
 
 def _first(asked: _Asked) -> Cause | None:
-    """The first cause that has an item."""
+    """First cause that has an item."""
     return next(((kind, item) for kind, find in asked if (item := find()) != NOTHING), None)
 
 
@@ -236,7 +236,7 @@ def _cause_of_node(logs: ScheduleLogs, cn: int) -> Cause:
 
 
 def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
-    """The CN that made, or the transfer that brought, what a CN needs when it began; what streams comes off-chip."""
+    """CN that made, or transfer that brought, an input of a CN when it began; streamed data comes from off-chip."""
     time, needs = logs.start[cn], logs.needs_of[cn]
     makers = (logs.producer[piece] for piece, _ in needs)
     made = min((maker for maker in makers if maker >= 0 and logs.end[maker] == time), default=NOTHING)
@@ -248,7 +248,7 @@ def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _ended_before(logs: ScheduleLogs, cn: int) -> int:
-    """A CN that had to end first, though no data flows; where stacks wait for each other, one of an earlier stack."""
+    """CN that had to end first, although no data flows; if stacks wait for each other, a CN of an earlier stack."""
     graph, time = logs.view.artifact.graph, logs.start[cn]
     before = graph.order_predecessor[int(graph.order_start[cn]) : int(graph.order_start[cn + 1])].tolist()
     ended = min((one for one in before if logs.end[one] == time), default=logs.ends.at(0, time))
@@ -257,7 +257,7 @@ def _ended_before(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
-    """Causes of all transfers; one that listens to a broadcast began with it."""
+    """Causes of all transfers; a transfer that only receives a broadcast has the cause of the broadcast."""
     full_links, lacks_room = links_too_full(logs), _lack_room(logs)
     main_of = {one: main for main, others in listeners(logs.view).items() for one in others}
     causes: dict[int, Cause] = {}
@@ -281,13 +281,15 @@ def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
 
 
 def _queue(logs: ScheduleLogs, move: _Move) -> tuple[bool, int]:
-    """Transfers of one queue begin one after the other: what a core fetches, what a memory writes off-chip."""
+    """Queue of a transfer, whose transfers begin one after another: fetches of a core, or writes of a memory to
+    off-chip.
+    """
     is_write = move.target_memory == logs.view.system.off_chip_memory
     return is_write, move.source_memory if is_write else move.target_core
 
 
 def _cause_of_transfer(logs: ScheduleLogs, move: _Move, full_links: Iterable[int], lacks_room: bool) -> Cause | None:
-    """What held a transfer up by itself; None where none of that did."""
+    """Cause that directly delayed a transfer; None if there is none."""
     time, maker = move.start_cycles, logs.producer[move.piece]
     if time == 0:
         return BEGIN, NOTHING
@@ -306,7 +308,7 @@ def _cause_of_transfer(logs: ScheduleLogs, move: _Move, full_links: Iterable[int
 
 
 def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
-    """Why a transfer began that nothing held up by itself."""
+    """Cause of a transfer that nothing delayed directly."""
     time, (is_write, place) = move.start_cycles, _queue(logs, move)
     asked: _Asked = (
         (ORDER, lambda: (logs.ends_from_memory if is_write else logs.ends_to_core).at(place, time)),
@@ -317,8 +319,9 @@ def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
 
 
 def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
-    """A CN that began with a transfer, and makes what a reader of its data needs too: until then no core could
-    prepare that reader."""
+    """CN that began with a transfer and makes another input of a reader of its data: before that no core could prepare
+    the reader.
+    """
     problem = logs.view.artifact.problem
     start, need = problem.piece_needs
     readers = problem.need_cn[need[int(start[move.piece]) : int(start[move.piece + 1])]].tolist()
@@ -332,7 +335,7 @@ def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
 
 
 def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
-    """Transfer -> links on its path that just before had less width than it then took."""
+    """Links on the path of each transfer that just before had less free width than it then used."""
     schedule, system = logs.view.schedule, logs.view.system
     transfer, link = own_hops(schedule, system)
     found: dict[int, list[int]] = {}
@@ -346,7 +349,7 @@ def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
 
 
 def _lack_room(logs: ScheduleLogs) -> set[int]:
-    """Transfers whose target just before had less room than they then took."""
+    """Transfers whose target just before had less free room than they then used."""
     moves, bits = logs.view.schedule.transfers, logs.view.artifact.graph.piece_bits
     found: set[int] = set()
     for memory, capacity in enumerate(logs.view.system.memory_capacity_bits.tolist()):
@@ -357,6 +360,6 @@ def _lack_room(logs: ScheduleLogs) -> set[int]:
 
 
 def _before(times: Integers, values: Integers, when: Integers) -> Integers:
-    """What a quantity that changes in steps was just before some times; 0 before its first step."""
+    """Values of a step function just before the given times; 0 before its first step."""
     step = np.searchsorted(times, when, side="left") - 1
     return np.append(values, 0)[step]

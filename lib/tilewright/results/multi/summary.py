@@ -22,9 +22,9 @@ from tilewright.multicore.scheduling.schedule import link_use
 from tilewright.multicore.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
 
 LEAST_FACTOR = 1.5
-"""Data that is loaded less often is not told of."""
+"""Smallest number of loads for which reloaded data is reported."""
 CONSTANTS, RESULTS = "constants", "results"
-"""Weights and the like, by the layer that reads them; results of a layer, by the layer that makes them."""
+"""Kinds of data: constants such as weights, by the layer that reads them; results, by the layer that makes them."""
 STREAMED, COPIED, EVICTED = "streamed", "copied", "evicted"
 _WHY = {
     STREAMED: "they do not fit beside the rest, and each tile reads them",
@@ -34,10 +34,11 @@ _WHY = {
 
 
 def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
-    """A row for each layer and kind of data that is read from off-chip at least LEAST_FACTOR times, by what that costs.
+    """Rows, one per layer and kind of data that is read from off-chip at least LEAST_FACTOR times, sorted by the extra
+    bits.
 
-    `bits` are those of the data, `loaded_bits` what is read off-chip of it, both of `layer`; `cause` is the larger part
-    of what is loaded again: streamed (an operand stays off-chip), copied (to several memories), evicted.
+    `bits` is the size of the data, `loaded_bits` the bits of it that are read from off-chip, both of `layer`. `cause`
+    is the larger part of the extra bits: streamed (an operand stays off-chip), copied (to several memories), evicted.
     """
     graph = artifact.graph
     layers = len(artifact.names.layer_names)
@@ -77,7 +78,7 @@ def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
 
 
 def reload_lines(rows: Sequence[dict[str, Any]], most: int) -> list[str]:
-    """The rows for people."""
+    """Text lines for the rows, at most `most` of them."""
     lines = [
         f"{row['layer']}: its {row['data']} ({size_text(row['bits'])}) are loaded {row['factor']:,.1f} times by"
         f" {row['tiles']:,} tiles: {_WHY[row['cause']]}"
@@ -93,7 +94,7 @@ def _by_layer(values: Integers, layer: Integers, chosen: Booleans, layers: int) 
 
 
 def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
-    """([piece] how often it is read off-chip to be fetched, [piece] by how many memories at least once)."""
+    """([piece] number of off-chip reads that fetch it, [piece] number of memories that fetch it at least once)."""
     moves, pieces = artifact.schedule.transfers, len(artifact.graph.piece_bits)
     moves = moves[(moves["cause"] == CAUSES.index("off_chip_fetch")) & (moves["broadcast_of"] < 0)]
     memories = len(artifact.system.memory_capacity_bits)
@@ -135,7 +136,7 @@ def multi_summary(
     objective: str,
     others: Mapping[str, Any],
 ) -> Summary:
-    """The summary of a schedule. `costs` are the cost tables by core file; `others` is added as it is.
+    """Summary of a schedule. `costs` are the cost tables by core file; `others` are fields that are added unchanged.
 
     A gap is that of `gap_to`: the share of the value that is above the bound.
     """
@@ -173,19 +174,19 @@ def multi_summary(
 
 
 def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
-    """The area of the cores on the chip as fields of a summary; null, with a note, where parts of it are not given."""
+    """Summary fields with the area of the cores on the chip; null, with a note, if the area of a part is not given."""
     area = system_area(accelerator)
     return {"area_mm2": area.mm2, "area_note": area.note}
 
 
 def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_pj: float, mac_count: int) -> Summary:
-    """Seconds, watts and operations a second as fields of a summary; {} where the clock is not known."""
+    """Summary fields with seconds, watts and operations per second; {} if the clock is not known."""
     clock_ns, power_mw = system_clock_period_ns(accelerator), system_power_mw(accelerator)
     return rates(clock_ns, latency_cycles, energy_pj, mac_count, power_mw, system_area(accelerator).mm2)
 
 
 def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:
-    """The lower bound and the gaps to it; null where none holds."""
+    """Summary fields with the lower bound and the gaps to it; null if there is no valid bound."""
     if bounds is None:
         return {"lower_bound": None, "gap_latency": None, "gap_energy": None}
     return {
@@ -209,7 +210,9 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
 
 
 def _cause_rows(artifact: ScheduleArtifact) -> Summary:
-    """Cause of movement -> energy of links and memories, bits that moved, transfers; a stream is one a CN."""
+    """Energy of links and memories, moved bits, and transfers, by cause of movement; a stream counts as one transfer
+    per CN.
+    """
     schedule, graph = artifact.schedule, artifact.graph
     moves = schedule.transfers
     bits = np.zeros(len(CAUSES), np.int64)
@@ -229,7 +232,7 @@ def _cause_rows(artifact: ScheduleArtifact) -> Summary:
 
 
 def core_rows(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]]) -> list[Summary]:
-    """What each core but the off-chip one does; shares are of the latency.
+    """Rows of each core except the off-chip one; shares are of the latency.
 
     `utilisation`: the core runs a CN. `array_utilisation`: all its units work.
     """
@@ -269,7 +272,7 @@ def core_rows(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
 
 
 def memory_rows(artifact: ScheduleArtifact) -> list[Summary]:
-    """Capacity and peak of each memory that keeps pieces, and the cores that use it."""
+    """Rows with capacity and peak of each memory that keeps data, and the cores that use it."""
     system, names = artifact.system, artifact.names
     rows = []
     for memory, name in enumerate(names.memory_names):
@@ -288,8 +291,9 @@ def memory_rows(artifact: ScheduleArtifact) -> list[Summary]:
 
 
 def link_rows(artifact: ScheduleArtifact) -> list[Summary]:
-    """What each link carries. `busy`: share of the latency in which it carries anything; `utilisation`: bits over width
-    times latency, null for a link without limit."""
+    """Rows with the use of each link. `busy`: share of the latency in which it carries data; `utilisation`: bits over
+    width times latency, null for a link without a limit.
+    """
     schedule, system, names = artifact.schedule, artifact.system, artifact.names
     latency = max(schedule.latency_cycles, 1)
     bits = schedule.link_bits.sum(axis=0)
@@ -314,12 +318,12 @@ def link_rows(artifact: ScheduleArtifact) -> list[Summary]:
 def baseline_rows(
     summary: Summary, layer_by_layer: Summary | None, singles: Sequence[Summary], planned: Summary | None = None
 ) -> list[Summary]:
-    """What this run is compared with: everything on the best single core, layer by layer on all cores, this run.
+    """Rows that compare this run with its baselines: the best single core, layer by layer on all cores, and this run.
 
-    `planned` is the best schedule layer by layer that the search of the plan of the run found, in place of
-    `layer_by_layer` where it is better by the objective: a factor is over the best baseline that is known.
-    `gap` is that to the bound of the graph that was scheduled; `speedup` and `energy_ratio` say how many times as much
-    a row needs as this run. `energy_parts_pj` are the terms of the energy.
+    `planned` is the best layer-by-layer schedule that the search for the plan of this run found; it replaces
+    `layer_by_layer` if it is better by the objective, so that ratios are to the best known baseline. `gap` is to the
+    bound of the scheduled graph. `speedup` and `energy_ratio` are ratios of the row to this run. `energy_parts_pj` are
+    the terms of the energy.
     """
     rows = []
     objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])

@@ -1,4 +1,4 @@
-"""The summary of a run of the multi-core flow as text for the terminal."""
+"""Text for the terminal on the summary of a run of the multi-core flow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,13 +16,13 @@ from tilewright.results.words import worse_words
 
 Summary = dict[str, Any]
 _MOST_RELOADS = 3
-"""Layers that load data again which are told of in short."""
+"""Largest number of layers with reloaded data in the short text."""
 _ADVICE = "its tiles cost more than they save: `tilewright fuse` looks for better ones"
 _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer by layer", "this_run": "this run"}
 
 
 def summary_text(summary: Summary, in_full: bool = True) -> str:
-    """Totals, gap and baselines; with `in_full` also cores, memories, links and parts of the energy."""
+    """Text with totals, gap and baselines; with `in_full` also cores, memories, links and parts of the energy."""
     lines = [
         f"{summary['workload']} on {summary['hardware']}: {summary['cn_count']:,} computation nodes,"
         f" {summary['edge_count']:,} edges between them",
@@ -48,7 +48,7 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
 
 
 def _bound_lines(summary: Summary) -> list[str]:
-    """The bounds with the gaps to them, and the terms of which that of the latency is the largest."""
+    """Lines on the bounds with the gaps to them, and on the terms whose maximum is the bound of the latency."""
     bound = summary["lower_bound"]
     if bound is None:
         return [f"no lower bound: the schedule model {summary['schedule_model']} is not causal"]
@@ -71,7 +71,7 @@ def _baselines(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _slower_lines(summary: Summary) -> list[str]:
-    """Lines on what a run loses to what it is compared with."""
+    """Lines on the quantities in which a run is worse than its baselines."""
     lines = [
         f"this run {words}"
         for row in summary["baselines"]
@@ -120,7 +120,7 @@ def _energies(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _micro(energy_pj: float) -> str:
-    """An energy in µJ: with one decimal, or four digits where these are more."""
+    """Energy in µJ: with one decimal, or four digits if these are more."""
     energy_uj = energy_pj / PICOJOULES_A_MICROJOULE
     text = f"{energy_uj:,.1f}" if energy_uj >= 100 else f"{energy_uj:.4g}"
     return text if "." in text or "e" in text else f"{text}.0"

@@ -1,7 +1,7 @@
-"""An accelerator of several cores as a figure: cores with role, array and memories, links, buses as bars, the DRAM.
+"""Figure of an accelerator with several cores: cores with role, array and memories, links, buses as bars, the DRAM.
 
-Links between neighbours are drawn as arrows. All others are bars below the cores: a bus or a shared port is one bar,
-and so are the equal links of one core with several others.
+Links between neighbours are arrows. All other links are bars below the cores: a bus or a shared port is one bar, and so
+is the set of equal links from one core to several others.
 """
 
 import math
@@ -33,15 +33,15 @@ from tilewright.results.figure_layout import lighter
 
 MOST_COLUMNS = 8
 Cell = tuple[int, int]
-"""(column, row), from the upper left corner."""
+"""Position (column, row), from the upper left corner."""
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """The links between two neighbouring cores."""
+    """Links between two neighbouring cores."""
 
     core_ids: tuple[int, int]
-    """The arrow points to the second, and to the first too if it is for both ways."""
+    """Ids of the two cores; the arrow points to the second, and also to the first if it is bidirectional."""
     both_ways: bool
     text: str
 
@@ -52,13 +52,13 @@ class Bar:
 
     core_ids: tuple[int, ...]
     is_shared: bool
-    """One medium; otherwise a link for each branch."""
+    """Whether the bar is one shared medium; otherwise each branch is a link."""
     text: str
 
 
 @dataclass(frozen=True)
 class SystemLayout:
-    """The cells of the on-chip cores, the arrows between them and the bars below them."""
+    """Cells of the on-chip cores, arrows between them and bars below them."""
 
     cells: tuple[tuple[int, Cell], ...]
     arrows: tuple[Arrow, ...]
@@ -76,7 +76,9 @@ class SystemLayout:
 
 
 def system_layout(accelerator: MultiCoreAccelerator) -> SystemLayout:
-    """The layout of an accelerator: coordinates of the file where it has them, else a square; special cores beside."""
+    """Layout of an accelerator: coordinates of the file if it has them, else a square, with special cores at the
+    side.
+    """
     cells = _cells(accelerator)
     shared = [link for link in accelerator.links if len(link.core_ids) > 2]
     bars = [Bar(link.core_ids, True, f"{link.name}: {link_text(link)}") for link in shared]
@@ -101,7 +103,7 @@ def system_layout(accelerator: MultiCoreAccelerator) -> SystemLayout:
 
 
 def link_text(link: Link) -> str:
-    """Bandwidth and energy of a link."""
+    """Text with bandwidth and energy of a link."""
     width = (
         "infinite bandwidth" if link.bandwidth_bits_per_cycle is None else f"{link.bandwidth_bits_per_cycle} b/cycle"
     )
@@ -132,7 +134,9 @@ def _cells(accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
 
 
 def _grid(core_ids: Sequence[int], accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
-    """Cores row by row, in as many columns as make most links arrows between neighbours, then nearest to a square."""
+    """Cells of the cores row by row; the number of columns makes most links neighbour arrows, then is nearest to a
+    square.
+    """
     pairs = {link.core_ids for link in accelerator.links if len(link.core_ids) == 2}
     square = math.ceil(math.sqrt(len(core_ids)))
 
@@ -152,7 +156,7 @@ def _are_neighbours(one: Cell | None, other: Cell | None) -> bool:
 
 
 def _fans(far: dict[tuple[int, int], tuple[str, bool]]) -> list[Bar]:
-    """Bars for links between cores that are no neighbours: equal links of one core together, busiest core first."""
+    """Bars for links between cores that are not neighbours: equal links of one core are one bar, busiest core first."""
     bars: list[Bar] = []
     left = dict(far)
     while left:
@@ -177,7 +181,7 @@ BAR_COLOURS = ("#D55E00", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#0072B2")
 
 
 def system_figure(accelerator: MultiCoreAccelerator) -> Figure:
-    """Cores in rows and columns, arrows between neighbours, bars for what several cores share, the DRAM below."""
+    """Figure with cores in rows and columns, arrows between neighbours, bars for shared links, the DRAM below."""
     with figure_style():
         return _SystemDrawing(accelerator).draw()
 
@@ -188,7 +192,7 @@ def write_system_figure(accelerator: MultiCoreAccelerator, path_stem: Path) -> t
 
 
 class _SystemDrawing:
-    """The places, in inches, of everything in the figure of one accelerator."""
+    """Positions, in inches, of everything in the figure of one accelerator."""
 
     def __init__(self, accelerator: MultiCoreAccelerator) -> None:
         self.accelerator = accelerator
@@ -234,7 +238,7 @@ class _SystemDrawing:
         return "; ".join(words + [f"one memory: {'; '.join(one)}"] * bool(one))
 
     def _corner(self, cell: tuple[int, int]) -> tuple[float, float]:
-        """The lower left corner of a core."""
+        """Lower left corner of a core, in inches."""
         column, row = cell
         rows_below = self.layout.rows - 1 - row
         y = self.cores_floor + rows_below * (self.box_height + ROW_GAP_INCHES)
@@ -275,7 +279,7 @@ class _SystemDrawing:
             self.canvas.text(*label, arrow.text, TEXT_POINTS - 0.5)
 
     def _draw_bar(self, number: int, bar: Bar) -> None:
-        """A bar across the figure, with a branch beside each column of its cores and a stub into each of them."""
+        """Draw a bar across the figure, with a branch at each column of its cores and a stub into each core."""
         colour = BAR_COLOURS[number % len(BAR_COLOURS)]
         y = self.cores_floor - BAR_INCHES * (number + 1)
         style = {
@@ -310,7 +314,7 @@ def _height(lines: list[str]) -> float:
 
 
 def _box_lines(accelerator: MultiCoreAccelerator, place: CorePlace) -> list[str]:
-    """What is written in the box of a core."""
+    """Lines of text in the box of a core."""
     core: Core = accelerator.core_of[place.core_id]
     lines = [textwrap.shorten(f"{place.core_id}: {place.file_name}", CHARACTERS - 6, placeholder="…"), place.role]
     if place.role != OFFCHIP:

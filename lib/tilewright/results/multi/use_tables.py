@@ -1,6 +1,4 @@
-"""Tables of a schedule: where and when each layer runs, what each core does, how full its memories get, and what that
-costs.
-"""
+"""Tables of a schedule: place and time of each layer, use of each core, peak of its memories, and costs."""
 
 import itertools
 from collections.abc import Mapping
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def layer_use_rows(view: ScheduleView) -> list[JsonObject]:
-    """A row for each layer in the order of the network; cores are ids, `busy_cycles` adds up its CNs."""
+    """Rows, one per layer in the order of the network; cores are ids, `busy_cycles` is the sum over its CNs."""
     graph, schedule, names = view.artifact.graph, view.schedule, view.names
     count = len(names.layer_names)
     busy = np.zeros(count, np.int64)
@@ -47,7 +45,7 @@ def layer_use_rows(view: ScheduleView) -> list[JsonObject]:
 
 
 def layer_use_table(view: ScheduleView) -> "pandas.DataFrame":
-    """The rows as a table."""
+    """Table of the rows of `layer_use_rows`."""
     import pandas  # slow to load, and the rows alone need none
 
     return pandas.DataFrame(layer_use_rows(view))
@@ -68,9 +66,9 @@ _COLUMNS = (
 
 
 def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
-    """A row for each core of a summary: its numbers, and of its fullest memory name, peak and capacity.
+    """Rows, one per core of a summary: its numbers, and name, peak and capacity of its fullest memory.
 
-    A memory that cores share is in the row of each of them.
+    A memory that cores share is in the row of each of these cores.
     """
     rows = []
     for core in summary["cores"]:
@@ -86,7 +84,7 @@ def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
 
 
 def core_use_table(summary: Summary) -> "pandas.DataFrame":
-    """The rows as a table."""
+    """Table of the rows of `core_use_rows`."""
     import pandas  # slow to load, and the rows alone need none
 
     return pandas.DataFrame(core_use_rows(summary))

@@ -1,1 +1,1 @@
-"""The page of results: all runs as one HTML file that needs nothing else."""
+"""Page of results: all runs as one HTML file without further files."""

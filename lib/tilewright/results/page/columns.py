@@ -1,6 +1,6 @@
-"""Columns of the table of runs on the page, their cells, and which ports limit a run, in words.
+"""Columns of the table of runs on the page, their cells, and texts on the ports that limit a run.
 
-Rows are those of `summary.csv`; numbers keep nine significant digits, which is more than a person reads.
+Rows are those of `summary.csv`; numbers keep nine significant digits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,31 +12,31 @@ from tilewright.results.text_tables import share_text
 from tilewright.results.verdict import Verdict as CauseVerdict
 
 DIGITS = 9
-"""Significant ones of the numbers in the page; the artifacts have all."""
+"""Significant digits of the numbers in the page; the artifacts have all digits."""
 FLOWS = {"single": "one core", "multi": "several cores"}
-"""Flow -> in words."""
+"""Words for each flow."""
 
 
 LIMITED_BY = Column("limited_by", "What limits the run, in words.", lambda _: ABSENT, "limited by", is_number=False)
-"""The page adds it to a row: it is in `bottlenecks.json`, not in the summary."""
+"""Column that the page adds to a row: its value is in `bottlenecks.json`, not in the summary."""
 NAME = Column("run", "Name of the run.", lambda _: ABSENT, "run", is_number=False)
 FIRST = (
     *("run", "workload", "hardware", "flow", "state", "energy_pj", "latency_cycles", "edp_pj_cycles"),
     *("mac_utilization", "area_mm2", "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
     *("corrected_energy_pj", "corrected_latency_cycles", "costed_mac_share", "costed_operation_share", "layers"),
 )
-"""Columns that a reader looks for first, in their order; further ones follow in the order of tables."""
+"""First columns of the page, in order; further ones follow in the order of tables."""
 ALWAYS = ("run", "workload", "hardware", "energy_pj", "latency_cycles", "edp_pj_cycles")
-"""Columns that are there whatever the runs; others only where some run has a value."""
+"""Columns that are always shown; others are shown only if some run has a value."""
 
 
 def shown_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
-    """The columns that some row has a value of; texts that are the same everywhere stay, they say what was run."""
+    """Columns for which some row has a value, and those in ALWAYS."""
     return tuple(one for one in page_columns() if one.key in ALWAYS or any(_has(row, one) for row in rows))
 
 
 def page_columns() -> tuple[Column, ...]:
-    """The columns that have words, in the order of the page."""
+    """Columns with a heading, in the order of the page."""
     known = {one.key: one for one in (NAME, LIMITED_BY, *run_columns()) if isinstance(one, Column) and one.words}
     return tuple(known[key] for key in dict.fromkeys((*FIRST, *known)))
 
@@ -46,7 +46,7 @@ def _has(row: Mapping[str, Any], column: Column) -> bool:
 
 
 def cell(row: Mapping[str, Any], column: Column) -> Any:
-    """What the page gets of a row: a number in the unit of the column, a text, or None where there is none."""
+    """Cell of a row: a number in the unit of the column, a text, or None if there is no value."""
     value = row.get(column.key)
     if value is None or value == "":
         return None
@@ -56,7 +56,7 @@ def cell(row: Mapping[str, Any], column: Column) -> Any:
 
 
 def rounded(value: float | None) -> float | int | None:
-    """A number in nine significant digits, a whole one without a decimal point; None for None."""
+    """Number with nine significant digits, a whole one without a decimal point; None for None."""
     if value is None:
         return None
     short = float(f"{value:.{DIGITS}g}")
@@ -64,23 +64,23 @@ def rounded(value: float | None) -> float | int | None:
 
 
 def area_words(row: Mapping[str, Any]) -> str:
-    """Why a run has no area, in two words; '' where it has one."""
+    """Reason in two words why a run has no area; '' if it has one."""
     if row.get("area_mm2") is not None or not row.get("area_note"):
         return ""
     return "no unit" if lacks_unit(str(row["area_note"])) else "not given"
 
 
 Verdict = Mapping[str, Any]
-"""What `bottlenecks.json` says of a layer or of the network."""
+"""Entry of `bottlenecks.json` for a layer or for the network."""
 
 
 def port_name(port: Mapping[str, str]) -> str:
-    """A port for people, as other reports name it."""
+    """Text for a port, as in other reports."""
     return f"{port['memory']} {port['port']}"
 
 
 def named_ports(verdict: Verdict | None) -> Mapping[str, Any] | None:
-    """The ports that are said to limit: those that help together, where no single one does, or else the best one."""
+    """Ports named as the limit: the set that helps together, if no single port helps, else the best port."""
     if verdict is None:
         return None
     named: Mapping[str, Any] | None = verdict["together"] or verdict["port"]
@@ -88,7 +88,7 @@ def named_ports(verdict: Verdict | None) -> Mapping[str, Any] | None:
 
 
 def limit_text(verdict: Verdict | None) -> str:
-    """Which ports limit, in a few words; '' where that is not known."""
+    """Short text with the limiting ports; '' if not known."""
     if verdict is None:
         return ""
     named = named_ports(verdict)
@@ -102,14 +102,14 @@ def limit_text(verdict: Verdict | None) -> str:
 
 
 def cause_text(verdict: Verdict | None) -> str:
-    """What limits by the kind that takes most cycles, in a few words; '' where that is not known."""
+    """Short text with the kind of limit that takes most cycles; '' if not known."""
     return "" if verdict is None else str(verdict.get("limited_by") or limit_text(verdict))
 
 
 def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
-    """What takes most cycles, what limits, and what wider ports would save, each with its number.
+    """Lines on the cause with most cycles, the limit, and the savings of wider ports, each with its number.
 
-    `causes` are those of the chart beside the lines; [] where what limits is not known.
+    `causes` are those of the chart next to the lines; [] if the limit is not known.
     """
     if verdict is None:
         return []
@@ -125,7 +125,7 @@ def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
 
 
 def array_text(use: Mapping[str, Any] | None) -> str:
-    """How full the array is, and what the mapping file has to do with it; '' where that is not known."""
+    """Text on the share of working units of the array, and the effect of the mapping file; '' if not known."""
     if not use:
         return ""
     sides = ", ".join(f"{side['array_dimension']} {share_text(side['share'], 1.0)}" for side in use["sides"])
@@ -135,6 +135,6 @@ def array_text(use: Mapping[str, Any] | None) -> str:
 
 
 def gain_cycles(verdict: Verdict | None) -> float:
-    """Cycles that what limits would save if it were twice as wide."""
+    """Cycles that doubling the width of the limiting ports would save."""
     named = named_ports(verdict)
     return float(named["gain_cycles"]) if named else 0.0

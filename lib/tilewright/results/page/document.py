@@ -1,7 +1,7 @@
-"""All runs as one HTML file that needs nothing else: data, style and scripts are inside, no network is used.
+"""All runs as one HTML file without further files: data, style and scripts are inside, no network is used.
 
-The scripts (base.js, charts.js, run_view.js, views.js) draw what is looked at from one copy of the numbers. A schedule
-of several cores is the interactive one of `results/multi/page.py` in a frame; its scripts are in the file once.
+The scripts (base.js, charts.js, run_view.js, views.js) draw the selected view from one copy of the numbers. A schedule
+on several cores is the interactive page of `results/multi/page.py` in a frame; its scripts are in the file once.
 """
 
 import re
@@ -23,29 +23,29 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
 SCRIPTS = ("base.js", "charts.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
-"""Bytes of what the page has of runs beside their rows: runs beyond have their row alone, and the page says so."""
+"""Largest number of bytes of the details of all runs; runs beyond have only their row, and the page says so."""
 
 
 @dataclass(frozen=True, eq=False)
 class PageRun:
-    """A run as the page has it."""
+    """Run on the page."""
 
     name: str
     flow: str
-    """SINGLE or MULTI."""
+    """Flow: SINGLE or MULTI."""
     summary: Summary
     point: RunPoint
-    """What it is compared by."""
+    """Point with which the run is compared."""
     detail: Mapping[str, Any]
     """Result of `one_core_detail` or `several_cores_detail`."""
     verdict: Mapping[str, Any] | None = None
-    """Which port limits the network, as in `bottlenecks.json`."""
+    """Limiting port of the network, as in `bottlenecks.json`."""
     limited_by: str = ""
-    """What limits a run on several cores, in a few words."""
+    """Short text on the limit of a run on several cores."""
 
 
 def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> str:
-    """The text of the HTML file; `unfinished` are rows of runs without a result, which it names."""
+    """Text of the HTML file; `unfinished` are rows of runs without a result, which the page lists."""
     data = html_data(canonical_text(page_data(runs, unfinished)))
     parts = {
         "TITLE": html(_title(runs)),
@@ -57,7 +57,9 @@ def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]
 
 
 def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> JsonObject:
-    """What the scripts get: columns, a row for each run, details by run, and which runs can be compared."""
+    """Data for the scripts: columns, a row for each run, details by run, and the groups of runs that can be
+    compared.
+    """
     rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
     columns = shown_columns(rows)
     details: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Part of the page on a run on one core: totals, bottlenecks, roofline, and its layers with their mappings.
+"""Details of a run on one core for the page: totals, bottlenecks, roofline, and its layers with their mappings.
 
 Energies are in µJ, latencies in cycles. Equal layers share a record.
 """
@@ -44,7 +44,7 @@ from tilewright.results.run_text import (
 from tilewright.results.text_tables import spatial_text
 
 MICRO = 1e6
-"""pJ in a µJ."""
+"""Picojoules in a microjoule."""
 MOST_ROOFS = 4
 Verdicts = Mapping[str, Any]
 """The content of `bottlenecks.json`."""
@@ -55,7 +55,7 @@ def one_core_detail(
 ) -> JsonObject:
     """Everything that the page shows of a run apart from its row.
 
-    `verdicts` names the ports that limit; None: not known.
+    `verdicts` has the limiting ports; None if they are not known.
     """
     kinds = [(layer.record_index, layer.repeats) for layer in placed]
     records = dict(zip(kinds, (layer.record for layer in placed), strict=True))
@@ -86,7 +86,7 @@ def _label(layer: PlacedLayer) -> str:
 
 
 def network_parts(found: Bottlenecks) -> JsonObject:
-    """Cycles by cause, and energy by memory, or other term, and operand; the largest first."""
+    """Cycles by cause, and energy by operand and memory or other term, the largest first."""
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     energies = found.added(ENERGY, lambda one: (memory_words(one), one.operand))
     return {
@@ -108,7 +108,7 @@ def _micro(energy_pj: float) -> float | int | None:
 
 
 def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
-    """Which port limits the network, and what each would save; or why that is not known."""
+    """Limiting port of the network, and the savings of each port; or why that is not known."""
     if verdicts is None or verdicts["network_limit"] is None:
         return {"text": "", "unknown": (verdicts or {}).get("limits_not_known", "")}
     verdict = verdicts["network_limit"]
@@ -133,7 +133,7 @@ def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
 
 
 def _gains(verdicts: Verdicts) -> dict[str, float]:
-    """Port -> cycles of all layers that twice its width saves."""
+    """Cycles of all layers that doubling the width of each port saves, by port."""
     gains: dict[str, float] = {}
     for row in verdicts["ports"]:
         if row.get("gain_cycles") is not None:
@@ -175,7 +175,9 @@ def _record(
 
 
 def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[Any]:
-    """Operand, memory, its size, loops innermost first, share filled by all and by the operand, energy by direction."""
+    """Operand, memory, its size in bits, loops innermost first, share filled by all and by the operand, energy by
+    direction.
+    """
     loops = " ".join(f"{dimension} {size:g}" for dimension, size in record.temporal_mapping[operand][level])
     energies = record.energy_breakdown_pj[operand][level]
     return [
@@ -190,7 +192,7 @@ def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[A
 
 
 def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any] | None:
-    """The roofs of the ports that layers use, those that would save most first; points have the number of the layer."""
+    """Roofs of the ports that layers use, those that would save most first; points have the number of the layer."""
     roofline = (verdicts or {}).get("roofline")
     if not roofline:
         return None

@@ -1,4 +1,4 @@
-"""Part of the page on a run on several cores: limits, cores, links, memories, layers, baselines and schedule.
+"""Details of a run on several cores for the page: limits, cores, links, memories, layers, baselines and schedule.
 
 Energies are in µJ, latencies in cycles.
 """
@@ -22,9 +22,9 @@ from tilewright.results.text_tables import share_text
 from tilewright.results.verdict import Verdict
 
 MOST_WAITS = 25
-"""Causes for which cores wait; the others are one row."""
+"""Largest number of causes of waiting; the others are one row."""
 MOST_SCHEDULE_BYTES = 1_500_000
-"""Bytes of a schedule in the page; a longer one is only in a file of its own."""
+"""Largest schedule in the page, in bytes; a larger one is only in a separate file."""
 _BASELINES = {
     "this_run": "this run",
     "layer_by_layer": "layer by layer",
@@ -33,7 +33,7 @@ _BASELINES = {
 
 
 def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str) -> JsonObject:
-    """All that the page has of a run beside its row; what limits it is in `found`."""
+    """Everything that the page shows of a run apart from its row; `found` has its limits."""
     waits = _waits_of_layers(found.cores)
     data = schedule_data_text(view, summary)
     fits = len(data) <= MOST_SCHEDULE_BYTES
@@ -60,7 +60,7 @@ def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mappin
 
 
 def limited_by(report: CoresReport | None) -> str:
-    """The part of which twice as much would save most, in a few words; '' where that is not known."""
+    """Short text with the part whose doubling would save most; '' if not known."""
     if report is None or report.limits.unknown:
         return ""
     limits = report.limits
@@ -75,7 +75,7 @@ def limited_by(report: CoresReport | None) -> str:
 
 
 def _limits(report: CoresReport | None) -> JsonObject:
-    """What cores do with the latency, what they wait for, and what twice as much of a part would save, in cycles."""
+    """Cycles of the cores, their causes of waiting, and the savings of doubling a part, in cycles."""
     if report is None:
         return {"limits": None, "work": None, "waits": []}
     by_core = report.added(lambda row: (row.core, row.cause))
@@ -97,14 +97,14 @@ def _limits(report: CoresReport | None) -> JsonObject:
 
 
 def _waits(report: CoresReport) -> list[list[Any]]:
-    """(cause, cycles of all cores together), the longest first."""
+    """Pairs (cause, waiting cycles of all cores together), the longest first."""
     waits = [[words, cycles] for words, cycles in report.added(wait_words, WAITS).items()]
     rest = sum(cycles for _, cycles in waits[MOST_WAITS:])
     return waits[:MOST_WAITS] + ([["others", rest]] if rest else [])
 
 
 def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
-    """Layer -> cycles in which cores wait before its nodes, and for what most, with its share."""
+    """(cycles in which cores wait before the CNs of the layer, main cause with its share) by layer."""
     causes: dict[str, dict[str, int]] = {}
     for (layer, words), cycles in (
         report.added(lambda row: (row.layer, wait_words(row)), WAITS).items() if report else ()
@@ -117,7 +117,7 @@ def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
 
 
 def _link(row: Mapping[str, Any]) -> list[Any]:
-    """Name, width in bits a cycle, moved in KiB, busy and use of its width in %."""
+    """Name, width in bits per cycle, moved data in KiB, busy share and used share of its width in %."""
     return [
         *(row["name"], row["width_bits_per_cycle"], rounded(row["bits"] / 8192), rounded(100 * row["busy"])),
         None if row["utilisation"] is None else rounded(100 * row["utilisation"]),
@@ -147,7 +147,7 @@ def _baseline(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _core(row: Mapping[str, Any]) -> list[Any]:
-    """Name, role, nodes, busy and array use in %, energy, fullest memory, its peak in %."""
+    """Name, role, CNs, busy and array use in %, energy, fullest memory, its peak in %."""
     return [
         f"{row['core']}: {row['name']}",
         row["role"],
@@ -161,8 +161,9 @@ def _core(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _layer(row: Mapping[str, Any], waits: Mapping[str, tuple[int, str]]) -> list[Any]:
-    """Name, operator, nodes, cores, first start, last end, busy cycles, energy on the cores, cycles that cores wait
-    before its nodes, for what most."""
+    """Name, operator, CNs, cores, first start, last end, busy cycles, energy on the cores, waiting cycles of cores
+    before its CNs, and their main cause.
+    """
     return [
         *(row["name"], row["operator_type"], row["cn_count"], row["cores"]),
         *(row["first_start_cycles"], row["last_end_cycles"], row["busy_cycles"]),
