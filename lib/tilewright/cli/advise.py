@@ -1,5 +1,6 @@
-"""`tilewright advise`: changes that would help a run, and hardware that could be taken away, on one core and on
-several."""
+"""`tilewright advise`: changes that would improve a run, and hardware that could be removed, on one or several
+cores.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -82,14 +83,15 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """What would help the run in the folder RUN: every change of one number of its hardware file, and of one spatial
-    mapping of its mapping file, with its exact gain.
+    """List what would help the run in the folder RUN: every change of one number of its hardware file, and of one
+    spatial mapping of its mapping file, with its exact gain.
 
-    Changed are widths of ports, sizes of memories, sides of the array and energies, each alone; gains are those of the
-    same mappings, and of a new search. A spatial mapping is left out, or gets one other loop. Then what could be
-    taken away for nothing. --write writes the file with the change of a number in the list. On several cores:
-    widths of links, too, and gains at the same tiles and the same allocation with new cost tables; --write writes
-    the file in which the number stands, that of the accelerator or of a core.
+    The numbers are widths of ports, sizes of memories, sides of the array and energies, each changed alone. Gains are
+    given for the same mappings, and for a new search. A change of a spatial mapping removes a loop or replaces it by
+    another one. A second list has hardware that can be removed without loss. --write writes the file with the change of
+    a given number in the list. On several cores, widths of links are changed too, and gains are given for the same
+    tiles, and for the same allocation with new cost tables; --write writes the changed file, that of the accelerator or
+    of a core.
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """
@@ -124,15 +126,15 @@ def advise(
     network_options: NetworkOptions | None = None,
     mapping_changes: bool = True,
 ) -> "Advices":
-    """What each change of one number of its hardware file would do to a run, the best first, at the same mappings and,
-    with `search`, with newly searched ones; and what could be taken away for nothing.
+    """Effects of each change of one number of the hardware file of a run, the best first, at the same mappings and,
+    with `search`, with newly searched ones; and hardware that can be removed without loss.
 
     With `mapping_changes` also each change of a spatial mapping of its mapping file, newly searched.
 
-    `run` is its folder; the other descriptions are those of the run, found as the command does. `write` is a number in
-    the list and the file to write with that change (on several cores that of the accelerator or of the core), `output`
-    a folder for a table and JSON. Energies are in pJ. Raises ArtifactError for a folder without a run, InputError for
-    descriptions that are not those of the run.
+    `run` is its folder; the other descriptions are those of the run, which are found as the command finds them. `write`
+    is a number in the list and the file to write with that change (on several cores that of the accelerator or of the
+    core). `output` is a folder for a table and JSON. Energies are in pJ. Raises ArtifactError for a folder without a
+    run, InputError for descriptions that are not those of the run.
     """
     first, second, third = (None if one is None else Path(one) for one in (hardware, workload, mapping))
     chosen = None if write is None else (write[0], Path(write[1]))
@@ -156,7 +158,7 @@ def _advised(
     mapping_changes: bool,
     show_progress: bool,
 ) -> "Advices":
-    """What each change would do, with the files that are asked for written."""
+    """Effects of each change; requested files are written."""
     from tilewright.search.progress import search_progress
 
     by = _factor(factor)
@@ -179,7 +181,7 @@ def _advised(
 
 
 _Loaded = tuple["tuple[FileChange, ...]", int, "Callable[..., Advices]"]
-"""The changes of the hardware of a run, how many others there are, and what says what all of them do to it."""
+"""(changes of the hardware of a run, number of all others, function that computes their effects)."""
 
 
 def _of_one_core(
@@ -214,8 +216,7 @@ def _of_several_cores(
 
 
 def write_changed(found: "Advices", number: int, path: Path) -> None:
-    """Write the file in which the number of a change stands with the change. Raises InputError where it cannot be
-    written."""
+    """Write the file that a change modifies, with that change. Raises InputError if it cannot be written."""
     from tilewright.hardware.text_edits import changed_text
 
     change = found.found[number - 1].change
@@ -246,7 +247,7 @@ def _factor(text: str) -> Fraction:
 def _explained(
     folder: Path, given: dict[str, Path | None], network_options: NetworkOptions
 ) -> "tuple[ExplainedRun, dict[str, Path]]":
-    """The run in a folder with what it was made of, and the paths of that."""
+    """(run in a folder with its inputs, paths of these inputs)."""
     from tilewright.base.artifacts.codec import encode
     from tilewright.base.artifacts.digests import content_digest
     from tilewright.base.yamlfile import load_yaml
@@ -270,7 +271,9 @@ def _explained(
 
 
 def _paths(run: DescribedRun, given: dict[str, Path | None], network_options: NetworkOptions) -> dict[str, Path]:
-    """The descriptions of a run. Raises InputError for those that are not found, and for hardware that nobody wrote."""
+    """Paths of the descriptions of a run. Raises InputError if some are not found, or if the hardware is not from a
+    file.
+    """
     hardware = given[HARDWARE]
     if hardware is not None and is_artifact(existing_file(hardware, HARDWARE)):
         message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
@@ -292,7 +295,7 @@ def _core(hardware: Path) -> "Core":
 
 
 def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
-    """The options of the run. Raises InputError where its search was another one than options say."""
+    """Options of the run. Raises InputError if its search cannot be described by options."""
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of
     from tilewright.search.options import SearchOptions
@@ -310,8 +313,9 @@ Document = Mapping[str, Any]
 def explained_system_run(
     folder: Path, given: Given, network_options: NetworkOptions, by: Fraction
 ) -> "tuple[ExplainedSystemRun, tuple[FileChange, ...]]":
-    """The run in a folder with what it was made of, and the changes of its accelerator file and its core files by a
-    factor. Raises InputError where it is not of these."""
+    """(run in a folder with its inputs, changes of its accelerator file and its core files by a factor). Raises
+    InputError if the files are not those of the run.
+    """
     from tilewright.base.yamlfile import load_yaml
     from tilewright.designs.changes import system_changes
     from tilewright.designs.held_mappings import Outcome
@@ -354,7 +358,9 @@ def explained_system_run(
 
 
 def _system_paths(run: DescribedRun, given: Given) -> dict[str, Path]:
-    """The descriptions of a run. Raises InputError for those that are not found, and for hardware that nobody wrote."""
+    """Paths of the descriptions of a run. Raises InputError if some are not found, or if the hardware is not from a
+    file.
+    """
     hardware = given[HARDWARE]
     if hardware is not None and is_artifact(existing_file(hardware, HARDWARE)):
         message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
@@ -371,14 +377,14 @@ def _system_paths(run: DescribedRun, given: Given) -> dict[str, Path]:
 
 
 def _own_mapping(run: DescribedRun) -> Path | None:
-    """The mapping file that `tilewright fuse` wrote beside the schedule, if the run is of it."""
+    """Mapping file that `tilewright fuse` wrote next to the schedule, if the run used it."""
     path = run.folder / FIXED_MAPPING
     is_of_run = path.is_file() and mapping_digest(path) == run.digests.get(MAPPING)
     return path if is_of_run else None
 
 
 def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptions":
-    """The options of the cost tables. Raises InputError where they are not of one search that options say."""
+    """Options of the cost tables. Raises InputError if the tables differ in them, or cannot be described by options."""
     from tilewright.base.parameters import made_of
     from tilewright.search.options import CnSearchOptions
 
@@ -390,7 +396,7 @@ def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptio
 
 
 def _system_options(folder: Path, search: "CnSearchOptions", settings: "ScheduleSettings") -> "SystemOptions | None":
-    """The options of a whole new search; None where the allocation was not searched by `tilewright allocate`."""
+    """Options of a complete new search; None if the allocation was not searched by `tilewright allocate`."""
     from tilewright.base.parameters import parameters_of
     from tilewright.designs.space import SystemOptions
     from tilewright.multicore.allocation.options import AllocationParameters

@@ -1,4 +1,4 @@
-"""`tilewright allocate`: which core runs what, found by a genetic algorithm or proven to be the best."""
+"""`tilewright allocate`: allocation of layers to cores, found by a genetic algorithm or proven to be the best."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -123,12 +123,12 @@ def allocate(
     network_options: NetworkOptions | None = None,
     exports: FilePath | None = None,
 ) -> "MultiCoreResult":
-    """The best allocation of cores that is found, with its schedule, by options given by name.
+    """Best allocation of cores that is found, with its schedule, by options given by name.
 
-    `costs` are what the function `cost` gives for all cores, or the folder of the tables, with the folder of the CN
-    graph and the descriptions beside it. `output` is the folder that the command writes; stages that write files put
-    them into the folder `exports`, by default that of the output. Raises InputError for wrong settings, and
-    with `strict` for what has no effect, MappingError where no allocation has a schedule.
+    `costs` is the result of the function `cost` for all cores, or the folder of the tables; with a folder, the folder
+    of the CN graph and the descriptions are needed too. `output` is the folder that the command writes. Stages that
+    write files write them into the folder `exports`, by default that of the output. Raises InputError for wrong
+    settings, and with `strict` for input without effect; MappingError if no allocation has a schedule.
     """
     from tilewright.pipeline.stages.base import Control
 
@@ -151,8 +151,9 @@ def _allocated(
     pipeline: PipelineSource,
     control: "Control",
 ) -> "MultiCoreResult":
-    """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
-    folder for them, and for all else that is wrong."""
+    """Result of the search, also written if there is an `output`. Raises InputError if stages write files and have no
+    folder for them, and for any other wrong input.
+    """
     from tilewright.pipeline.stages.multi.inputs import read_inputs
     from tilewright.pipeline.stages.multi.result import MultiCoreResult
 
@@ -193,7 +194,7 @@ def _write(folder: Path, found: "MultiCoreResult", made_by: JsonObject) -> None:
 
 
 def texts_of(found: "MultiCoreResult") -> dict[str, str]:
-    """The files beside the allocation, by name."""
+    """Texts of the files that are written with the allocation, by file name."""
     return {
         GENERATIONS: _csv_of_generations(found.allocation),
         PARETO: _csv_of_front(found.document),
@@ -204,7 +205,7 @@ def texts_of(found: "MultiCoreResult") -> dict[str, str]:
 def stages_of_search(
     pipeline: PipelineSource, search: AllocationOptions, settings: ScheduleSettings, exports: Path | None
 ) -> "Slice":
-    """The stages that search. Raises InputError where one of them writes files and there is no folder for them."""
+    """Stages that search. Raises InputError if one of them writes files and has no folder for them."""
     from tilewright.pipeline.stages.multi.allocation import InterCoreMapping
     from tilewright.search.options import CnSearchOptions
 
@@ -222,7 +223,7 @@ def _csv_of_generations(result: "AllocationResult") -> str:
 
 
 def _csv_of_front(document: dict[str, Any]) -> str:
-    """One row for each point; the core ids of the parts, in order, are one text."""
+    """Rows, one for each point; the core ids of all parts, in order, are one text."""
     return csv_text([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
 
 
@@ -256,7 +257,7 @@ def _show(
 
 
 def _proof_text(proof: JsonObject) -> str:
-    """What is proven, on one line."""
+    """Line on what is proven."""
     if proof["is_proven"]:
         return f"proven to be the best over {ALLOWED_ALLOCATIONS}: {proof['rule']}"
     return f"not proven to be the best: over {ALLOWED_ALLOCATIONS}, none is more than {proof['gap']:.1%} better"

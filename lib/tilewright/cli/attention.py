@@ -1,4 +1,4 @@
-"""`tilewright attention`: scores, softmax and weighted values on one core, fused where that pays."""
+"""`tilewright attention`: scores, softmax and weighted values on one core, fused if that is better."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -80,8 +80,8 @@ def command(
 ) -> None:
     """Find the best way to run each attention of a language model on one core: fused in tiles, or layer by layer.
 
-    Fused, the scores of a tile of queries and keys become a part of the output before the next tile begins, and never
-    leave the chip. All sizes of tiles, both orders and all memories are searched, with a proof.
+    In a fused attention, the scores of a tile of queries and keys are consumed before the next tile begins, so that
+    scores never leave the chip. All tile sizes, both orders and all memories are searched, with a proof.
 
     Example: tilewright attention --hardware config/hardware/tpu_like_vector.yaml --mapping
     config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --objective energy
@@ -124,11 +124,11 @@ def attention(
     output: FilePath | None = None,
     strict: bool = False,
 ) -> "tuple[AttentionOptimum, ...]":
-    """The best way to run each attention of a language model on one core, fused or not, with how that is known.
+    """Best way to run each attention of a language model on one core, fused or not, with its proof or bound.
 
     Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
-    model or has no attention, for a core that does not run all of it, and with `strict` for what has no effect;
-    MappingError where a layer fits in no way.
+    model or has no attention, for a core that does not run all of its layers, and with `strict` for input without
+    effect; MappingError if a layer has no mapping that fits.
     """
     sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
     _check_sizes(sizes)
@@ -162,7 +162,7 @@ class _Found:
 
 
 def _check_sizes(sizes: Sizes) -> None:
-    """Raise InputError for sizes below 1 and orders that there are not."""
+    """Raise InputError for sizes below 1 and unknown orders."""
     problems = [
         Problem("sizes of tiles are whole numbers from 1 on", path=f"tile_{axis}", value=repr(size))
         for axis in ("units", "heads", "queries", "keys")
@@ -181,7 +181,7 @@ def _check_sizes(sizes: Sizes) -> None:
 def attention_problems(
     given: tuple[Any, Any, Any], points: AttentionPoints, options: LayerOptions, notices: list[str]
 ) -> "tuple[str, list[AttentionCosts]]":
-    """The name of a workload, and what costs each of its attentions, at each point.
+    """(name of a workload, cost models of each of its attentions at each point).
 
     Raises InputError for everything that is wrong with the descriptions, and for a workload without attention.
     """
@@ -232,7 +232,7 @@ def _found(
 
 
 def _object(found: _Found) -> JsonObject:
-    """All of it as JSON values."""
+    """Result as JSON values."""
     from tilewright.tiles.attention.result import optimum_object
 
     told = {

@@ -1,4 +1,4 @@
-"""`tilewright audit`: a random share of the results in a folder, made again and compared bit by bit."""
+"""`tilewright audit`: a random sample of the results in a folder, recomputed and compared bit by bit."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
-"""Differences of one result, and results left out, that are told of without -v."""
+"""Largest number of differences per result, and of results left out, that are printed without -v."""
 
 
 @click.command()
@@ -60,10 +60,10 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Make a random share of the layers, computation nodes and designs in FOLDER again, and compare bit by bit.
+    """Recompute a random share of the layers, computation nodes and designs in FOLDER, and compare them bit by bit.
 
-    FOLDER is what a verb wrote, or holds such folders. All its files are verified first. Nothing is written there, and
-    no earlier result is read. Prints a sentence to quote; the exit code is 1 if a value is another one.
+    FOLDER was written by a verb, or contains such folders. All its files are verified first. Nothing is written to it,
+    and no stored result is reused. The command prints a sentence to quote; the exit code is 1 if a value differs.
 
     Example: tilewright audit results --share 1% --seed 7
     """
@@ -90,12 +90,12 @@ def audit(
     space: FilePath | None = None,
     network_options: NetworkOptions | None = None,
 ) -> dict[str, Any]:
-    """A random share of the results in a folder, made again and compared bit by bit, as the verb does.
+    """Result of recomputing a random share of the results in a folder and comparing it bit by bit, as the verb does.
 
-    `sentence` says what was found; `differences` has a row for each value that is another one, `left_out` for each
-    result that a time budget ended, `not_audited` for what cannot be made again, `notes` what is to be known of it.
-    Raises InputError for a folder without results, for a wrong share, and where nothing can be made again;
-    ArtifactError for damaged files.
+    `sentence` sums up the result. `differences` has a row for each value that differs, `left_out` for each result that
+    a time budget ended, `not_audited` for each file that cannot be recomputed, and `notes` has remarks. Raises
+    InputError for a folder without results, for a wrong share, and if nothing can be recomputed; ArtifactError for
+    damaged files.
     """
     given = {"hardware": hardware, "workload": workload, "mapping": mapping}
     files = {kind: None if file is None else Path(file) for kind, file in given.items()}
@@ -107,27 +107,27 @@ def audit(
 
 @dataclass(frozen=True)
 class Audit:
-    """What was made again of a folder, and what came of it."""
+    """Recomputed results of a folder, and their comparison with the stored ones."""
 
     folder: Path
     share: Fraction
     seed: int
     items: Sequence[AuditItem]
-    """All that could be drawn."""
+    """Results from which the sample was drawn."""
     made: Sequence[Made]
-    """What was drawn and compared."""
+    """Results that were drawn and compared."""
     left_out: Sequence[LeftOut]
     not_audited: Sequence[NotAudited]
     notes: Sequence[str]
 
     @property
     def different(self) -> list[Made]:
-        """Items with a value that is another one."""
+        """Recomputed results with a value that differs."""
         return [made for made in self.made if made.differences]
 
     @property
     def sentence(self) -> str:
-        """What was made again and what came of it, to be quoted."""
+        """Sentence to quote on the recomputed results and their comparison."""
         kinds = _joined([words for kind, words in PLURALS.items() if any(item.kind == kind for item in self.items)])
         how = f"{share_text(self.share)}, seed {self.seed}"
         verb = "was" if len(self.made) == 1 else "were"
@@ -145,7 +145,7 @@ class Audit:
         return f"{len(self.different):,} different ({names}), {equal:,} equal, bit by bit"
 
     def _exceptions(self) -> Iterator[str]:
-        """What the result says nothing of, and what else a reader has to know."""
+        """Parts of the sentence on results that the audit does not cover, and on other versions of the code."""
         if self.left_out:
             counts = Counter(left.item.kind for left in self.left_out)
             told = _joined([_several(counts[kind], kind, PLURALS[kind]) for kind in PLURALS if counts[kind]])
@@ -160,7 +160,9 @@ class Audit:
             yield f"{told} {'was' if is_one else 'were'} made by another version of the code"
 
     def lines(self, most: int | None) -> list[str]:
-        """The differences with both values, what is left out and what cannot be made again."""
+        """Lines with the differences and both values, with the results left out, and with those that cannot be
+        recomputed.
+        """
         told = []
         for made in self.different:
             told += [f"DIFFERENT  {made.item}: {one}" for one in made.differences[:most]]
@@ -172,7 +174,7 @@ class Audit:
         return told + [f"not audited  {one.place}: {one.reason}" for one in self.not_audited]
 
     def as_dict(self) -> JsonObject:
-        """All of it as JSON values."""
+        """Result as JSON values."""
         return {
             "folder": str(self.folder),
             "share": share_text(self.share),
@@ -202,7 +204,7 @@ def _several(count: int, one: str, several: str) -> str:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """layers, schedules and designs."""
+    """Text of a list: `layers, schedules and designs`."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
@@ -233,7 +235,7 @@ def _audited(
 
 
 def _verify(folder: Path) -> None:
-    """Raises ArtifactError naming every file that is not what was written."""
+    """Raise ArtifactError with every file that was changed after it was written."""
     from tilewright.base.artifacts.verification import verify_part
 
     verified = verify_part(folder)
@@ -244,7 +246,7 @@ def _verify(folder: Path) -> None:
 def _made_again(
     found: "Sequence[Audited]", chosen: Sequence[AuditItem], refused: list[NotAudited], show_progress: bool
 ) -> list[Made]:
-    """The results that were drawn, made again folder by folder; a folder that cannot be is added to `refused`."""
+    """Drawn results, recomputed folder by folder; a folder for which that fails is added to `refused`."""
     from tilewright.search.progress import search_progress
 
     wanted = set(map(id, chosen))

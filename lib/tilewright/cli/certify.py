@@ -1,4 +1,4 @@
-"""`tilewright check-front`: whether the certificate of complete fronts is true."""
+"""`tilewright check-front`: verification of the certificate of complete fronts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,11 +38,11 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Check the certificate in FOLDER, which `tilewright front` made, and tell what was checked.
+    """Check the certificate in FOLDER, which `tilewright front` made, and report what was checked.
 
-    Every design of the space is counted and its area computed again; who dominates whom is compared for all; the
-    designs on the fronts, and a sample of the others, are costed again, each alone as `tilewright map` does it. With
-    --all the families of all designs are costed again too. The exit code is 1 if anything is wrong.
+    All designs of the space are counted and their areas recomputed. Dominance is checked for all designs. The costs of
+    the designs on the fronts, and of a sample of the others, are recomputed one by one, as `tilewright map` does it.
+    With --all the families of all designs are recomputed too. The exit code is 1 if anything is wrong.
 
     Example: tilewright check-front results/front/edge_sram
     """
@@ -63,15 +63,15 @@ def check_front(
     everything: bool = False,
     jobs: int = 1,
 ) -> "JsonObject":
-    """What a check of the certificate in a folder finds: what was checked, and `problems`, [] if it is true.
+    """Result of checking the certificate in a folder: what was checked, and `problems`, [] if the certificate is true.
 
-    Raises InputError where there is none, or no space.
+    Raises InputError if there is no certificate, or no space.
     """
     return _as_dict(_verdict(Path(folder), None if space is None else Path(space), sample, seed, everything, jobs))
 
 
 def verdict_text(verdict: "CertificateVerdict") -> str:
-    """What was checked and what is wrong, in lines."""
+    """Lines on what was checked and what is wrong."""
     checked = [
         f"{verdict.designs:,} designs counted, with their areas; {verdict.fronts} fronts compared",
         f"{verdict.members:,} designs on fronts and {verdict.costed:,} others costed again, each alone",
@@ -112,7 +112,7 @@ def _verdict(
 
 
 def _space_of(folder: Path) -> Path:
-    """The file of the space that a folder says. Raises InputError where it says none."""
+    """File of the space that a folder names. Raises InputError if it names none."""
     try:
         return Path(folder / (folder / SPACE_PATH).read_text(encoding="utf-8").strip())
     except OSError:

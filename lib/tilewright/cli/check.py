@@ -38,7 +38,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Verify physical invariants on the folder RUN that `map` or `schedule` wrote, or with hardware, workload and
-    mapping the certificates of `depth-first --optimum` and `attention`. A failed check is our bug: exit code 1.
+    mapping the certificates of `depth-first --optimum` and `attention`. A failed check is a bug of tilewright: exit
+    code 1.
 
     Example: tilewright check results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml
     """
@@ -64,10 +65,10 @@ def check(
     output: FilePath | None = None,
     network_options: NetworkOptions | None = None,
 ) -> "list[Check]":
-    """Physical invariants, verified on the folder of a run; with its descriptions, more of them.
+    """Checks of physical invariants on the folder of a run; with its descriptions there are more checks.
 
-    `output` is the artifact to write, which is not written where one fails. Raises ArtifactError where something is
-    missing or damaged, InputError for wrong descriptions.
+    `output` is an artifact to write; it is not written if a check fails. Raises ArtifactError if a file is missing or
+    damaged, InputError for wrong descriptions.
     """
     from tilewright.results.checks import checks_document, failure_message
 
@@ -101,7 +102,7 @@ def check(
 def _check_single(
     run: Path, hardware: Path | None, others: dict[str, Path | None]
 ) -> "tuple[list[Check], dict[str, str]]":
-    """The checks of a run of one core, and digests of what was checked."""
+    """(checks of a run on one core, digests of the checked files)."""
     from tilewright.results.checks import check_run
 
     unused = [name for name, path in others.items() if path is not None]

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def check_depth_first(
     file: Path, described: tuple[Path | None, Path | None, Path | None], network_options: NetworkOptions
 ) -> "tuple[list[Check], dict[str, str]]":
-    """The checks of a certificate in a file for hardware, workload and mapping, and its digest.
+    """(checks of the certificate in a file for hardware, workload and mapping, its digest).
 
-    Raises InputError where one of them is missing, or the file is no certificate.
+    Raises InputError if a description is missing, or if the file is no certificate.
     """
     from tilewright.cli.depth_first import described_problem
     from tilewright.tiles.depth_first.certificate_check import check_certificate, read_certified
@@ -28,7 +28,7 @@ def check_depth_first(
 
 
 def check_complete(described: tuple[Path | None, Path | None, Path | None]) -> None:
-    """Raises InputError naming each of hardware, workload and mapping that is missing."""
+    """Raise InputError that names each missing one of hardware, workload and mapping."""
     missing = [name for name, path in zip(("hardware", "workload", "mapping"), described, strict=True) if path is None]
     if missing:
         raise InputError(
@@ -39,9 +39,9 @@ def check_complete(described: tuple[Path | None, Path | None, Path | None]) -> N
 def check_attention(
     file: Path, described: tuple[Path | None, Path | None, Path | None]
 ) -> "tuple[list[Check], dict[str, str]]":
-    """The checks of the certificates in a file for hardware, workload and mapping, and its digest.
+    """(checks of the certificates in a file for hardware, workload and mapping, its digest).
 
-    Raises InputError where one of them is missing, or the file has no certificates.
+    Raises InputError if a description is missing, or if the file has no certificates.
     """
     from tilewright.cli.attention import attention_problems
     from tilewright.tiles.attention.certificate_check import check_certificates, read_certified

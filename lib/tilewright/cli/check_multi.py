@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from tilewright.results.checks import Check
 
 Descriptions = tuple[Path | None, Path | None, Path | None]
-"""Hardware, workload, mapping."""
+"""Paths of hardware, workload and mapping."""
 
 
 def check_folder(
     run: Path, described: Descriptions, network_options: NetworkOptions
 ) -> "tuple[list[Check], dict[str, str]]":
-    """The checks of a run in a folder, and digests of what was checked.
+    """(checks of a run in a folder, digests of the checked files).
 
-    CN graph, cost tables and allocation are looked at where the folder has them; with hardware, workload and mapping
-    the scheduling problem is made again and compared. Raises InputError for files that are damaged, or missing in part.
+    CN graph, cost tables and allocation are checked if they are in the folder. With hardware, workload and mapping, the
+    scheduling problem is built again and compared. Raises InputError for damaged and for missing files.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
     from tilewright.multicore.scheduling.core_costs import read_core_costs
@@ -51,7 +51,7 @@ def check_folder(
 def _assembled(
     run: Path, described: Descriptions, network_options: NetworkOptions, settings: JsonObject
 ) -> "AssembledProblem | None":
-    """The scheduling problem of the descriptions, None if they are not given."""
+    """Scheduling problem of the descriptions; None if they are not given."""
     hardware, workload, mapping = described
     if hardware is None and workload is None and mapping is None:
         return None

@@ -1,4 +1,4 @@
-"""`tilewright cns`: a network cut into computation nodes, and what flows between them."""
+"""`tilewright cns`: a network cut into computation nodes, with the data flow between them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.multi.items import CnProblem, SystemProblem
 
 _MOST_NOTICES = 20
-"""Notices told without -v; the artifact has those of the tiling."""
+"""Largest number of notices that are printed without -v; the artifact has all notices of the tiling."""
 
 
 @click.command()
@@ -61,7 +61,8 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Cut a network into computation nodes (CNs); say everything that is wrong with hardware, network and mapping.
+    """Cut a network into computation nodes (CNs), and report everything that is wrong with hardware, network and
+    mapping.
 
     Example: tilewright cns --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml --cn-define-mode 1 --hint-loops '[["OY", "all"]]' -o out
@@ -89,11 +90,11 @@ def cns(
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "CnProblem":
-    """A network cut into computation nodes (CNs); `output` is the folder that the command writes.
+    """Network cut into computation nodes (CNs); `output` is the folder that the command writes.
 
-    All arguments are those of the command by name, and may be objects in memory. Raises InputError with everything that
-    is wrong with the descriptions and with how the network is to be cut, and with `strict` for work that is not costed
-    and for what has no effect.
+    Arguments are those of the command by name, and may be objects in memory. Raises InputError with everything that is
+    wrong with the descriptions and the cutting options, and with `strict` for work without costs and for input without
+    effect.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -109,8 +110,9 @@ def _cut(
     output: Path | None,
     tell: Callable[[Sequence[str]], None],
 ) -> "tuple[SystemProblem, CnProblem]":
-    """What was read, and the network in CNs, written if there is an `output`. Raises InputError with everything that is
-    wrong."""
+    """(descriptions that were read, network in CNs), also written if there is an `output`. Raises InputError with
+    everything that is wrong.
+    """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.multi.items import CnProblem
     from tilewright.pipeline.stages.multi.slices import Slice
@@ -149,7 +151,9 @@ def _cut(
 def _write(
     folder: Path, problem: "SystemProblem", stated: JsonObject, graph: "CnGraph", notices: Sequence[str]
 ) -> None:
-    """What was not used stands with the provenance, so that the digest of the graph does not move by it."""
+    """Write the graph. Unused input is recorded in the provenance, so that it does not change the digest of the
+    graph.
+    """
     from tilewright.multicore.nodes.graph import write_cn_graph
     from tilewright.pipeline.stages.multi.items import input_digests
 

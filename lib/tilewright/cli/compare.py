@@ -1,4 +1,4 @@
-"""`tilewright compare`: what tells two runs, or two designs of a space, apart."""
+"""`tilewright compare`: differences between two runs, or two designs of a space."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,11 +33,11 @@ STEM = "comparison"
 @click.option("--network", default="", help="Of designs of a space with several networks: the one to compare.")
 @common_options
 def command(a: str, b: str, output: Path | None, network: str, verbose: bool, as_json: bool) -> None:
-    """What tells the run B apart from the run A: energy and latency by term, memory and layer, largest first.
+    """Compare the run B with the run A: energy and latency by term, memory and layer, the largest differences first.
 
-    Each is the folder of a run on one core or on several, a file layers.jsonl, or FOLDER:DESIGN, a design of the space
-    whose results are in FOLDER. All differences add up to that of the totals. Runs of different networks are refused;
-    options that differ are named.
+    A and B are each the folder of a run on one or several cores, a file layers.jsonl, or FOLDER:DESIGN, a design of the
+    space whose results are in FOLDER. All differences add up to that of the totals. Runs of different networks are
+    refused; options that differ are named.
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """
@@ -54,11 +54,12 @@ def command(a: str, b: str, output: Path | None, network: str, verbose: bool, as
 
 
 def compare(a: FilePath, b: FilePath, output: FilePath | None = None, network: str = "") -> "pandas.DataFrame":
-    """What tells the run `b` apart from the run `a`: a row for each layer, term and memory, largest difference first.
+    """Table of the differences of run `b` from run `a`: a row for each layer, term and memory, the largest difference
+    first.
 
-    Each is the folder of a run, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space, for which `network` says
-    which of several. With `output` a folder for the table as CSV and JSON, and a figure. Energies are in pJ. Raises
-    InputError for runs that cannot be compared, ArtifactError for one that is not there or damaged.
+    Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a design has several
+    networks, `network` selects one. `output` is a folder for the table as CSV and JSON, and a figure. Energies are in
+    pJ. Raises InputError for runs that cannot be compared, ArtifactError for a run that is missing or damaged.
     """
     from tilewright.results.two_runs import comparison_table
 
@@ -75,7 +76,7 @@ def _compared(a: str, b: str, network: str) -> "RunComparison":
 
 
 def _ledger(given: str, network: str) -> "RunLedger":
-    """The ledger of a run or a design that a text names. Raises InputError, ArtifactError."""
+    """Ledger of a run or a design that a text names. Raises InputError, ArtifactError."""
     path = Path(given)
     folder, _, design = given.rpartition(":")
     if folder and not path.exists():

@@ -1,4 +1,4 @@
-"""`tilewright completion`: what a shell needs to complete verbs, options, their values and files."""
+"""`tilewright completion`: shell completion of verbs, options, their values and files."""
 
 from typing import Literal, get_args
 
@@ -31,7 +31,7 @@ def command(shell: Shell, verbose: bool, as_json: bool) -> None:
 
 
 def completion(shell: Shell) -> str:
-    """The script that makes a shell complete the command line. Raises InputError for another shell."""
+    """Script that makes a shell complete the command line. Raises InputError for another shell."""
     from click.shell_completion import get_completion_class
 
     from tilewright.cli.main import COMPLETION_VARIABLE, PROGRAM, cli

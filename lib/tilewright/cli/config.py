@@ -1,8 +1,8 @@
-"""Reads config/config.yaml: the runs, with the files and options of each, or everything that is wrong with it.
+"""Reader of config/config.yaml: the runs with their files and options, or everything that is wrong with it.
 
-The Snakefile imports this at every parse: nothing heavier than YAML here.
+The Snakefile imports this module whenever it is parsed, so it imports nothing larger than YAML.
 
-The runs are one reader: what a run may say depends on what was read before, and its methods share that.
+One class reads the runs, because its methods share what was read before.
 """
 
 import itertools
@@ -54,16 +54,16 @@ from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.search.options import CoreSearchOptions
 
 OPEN_MAPPING = "multi/open"
-"""The mapping file of runs that search for a plan, unless they name one."""
+"""Mapping file of runs that search for a plan and name no mapping file."""
 FUSION_KEY, SEARCHED = "fusion", "search"
 
 
 def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether a run of several cores leaves open how its network is cut and mapped.
+    """Whether a run on several cores leaves open how its network is cut and mapped.
 
-    `values` are those of its keys, also from the top of the configuration. It names no mapping file, there is none of
-    the name of its hardware, and no key says anything of `fusion`, of tiles and stacks, of stages, or of schedules that
-    the search could not follow.
+    `values` are those of its keys, including those from the top of the configuration. The run names no mapping file, no
+    mapping file has the name of its hardware, and no key sets `fusion`, tiles, stacks, stages, or a schedule that the
+    search does not support.
     """
     if entry.get("mapping") is not None or not isinstance(entry.get("hardware"), str):
         return False
@@ -76,28 +76,29 @@ def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
 
 
 DRAWN = frozenset(parameter.name for parameter in parameters_of(ScheduleFigureOptions))
-"""Keys that say how a schedule is drawn."""
+"""Keys that decide how a schedule is drawn."""
 
 SPACES, FRONTS = "spaces", "fronts"
-"""The keys that name design spaces: to explore, and to find the complete fronts of."""
+"""Keys with design spaces: to explore, and to find the complete fronts of."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
 RUNS_PER_JOB = "runs_per_job"
-"""The key that says how many runs on one core share a job."""
+"""Key with the number of runs on one core per job."""
 MANY_JOBS = 50
-"""Jobs among which the runs of one core are shared out where there are more of them, unless the configuration says how
-many share one."""
+"""Number of jobs among which the runs on one core are divided if there are more runs, unless `runs_per_job` is
+given.
+"""
 TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, KEY, RUNS_PER_JOB, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
 
 def read_config(path: Path | str) -> RunPlan:
-    """The plan of a configuration file. Raises InputError with every problem."""
+    """Plan of a configuration file. Raises InputError with every problem."""
     document = load_yaml(path)
     return plan_of(document.data, [document])
 
 
 def plan_of(config: Any, documents: Sequence[YamlDocument] = ()) -> RunPlan:
-    """The plan of a loaded configuration; `documents` say on which line a key stands. Raises InputError."""
+    """Plan of a loaded configuration; `documents` give the line of each key. Raises InputError."""
     reader = _Reader(list(documents))
     plan = reader.read(config)
     if reader.problems:
@@ -110,12 +111,12 @@ class _Reader:
     documents: list[YamlDocument]
     problems: list[Problem] = field(default_factory=list)
     unused: list[Unused] = field(default_factory=list)
-    """What is given and has no effect."""
+    """Input without effect."""
     effects: dict[str, bool] = field(default_factory=dict)
-    """Key at the top that some run has no use for -> whether another one has."""
+    """Whether some run uses a key at the top, by key, for keys that another run does not use."""
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)
-    """Hardware file -> whether it is of several cores; many runs share a file."""
+    """Whether each hardware file describes several cores, by file; many runs share a file."""
 
     def read(self, config: Any) -> RunPlan:
         if not self._is_configuration(config):
@@ -145,7 +146,7 @@ class _Reader:
         return RunPlan(*made, tuple(self.unused), per_job)
 
     def _runs_per_job(self, config: dict[str, Any], count: int) -> int:
-        """How many runs on one core share a job."""
+        """Number of runs on one core per job."""
         given = config.get(RUNS_PER_JOB)
         if given is None:
             return -(-count // MANY_JOBS)
@@ -175,7 +176,7 @@ class _Reader:
                 yield from ((path, run_name, combination) for run_name, combination in found)
 
     def _spaces(self, config: dict[str, Any], key: str) -> dict[str, str]:
-        """Name -> file of the design spaces that a key names."""
+        """Files of the design spaces under a key, by name."""
         given = config.get(key)
         if given is None:
             return {}
@@ -211,7 +212,7 @@ class _Reader:
             self.problems += [problem for problem in error.problems if problem not in self.problems]
 
     def _globs(self, path: tuple[str, ...], entry: Mapping[str, Any]) -> Globs | None:
-        """What the globs of a run or sweep stand for; None where nothing matches one, which is noted."""
+        """Matches of the globs of a run or sweep; None if one has no match, which is recorded as a problem."""
         found: Globs = {}
         for kind in DESCRIPTIONS:
             value = entry.get(kind)
@@ -273,7 +274,7 @@ class _Reader:
         entry: Mapping[str, Any],
         defaults: Mapping[str, Any],
     ) -> None:
-        """Tell options of a run that others overrule, of those at the top the ones that no run has a use for."""
+        """Record options of a run that others overrule, and options at the top that no run uses."""
         found = [group.without_effect() for group in made.values() if group is not None]
         without = {name: why for one in found for name, why in one.items()}
         if flow == MULTI:
@@ -298,7 +299,7 @@ class _Reader:
     def _check_search_of_plans(
         self, values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
     ) -> None:
-        """What a run may say besides `fusion: search`: what the search can hold fixed."""
+        """Check the keys that a run may have next to `fusion: search`: those that the search can keep fixed."""
         if values.get(FUSION_KEY) != SEARCHED:
             if entry.get("nb_plans") is not None:
                 self._note("has no effect without fusion: search", (*path, "nb_plans"))
@@ -314,8 +315,7 @@ class _Reader:
     def _made(
         self, kind: type[Parameters], values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
     ) -> Parameters | None:
-        """The parameters of a run that a class has; what is wrong with one that it inherits from the top is told there,
-        once."""
+        """Parameters of one class of a run; problems of values inherited from the top are recorded once, at the top."""
         names = [parameter.name for parameter in parameters_of(kind)]
         try:
             return kind(**{name: values[name] for name in names if name in values})
@@ -326,7 +326,7 @@ class _Reader:
             return None
 
     def _check_hardware(self, flow: str | None, path: tuple[str, ...], name: str) -> None:
-        """A run of several cores needs the file of such an accelerator, a run of one core that of a core."""
+        """Check the kind of the hardware file: an accelerator for a run on several cores, a core for a run on one."""
         file = self.files["hardware"].get(name)
         if file and file not in self.systems:
             self.systems[file] = is_system(file)
@@ -337,7 +337,7 @@ class _Reader:
             self._note("is the file of one core; flow: multi is for several", path, value=repr(name))
 
     def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
-        """The name of a described file, which is noted in `files`; a bare name means a file in config/<kind>/."""
+        """Name of a description file, which is added to `files`; a bare name is a file in config/<kind>/."""
         value = entry.get(kind)
         if value is None and kind == "mapping" and entry.get(FUSION_KEY) == SEARCHED:
             value = OPEN_MAPPING
@@ -361,7 +361,7 @@ class _Reader:
         return name
 
     def _check_defaults(self, config: Mapping[str, Any]) -> None:
-        """What is wrong with options at the top by themselves, also with those that no run takes."""
+        """Check options at the top by themselves, including those that no run uses."""
         for key, value in config.items():
             if key not in KEYS or (value is None and key in SETTINGS):
                 continue
@@ -372,14 +372,14 @@ class _Reader:
                     self._note(problem.message, (problem.path,), problem.value, problem.allowed, problem.nearest)
 
     def _refuse_repeated_keys(self) -> None:
-        """A repeated run would silently replace the first one."""
+        """Record repeated keys: a repeated run would silently replace the first one."""
         for document in self.documents:
             for path in document.repeated:
                 message, place = "the key is given twice: rename or remove one", ".".join(map(str, path))
                 self.problems.append(Problem(message, document.file, document.line_of(path), place))
 
     def _is_configuration(self, config: Any) -> bool:
-        """Whether this is a configuration at all; told once if it is another kind of file."""
+        """Whether the data is a configuration; another kind of file is reported once."""
         document = next(iter(self.documents), YamlDocument("config", config))
         try:
             refuse_other_kind(replace(document, data=config), CONFIG)
@@ -406,7 +406,7 @@ class _Reader:
             self.problems.append(problem)
 
     def _place(self, path: tuple[str, ...]) -> tuple[str, int]:
-        """File and line of a key."""
+        """(file, line) of a key."""
         file, line = "config", 0
         for document in self.documents:
             if not line:
@@ -417,15 +417,14 @@ class _Reader:
 
 
 def _has_figures(values: Mapping[str, Any]) -> bool:
-    """Whether the figures of a run are drawn as files: where it says so, or how its schedule is drawn."""
+    """Whether figures of a run are drawn as files: if `figures` says so, or if a drawing option is given."""
     return bool(values.get("figures", any(key in values for key in DRAWN)))
 
 
 def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a run with those of the top. A null gives a key of several cores its default.
+    """Values of the keys of a run, including those of the top. A null gives a key for several cores its default.
 
-    The model of the reference has no operators but convolutions and matrix products: at the top it is meant for single
-    cores.
+    The reference model has only convolutions and matrix products, so at the top it applies only to runs on one core.
     """
     left_out = ("model",) if flow == MULTI else ()
     values = {key: value for key, value in defaults.items() if key not in left_out} | dict(entry)
@@ -434,9 +433,9 @@ def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) ->
 
 
 def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, JsonObject]]:
-    """(name, run) of every combination of the lists of a sweep.
+    """Pairs (name, run), one for every combination of the lists of a sweep.
 
-    The name is workload-hardware, followed by what else is swept: resnet18-tpu_like-objective-energy.
+    The name is workload-hardware, followed by the other swept values: resnet18-tpu_like-objective-energy.
     """
     keys = list(entry)
     # Loops, stacks and pipelines are lists by themselves.
@@ -459,9 +458,9 @@ def read_stages(
     settings: Mapping[str, Any] | None,
     documents: Sequence[YamlDocument],
 ) -> tuple[Stages, list[Problem]]:
-    """What the value of `pipeline` at a path means, and what is wrong with it.
+    """(stages of the value of `pipeline` at a path, its problems).
 
-    `settings` are those of a run of several cores, None for one of a single core.
+    `settings` are those of a run on several cores, None for a run on one core.
     """
     if pipeline is None:
         return Stages(), []

@@ -1,6 +1,4 @@
-"""Files behind a configuration: their names and globs, the digests that each step depends on, and the folders of
-results.
-"""
+"""Files that a configuration names: names and globs, digests on which each step depends, and folders of results."""
 
 import glob
 import itertools
@@ -32,15 +30,15 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "workload": (".onnx", ".yaml", ".yml"),
     "mapping": (".yaml", ".yml"),
 }
-"""Kind of file that a run names -> suffixes tried for a bare name in config/<kind>/."""
+"""Suffixes that are tried for a bare name in config/<kind>/, by kind of file."""
 SPACE = "space"
-"""The kind of the files of design spaces."""
+"""Kind of the files of design spaces."""
 SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
-"""Suffixes of all files that a configuration names."""
+"""Suffixes of all files that a configuration names, by kind."""
 
 
 def find_file(kind: str, value: str) -> Path:
-    """The file that a run names: a path as it is, a name in config/<kind>/ with the first suffix that exists."""
+    """File that a run names: a path unchanged; a bare name in config/<kind>/ with the first suffix that exists."""
     if value.endswith(SUFFIXES[kind]):
         return Path(value)
     candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in SUFFIXES[kind]]
@@ -48,7 +46,7 @@ def find_file(kind: str, value: str) -> Path:
 
 
 def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
-    """Where a file was looked for, and what it could have been called."""
+    """(path where a file was looked for, names of existing files of the kind)."""
     if value.endswith(SUFFIXES[kind]):
         place = Path(value).parent
         files = place.glob("*") if place.is_dir() else []
@@ -59,13 +57,13 @@ def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
 
 
 def some_of(names: Sequence[str], shown: int = 8) -> str:
-    """The first of many names."""
+    """Text of the first `shown` of many names."""
     more = f", and {len(names) - shown} more" if len(names) > shown else ""
     return ", ".join(names[:shown]) + more
 
 
 def mapping_for(hardware: str) -> str:
-    """The mapping of a run that names none: that of its hardware, also by folder where there is one."""
+    """Mapping for a run that names none: the one with the name of its hardware, in the same subfolder if it exists."""
     path, folder = find_file("hardware", hardware), Path("config", "hardware")
     if path.is_relative_to(folder):
         place = path.relative_to(folder)
@@ -76,28 +74,29 @@ def mapping_for(hardware: str) -> str:
 
 
 def name_of(kind: str, value: str) -> str:
-    """The name of a file of a kind: without folder and suffix. Other dots belong to the name: tpu_like.v2."""
+    """Name of a file of a kind, without folder and suffix. Other dots belong to the name: tpu_like.v2."""
     name = Path(value).name
     suffix = next((suffix for suffix in SUFFIXES[kind] if name.endswith(suffix)), "")
     return name.removesuffix(suffix)
 
 
 Globs = dict[tuple[str, str], list[str]]
-"""(Kind of file, glob) -> what it stands for."""
+"""Matches by (kind of file, glob)."""
 NAMED = ("workload", "hardware", "mapping")
-"""The order in which files name a run."""
+"""Kinds of files whose names make the name of a run, in order."""
 _CONTENT_OF_CORES = {"memories", "cores"}
 _CONTENT_OF_VARIANTS = "vary"
 
 
 def is_glob(value: Any) -> bool:
-    """Whether a value of a configuration stands for several files; the path of a file that exists does not."""
+    """Whether a value of a configuration is a glob; the path of an existing file is none."""
     return isinstance(value, str) and any(sign in value for sign in "*?[") and not Path(value).is_file()
 
 
 def matching(kind: str, value: str) -> list[str]:
-    """What a glob stands for, as a run would name it: paths where it ends with a suffix, else names in config/<kind>/,
-    or paths where nothing there matches. Sorted; hidden files and files of variants are no descriptions."""
+    """Sorted matches of a glob in the form in which a run names files: paths if it ends with a suffix; else names in
+    config/<kind>/, or paths if nothing matches there. Hidden files and files of variants are excluded.
+    """
     suffixes, folder = DESCRIPTIONS[kind], Path("config", kind)
     if value.endswith(suffixes):
         return _files(value)
@@ -106,8 +105,9 @@ def matching(kind: str, value: str) -> list[str]:
 
 
 def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tuple[str, JsonObject]]:
-    """(name, run) of every combination of what the globs of a run stand for; the name is followed by those of the
-    files, in the order workload, hardware, mapping: mine-systolic-16x16."""
+    """Pairs (name, run), one for every combination of matches of the globs of a run. The names of the files are added
+    to the name in the order workload, hardware, mapping: mine-systolic-16x16.
+    """
     keys = [key for key in NAMED if (key, entry.get(key)) in globs]
     for values in itertools.product(*(globs[key, entry[key]] for key in keys)):
         names = (name_of(key, value) for key, value in zip(keys, values, strict=True))
@@ -115,7 +115,7 @@ def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tu
 
 
 def expand_choices(entry: Mapping[str, Any], globs: Globs) -> JsonObject:
-    """A sweep with its globs replaced by the files that they stand for, each file once."""
+    """Sweep whose globs are replaced by their matches, each file once."""
     found = dict(entry)
     for key in {key for key, _ in globs}:
         value = entry[key]
@@ -132,7 +132,7 @@ def _files(pattern: str, folder: Path = Path()) -> list[str]:
 
 
 def _is_of_variants(path: Path) -> bool:
-    """Hardware files that `tilewright vary` made lie beside the file that it made them from."""
+    """Whether a hardware file was made by `tilewright vary`, which writes variants next to the original file."""
     if path.suffix not in (".yaml", ".yml"):
         return False
     try:
@@ -143,69 +143,71 @@ def _is_of_variants(path: Path) -> bool:
 
 
 Note = Callable[..., None]
-"""note(message, path, value=, allowed=, nearest=) keeps a problem."""
+"""Function note(message, path, value=, allowed=, nearest=) that records a problem."""
 
 
 ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
 """Keys of a regular graph that give a core a role."""
 GRAPH_KEYS_OF_CORE = ("type", "operator_types")
 GRAPH_KEYS_OF_MEMORY = ("size", "operands", "served_dimensions", "force_double_buffering")
-"""What of a core file the graph of computation nodes depends on: what the core can run, what its memories hold."""
+"""Keys of a memory in a core file on which the graph of computation nodes depends."""
 
 
 @dataclass(frozen=True)
 class SystemFiles:
-    """What the file of an accelerator of several cores and its core files say, unchecked.
+    """Unchecked content of the file of an accelerator with several cores and of its core files.
 
-    A file that cannot be read says nothing here; the step that reads it says what is wrong.
+    An unreadable file is treated as empty here; the step that reads it reports the problem.
     """
 
     file: Path
     data: Mapping[Any, Any]
     """Data of the accelerator file."""
     name_of: Mapping[int, str]
-    """Core id -> name of its core file, where that exists."""
+    """Name of the core file by core id, if the file exists."""
     path_of: Mapping[str, Path]
-    """Name of a core file -> path, in the order of core ids."""
+    """Path of each core file by name, in the order of core ids."""
     offchip_id: int | None
-    """Id of the off-chip core, None if there is none."""
+    """Id of the off-chip core; None if there is none."""
     contained: Mapping[str, Any] = field(default_factory=dict)
-    """Name -> core description of cores that the accelerator file has in itself, which have no path."""
+    """Descriptions, by name, of cores that are inside the accelerator file and have no path."""
 
     @cached_property
     def core_names(self) -> tuple[str, ...]:
-        """Names of the core files of all cores but the off-chip one, each once, in the order of core ids."""
+        """Distinct names of the core files of all cores except the off-chip one, in the order of core ids."""
         return tuple(dict.fromkeys(name for core_id, name in self.name_of.items() if core_id != self.offchip_id))
 
     @property
     def everything(self) -> list[str]:
-        """Digests of all that the files say."""
+        """Digests of the whole content of the files."""
         return [input_digest(self.file), *(f"{name} {input_digest(path)}" for name, path in self.path_of.items())]
 
     def of_core(self, name: str) -> str:
-        """Digest of what one core file says."""
+        """Digest of the content of one core file."""
         if name in self.contained:
             return said_digest(self.contained[name])
         return input_digest(self.path_of[name]) if name in self.path_of else "missing"
 
     def of_cost_table(self, name: str) -> str:
-        """Digest of what the cost table of one core file depends on: that file, which cores have it, what they are for
-        and can run, and the off-chip memory, from which operands that are too large stream."""
+        """Digest of the inputs of the cost table of one core file: that file, the cores that use it, their roles and
+        what they can run, and the off-chip memory from which too large operands stream.
+        """
         uses = [[core_id, *self._use(core_id)] for core_id, found in self.name_of.items() if found == name]
         offchip = self.name_of.get(self.offchip_id) if self.offchip_id is not None else None
         return said_digest([self.of_core(name), uses, self.of_core(offchip) if offchip else None])
 
     @cached_property
     def of_graph(self) -> str:
-        """Digest of what the graph of computation nodes depends on: which cores there are, what they can run, and
-        what their memories hold; neither links nor costs."""
+        """Digest of the inputs of the graph of computation nodes: the cores, what they can run, and what their memories
+        hold; neither links nor costs.
+        """
         cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
         said = {name: _document_of(path).data for name, path in self.path_of.items()} | dict(self.contained)
         capacities = {name: _capacities(table(core)) for name, core in said.items()}
         return said_digest([cores, self.offchip_id, self.data.get("core_memory_sharing"), capacities])
 
     def _use(self, core_id: int) -> list[Any]:
-        """What the accelerator file says that a core is for, and can run."""
+        """Roles of a core and what it can run, from the accelerator file."""
         graph, core_id = table(self.data.get("graph")), core_copies(self.data).get(core_id, core_id)
         roles = [key for key in ROLE_IDS if graph.get(key) == core_id]
         said = (table(self.data.get(key)).get(core_id) for key in ("core_roles", "core_operator_types"))
@@ -213,7 +215,7 @@ class SystemFiles:
 
 
 def read_system(file: Path | str) -> SystemFiles:
-    """What an accelerator file and its core files say. Never raises."""
+    """Content of an accelerator file and its core files. Never raises."""
     path = Path(file)
     document = _document_of(path)
     data = table(document.data)
@@ -229,7 +231,7 @@ def read_system(file: Path | str) -> SystemFiles:
 
 
 def is_system(file: Path | str) -> bool | None:
-    """Whether a hardware file is of an accelerator of several cores; None if it says nothing."""
+    """Whether a hardware file describes an accelerator of several cores; None if the file is empty or unreadable."""
     data = table(_document_of(Path(file)).data)
     return "cores" in data if data else None
 

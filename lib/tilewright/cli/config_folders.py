@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 DEFAULT_CONFIG = Path("config/config.yaml")
-"""The configuration whose results lie in RESULTS itself."""
+"""Configuration whose results are in RESULTS itself."""
 
 
 RESULTS, LOGS = Path("results"), Path("logs")
 
 
 OTHERS = "configurations"
-"""Folder in RESULTS with the results of all other configurations, each under the name of its file."""
+"""Folder in RESULTS for the results of all other configurations, each in a subfolder with the name of its file."""
 
 
 PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space", "front")
@@ -31,16 +31,17 @@ KEY = "results_dir"
 
 
 MARK = ".configuration"
-"""File in a folder of results that says which configuration files it belongs to, one a line."""
+"""File in a folder of results that lists the configuration files to which it belongs, one per line."""
 
 
 _FOLDER = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
-"""A folder name that means nothing else to Snakemake or to a shell."""
+"""Pattern of folder names without a special meaning for Snakemake or a shell."""
 
 
 def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
-    """The folder of results of the configuration in these files, relative to the project; `said` is its `results_dir`,
-    None where it has none. `note` is told what is wrong with it."""
+    """Folder of results of the configuration in these files, relative to the project; `said` is its `results_dir`, or
+    None. Problems are recorded with `note`.
+    """
     folder = _default_folder(files) if said is None else _said_folder(files, said, note)
     others = _owners(folder)
     if others and files and others != [_name(file) for file in files] and all(Path(file).is_file() for file in others):
@@ -55,7 +56,7 @@ def logs_folder(results: Path) -> Path:
 
 
 def claim(results: Path, files: Sequence[str]) -> None:
-    """Make the folder of results, and note whose it is."""
+    """Make the folder of results, and record its configuration files."""
     results.mkdir(parents=True, exist_ok=True)
     write_atomically(results / MARK, "".join(f"{_name(file)}\n" for file in files))
 
@@ -91,6 +92,6 @@ def _owners(folder: Path) -> list[str]:
 
 
 def _name(file: str) -> str:
-    """A file as it is noted: from the project folder, where it lies in it."""
+    """Path of a file relative to the project folder if it is inside, else absolute."""
     path, here = Path(file).resolve(), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,4 +1,4 @@
-"""Options of ONNX files in a configuration, as words of a command line: sizes, branches, precisions."""
+"""Options of ONNX files in a configuration, as command line arguments: sizes, branches, precisions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision")
-"""Each a table: workload name -> table of sizes, of shapes, of branches; or a name of a precision."""
+"""Keys, each with a table by workload name of sizes, shapes or branches, or with the name of a precision."""
 
 
 def network_arguments(config: Mapping[str, Any], workloads: Sequence[str], note: Note) -> dict[str, tuple[str, ...]]:
-    """Workload name -> arguments; `note` is told every problem."""
+    """Arguments by workload name; every problem is recorded with `note`."""
     found: dict[str, list[str]] = {}
     for key in NETWORK_KEYS:
         table = config.get(key) or {}

@@ -1,4 +1,4 @@
-"""A design space as the rules of the workflow see it."""
+"""Design space for the rules of the workflow."""
 
 from functools import cached_property
 from pathlib import Path
@@ -10,44 +10,44 @@ if TYPE_CHECKING:
 
 
 class ExploredSpace:
-    """The files that a space is made of, and its shards or parts; the file is read when it is first asked for."""
+    """Input files of a space, and its shards or parts; the file is read when it is first needed."""
 
     def __init__(self, file: str) -> None:
         self.file = file
 
     @cached_property
     def space(self) -> "Space":
-        """The space. Raises InputError with everything that is wrong with its file."""
+        """Design space. Raises InputError with everything that is wrong with its file."""
         from tilewright.designs.space_reader import read_space
 
         return read_space(Path(self.file))
 
     @cached_property
     def shards(self) -> "dict[str, SpacePart]":
-        """Name of its file -> shard."""
+        """Shards by their file name."""
         from tilewright.designs.parts import shards_of
 
         return {shard.file_name: shard for shard in shards_of(self.space)}
 
     @cached_property
     def parts(self) -> "dict[str, SpacePart]":
-        """Name of its file -> part of the costs of families."""
+        """Parts of the costs of families by their file name."""
         from tilewright.designs.parts import parts_of
 
         return {part.file_name: part for part in parts_of(self.space)}
 
     @property
     def files(self) -> list[str]:
-        """Files that all shards and parts are made of; what the space says of its designs is in their digests."""
+        """Files on which all shards and parts depend; their digests include the designs themselves."""
         mapping = [] if self.space.mapping is None else [self.space.mapping]
         return [str(path) for path in (*(network.file for network in self.space.networks), *mapping)]
 
     def digest(self, name: str) -> str:
-        """Digest of what the shard with this name, without suffix, is made of."""
+        """Digest of the inputs of the shard with this name, without suffix."""
         return self._digests.of(self.shards[f"{name}.parquet"])
 
     def part_digest(self, name: str) -> str:
-        """Digest of what the part of these costs with this name, without suffix, is made of."""
+        """Digest of the inputs of the part with this name, without suffix."""
         return self._part_digests.of(self.parts[f"{name}.parquet"])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""`tilewright cost`: what the computation nodes of a run cost on one core."""
+"""`tilewright cost`: costs of the computation nodes of a run on one core."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,10 +73,10 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Cost every class of computation nodes on one core of an accelerator.
+    """Compute the costs of every class of computation nodes on one core of an accelerator.
 
-    Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out
-    --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
+    Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out --workload
+    config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -112,13 +112,13 @@ def cost(
     threads: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "CostedCnProblem":
-    """What the CNs cost on a core file, by options given by name, which go before those of an object `options`.
+    """Costs of the CNs on a core file, by options given by name, which override those of an object `options`.
 
-    `cns` is what the function of that name gives, or the folder that it wrote, with the descriptions beside it. `core`
-    is the name of the file without folder and suffix, '' for all of the accelerator, which `allocate` needs. `output`
-    is the table of that core, or the folder of the tables of all. Nothing is kept for later searches without a `store`.
-    Raises InputError for wrong options and stages, for a core that is not there, and with `strict` for what has no
-    effect.
+    `cns` is the result of the function `cns`, or the folder that it wrote; with a folder, the descriptions are needed
+    too. `core` is the name of the core file without folder and suffix, or '' for all cores of the accelerator, which
+    `allocate` needs. `output` is the table of that core, or the folder of the tables of all. Results are kept for later
+    searches only in a `store`. Raises InputError for wrong options and stages, for an unknown core, and with `strict`
+    for input without effect.
     """
     from tilewright.pipeline.stages.base import Control
 
@@ -137,7 +137,7 @@ def _costed(
     pipeline: PipelineSource,
     control: "Control",
 ) -> "CostedCnProblem":
-    """What the CNs cost, written if there is an `output`. Raises InputError with everything that is wrong."""
+    """Costs of the CNs, also written if there is an `output`. Raises InputError with everything that is wrong."""
     from tilewright.pipeline.stages.multi.costs import IntraCoreMapping, costed, lanes_notices_of_cns
 
     told = Problems()
@@ -181,7 +181,7 @@ def _write(
 
 
 def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) -> "CnProblem":
-    """The network in CNs. Raises InputError with everything that is wrong with it or the core."""
+    """Network in CNs. Raises InputError with everything that is wrong with it or the core."""
     from tilewright.pipeline.stages.multi.core_mapping import unknown_core_file
     from tilewright.pipeline.stages.multi.inputs import graph_problems, read_cns
     from tilewright.pipeline.stages.multi.items import CnProblem

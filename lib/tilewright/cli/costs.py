@@ -1,4 +1,4 @@
-"""`tilewright cost-library`: the library of costs, what it says of a memory, and why."""
+"""`tilewright cost-library`: the library of costs, its costs of a memory, and how they are derived."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,12 +81,12 @@ def cost_library(
     node_nm: float | None = None,
     cells: str = "hp",
 ) -> list[JsonObject]:
-    """A row for each entry of the library, or for those that are named.
+    """Rows, one for each entry of the library, or for each named entry.
 
-    The name `sram`, `register_file` or `auto_cost_extraction` is a memory of a `size` in words of `width` bits; that of
-    a DRAM, with `width`, an access of so many bits. With `hardware` a row for each memory of a file: what it costs,
-    where that comes from, and how. Energies in pJ, areas in mm2 or um2, as the keys say. Raises InputError for names
-    that nothing has, and for memories that the library has no cost for.
+    The name `sram`, `register_file` or `auto_cost_extraction` stands for a memory of a `size` in words of `width` bits.
+    The name of a DRAM with `width` stands for an access of that many bits. With `hardware`, there is a row for each
+    memory of a file: its costs, their source, and their derivation. Energies are in pJ, areas in mm2 or um2, as the
+    keys say. Raises InputError for unknown names, and for memories without costs in the library.
     """
     if hardware is not None:
         return _of_hardware(hardware)
@@ -106,7 +106,7 @@ def _of_kind(kind: str) -> list[LibraryEntry]:
 
 
 def _named(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> JsonObject:
-    """An entry, or what a memory costs."""
+    """Row of an entry, or of the costs of a memory."""
     if name in (SRAM, REGISTER_FILE, ZIGZAG) or (name in dram_types() and width is not None):
         return {"name": name, **memory_row(_memory(name, size, width, node_nm, cells))}
     if name not in entries():

@@ -1,11 +1,11 @@
-"""Rows as CSV, without pandas, which takes long to load."""
+"""CSV text of rows, without pandas, which is slow to import."""
 
 from tilewright.base import harmless
 from tilewright.base.json_values import JsonObject
 
 
 def csv_text(rows: list[JsonObject]) -> str:
-    """Rows of equal keys as CSV; '' for none."""
+    """CSV text of rows with equal keys; '' for no rows."""
     import csv  # here, because --help starts faster without
     import io
 
@@ -19,5 +19,5 @@ def csv_text(rows: list[JsonObject]) -> str:
 
 
 def plain(value: object) -> str:
-    """A cell: whole numbers without a point."""
+    """Text of a cell: whole numbers without a decimal point."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,4 +1,4 @@
-"""`tilewright depth-first`: a chain of layers on one core in tiles that go through all layers one after the other."""
+"""`tilewright depth-first`: a chain of layers on one core in tiles that go through all layers one after another."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -86,10 +86,12 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Cost a chain of layers on one core depth-first: for every combination of the widths, heights and modes given.
+    """Compute the costs of a chain of layers on one core depth-first, for all combinations of given widths, heights and
+    modes.
 
-    One tile goes through all layers of a stack before the next one begins. What neighbouring tiles need too is computed
-    again (fully-recompute), kept to the right and computed again below (h-cached-v-recompute), or kept (fully-cached).
+    One tile goes through all layers of a stack before the next one begins. Data that neighbouring tiles share is
+    computed again (fully-recompute), kept to the right and computed again below (h-cached-v-recompute), or kept
+    (fully-cached).
 
     Example: tilewright depth-first --hardware config/hardware/tpu_like.yaml --workload
     config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
@@ -127,12 +129,12 @@ def depth_first(
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "tuple[DepthFirstSchedule, ...]":
-    """What a chain of layers costs on one core, depth-first, for every combination of tile sizes and modes.
+    """Depth-first costs of a chain of layers on one core, for every combination of tile sizes and modes.
 
-    With `optimum` the best schedule alone, over all cuts, and all sizes and modes where none are given; the certificate
-    is in the file that `output` gets. Arguments are those of the command. Raises InputError with everything that is
-    wrong, also for networks that are no chains, and with `strict` for work that is not costed and for what has no
-    effect; MappingError where a layer of a tile fits in no way.
+    With `optimum` the result is only the best schedule, over all cuts, and over all sizes and modes that are not given;
+    the certificate is in the file `output`. Arguments are those of the command. Raises InputError with everything that
+    is wrong, also for networks that are no chains, and with `strict` for work without costs and for input without
+    effect; MappingError if a layer of a tile has no mapping that fits.
     """
     points = (_several(tile_x), _several(tile_y), _several(mode))
     asked = _Asked(points, _several(cut), time_budget_s, optimum, strict)
@@ -143,16 +145,16 @@ def depth_first(
 
 
 def _several(given: Any) -> tuple[Any, ...]:
-    """One value or several as several."""
+    """Tuple of one value or of several values."""
     return (given,) if isinstance(given, int | float | str) else tuple(given)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is to be costed, or searched."""
+    """Request: points to evaluate, or an optimum to search."""
 
     points: tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
-    """Widths, heights and modes."""
+    """Tile widths, tile heights and modes."""
     cuts: tuple[str, ...]
     time_budget_s: float
     is_optimum: bool
@@ -160,17 +162,17 @@ class _Asked:
 
     @property
     def seconds(self) -> float | None:
-        """Time for the search for the optimum; None where the points are costed."""
+        """Time limit of the search for the optimum, in seconds; None if points are evaluated."""
         return self.time_budget_s if self.is_optimum else None
 
     def unused(self) -> list[Unused]:
-        """What is given without effect."""
+        """Input without effect."""
         if self.is_optimum or self.time_budget_s == TIME_BUDGET_S:
             return []
         return [unused_option("time_budget_s", "has no effect without optimum", self.time_budget_s)]
 
     def check(self) -> None:
-        """Raise InputError for what cannot be asked for together."""
+        """Raise InputError for options that exclude each other."""
         problems = []
         if self.seconds is None:
             missing = [name for name, given in zip(("--tile-x", "--tile-y"), self.points, strict=False) if not given]
@@ -183,7 +185,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Found:
-    """Schedules, and of the best of all the certificate."""
+    """Schedules, and the certificate of the optimum."""
 
     schedules: "tuple[DepthFirstSchedule, ...]"
     optimum: "Optimum | None" = None
@@ -232,7 +234,7 @@ def _costed(
     advance: Callable[[int], None],
     told: Problems,
 ) -> _Found:
-    """The schedules. Raises InputError for everything that is wrong, also what was told before."""
+    """Schedules. Raises InputError for everything that is wrong, including the problems in `told`."""
     from tilewright.tiles.depth_first.bounds import check_boundable
     from tilewright.tiles.depth_first.certificate import DepthFirstSpace
     from tilewright.tiles.depth_first.optimum import find_optimum
@@ -257,7 +259,7 @@ def _costed(
 def described_problem(
     given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions
 ) -> tuple[Any, Any, Any]:
-    """Workload, core and mapping of hardware, workload and mapping files."""
+    """(workload, core, mapping) of hardware, workload and mapping files."""
     hardware, workload, mapping = given
     problem = _problem((hardware, workload, mapping), options, network)
     return problem.workload, problem.core, problem.mapping
@@ -277,7 +279,7 @@ def _problem(given: tuple[Any, Any, Any], options: TileOptions, network: Network
 
 
 def _object(found: _Found) -> JsonObject:
-    """All of it as JSON values."""
+    """Result as JSON values."""
     chain = found.schedules[0].chain
     told: dict[str, Any] = {"tilewright": __version__, "core": chain.core.name, "workload": chain.name}
     if found.optimum is not None:
@@ -297,7 +299,7 @@ def _write(found: _Found, options: TileOptions, folder: Path) -> list[Path]:
 
 
 def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
-    """The schedules as a table for people."""
+    """Table text of the schedules."""
     from tilewright.base.units import energy_text
 
     head = f"{'mode':<22} {'tile':>11} {'tiles':>9} {'energy':>12} {'latency':>15} {'computed again':>15}"
@@ -313,7 +315,7 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
 
 
 def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
-    """What is known of the best schedule, where layers of tiles are mapped by loma with `lpf_limit`, in lines."""
+    """Lines on the best schedule and its bound, if layers of tiles are mapped by loma with `lpf_limit`."""
     from tilewright.base.proof import TilePlans, optimum_line
     from tilewright.base.units import count_text
 

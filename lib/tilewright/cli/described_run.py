@@ -1,7 +1,6 @@
-"""Finds the descriptions that a run was made of: given ones, those beside the run, and those of `config` folders
-nearby.
+"""Descriptions from which a run was made: given ones, those next to the run, and those of nearby `config` folders.
 
-A description is that of the run if its digest stands in the provenance of the run.
+A description belongs to the run if its digest is in the provenance of the run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,51 +24,52 @@ _BESIDE = {
     WORKLOAD: "workload/*/*/workload.json",
     MAPPING: "mapping/*/mapping.json",
 }
-"""Where the pipeline leaves descriptions, below its folder of results."""
+"""Paths of the descriptions that the pipeline writes, below its folder of results."""
 WRITTEN = Path("config")
-"""Where the descriptions of a project lie, below the working folder."""
+"""Folder with the descriptions of a project, below the working folder."""
 OF_DESIGN = "hardware.yaml"
-"""The hardware file of a design of a space, beside its runs."""
+"""Hardware file of a design of a space, next to its runs."""
 
 
 @dataclass(frozen=True)
 class DescribedRun:
-    """The folder of a run on one core, and the digests of its descriptions."""
+    """Folder of a run, and the digests of its descriptions."""
 
     folder: Path
     digests: Mapping[str, str]
-    """HARDWARE, WORKLOAD, MAPPING -> digest."""
+    """Digests of HARDWARE, WORKLOAD and MAPPING."""
     core: str
-    """Name of the core, which often is that of its file and of the mapping file."""
+    """Name of the core, often also that of its file and of the mapping file."""
     workload: str
-    """Name of the network: that of its file."""
+    """Name of the network, which is that of its file."""
     model: str
 
     @classmethod
     def of(cls, folder: Path, made_by: Mapping[str, Any], summary: Mapping[str, Any] | None = None) -> "DescribedRun":
-        """The run in a folder by the provenance of its records and by its summary, if it is on one core."""
+        """Run in a folder, from the provenance of its records and from its summary, if it is on one core."""
         names = ("hardware", "workload", "model")
         return cls(folder, made_by.get("inputs", {}), *((summary or {}).get(name, "") for name in names))
 
     def artifact(self, kind: str) -> Path | None:
-        """The description of a kind that the pipeline left beside the run; None where there is none."""
+        """Description of a kind that the pipeline wrote next to the run; None if there is none."""
         return self._beside(kind, lambda path: read_artifact(path).digest)
 
     def hardware(self) -> Path | None:
-        """The hardware that the pipeline left beside the run, or that a person wrote; None where there is none."""
+        """Hardware that the pipeline wrote next to the run, or that a user wrote; None if there is none."""
         return self.artifact(HARDWARE) or self.hardware_file()
 
     def mapping(self) -> Path | None:
-        """The mapping that the pipeline left beside the run, or that a person wrote; None where there is none."""
+        """Mapping that the pipeline wrote next to the run, or that a user wrote; None if there is none."""
         return self.artifact(MAPPING) or self.mapping_file()
 
     def mapping_file(self) -> Path | None:
-        """The mapping file of the run as a person wrote it; None where it is not found."""
+        """Mapping file of the run that a user wrote; None if it is not found."""
         return self._first(MAPPING, self._written(MAPPING), mapping_digest)
 
     def network(self, core: Core, options: NetworkOptions) -> Path | None:
-        """The workload that the pipeline left beside the run, which ran on `core`, or the one of its name that a person
-        wrote; None where there is none."""
+        """Workload that the pipeline wrote next to the run, which ran on `core`, or the user's workload of the same
+        name; None if there is none.
+        """
         from tilewright.workload.source import parse_workload, read_parsed
 
         def digest_of(path: Path) -> str:
@@ -79,14 +79,15 @@ class DescribedRun:
         return beside or self._first(WORKLOAD, self._named_networks(), digest_of)
 
     def system_network(self, options: NetworkOptions) -> Path | None:
-        """Network of a run on several cores, which has all layers of its network."""
+        """Network of a run on several cores, with all its layers."""
         digest_of = partial(system_network_digest, options=options)
         return self.artifact(WORKLOAD) or self._first(WORKLOAD, self._named_networks(), digest_of)
 
     def not_found(self, found: Mapping[str, object]) -> list[Problem]:
-        """What to name of the descriptions that were not found: kind -> what was found of it.
+        """Problems of descriptions that were not found; `found` has the result of the search by kind.
 
-        Which network it is can be verified with the hardware alone: without it, one of the right name will do.
+        The network can only be verified if the hardware is found: without the hardware, a network of the right name is
+        accepted.
         """
         lacking = [kind for kind, path in found.items() if path is None]
         if HARDWARE in lacking and (self._named_networks() or self._paths_beside(WORKLOAD)):
@@ -96,13 +97,15 @@ class DescribedRun:
         return [Problem(message.format(kind), path=f"--{kind}") for kind in lacking]
 
     def hardware_file(self) -> Path | None:
-        """The hardware file of the run as a person wrote it, or that of a design that `tilewright explore --show` ran;
-        None where it is not found."""
+        """Hardware file of the run that a user wrote, or that of a design that `tilewright explore --show` ran; None if
+        it is not found.
+        """
         return self._first(HARDWARE, (self.folder.parent / OF_DESIGN, *self._written(HARDWARE)), hardware_digest)
 
     def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
-        """Files that people wrote, which may be of a kind: those in the folder for it, in that of the run's folder, and
-        in the working folder. Of equal files those are meant that are called as the core, and then the first."""
+        """User's files that may be of a kind: in the folder for that kind, in the folder of the run, and in the working
+        folder. Files with the name of the core come first.
+        """
         places = (WRITTEN / kind).rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
         files = [
             sorted((path for path in found if path.suffix in suffixes and path.is_file()), key=self._preference)
@@ -117,7 +120,7 @@ class DescribedRun:
         return [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
 
     def check(self, kind: str, digest: str, path: str) -> None:
-        """Raises InputError where a description is not that of the run."""
+        """Raise InputError if a description is not that of the run."""
         if self.digests.get(kind) not in (None, digest):
             message = f"is not the {kind} of the run in {self.folder}: it is another one, or was changed since"
             raise InputError([Problem(message, path)])
@@ -141,14 +144,14 @@ class DescribedRun:
 
 
 def network_digest(network: Workload, core: Core) -> str:
-    """The digest of what of a network a run on a core has: without the layers that the core cannot run."""
+    """Digest of the part of a network that a run on a core has: without the layers that the core cannot run."""
     from tilewright.mapping.runnable import restrict_to_core, without_layers_left_out
 
     return content_digest(encode(without_layers_left_out(restrict_to_core(network, core)[0])))
 
 
 def system_network_digest(path: Path, options: NetworkOptions) -> str:
-    """The digest of the network in a file as a run on several cores has it. Raises InputError."""
+    """Digest of the network in a file as used in a run on several cores. Raises InputError."""
     from tilewright.pipeline.stages.multi.items import MODEL
     from tilewright.workload.source import parse_workload
 
@@ -156,14 +159,14 @@ def system_network_digest(path: Path, options: NetworkOptions) -> str:
 
 
 def hardware_digest(path: Path) -> str:
-    """The digest of the accelerator that a file describes. Raises InputError."""
+    """Digest of the accelerator that a file describes. Raises InputError."""
     from tilewright.pipeline.sources import parse_accelerator
 
     return content_digest(encode(parse_accelerator(path)))
 
 
 def mapping_digest(path: Path) -> str:
-    """The digest of the mapping that a file describes. Raises InputError."""
+    """Digest of the mapping that a file describes. Raises InputError."""
     from tilewright.pipeline.sources import parse_mapping
 
     return content_digest(encode(parse_mapping(path)))

@@ -17,8 +17,8 @@ from tilewright.hardware.system import MultiCoreAccelerator
 def command(hardware: Path, output: Path, verbose: bool, as_json: bool) -> None:
     """Draw the memories of a hardware file or artifact above the array: operands, sizes, instances, ports, costs.
 
-    An accelerator of several cores gives a figure of its cores, links and buses, and one for each core file, named
-    after it.
+    For an accelerator with several cores, one figure shows its cores, links and buses, and one more figure each core
+    file, under the name of that file.
 
     Example: tilewright draw config/hardware/tpu_like.yaml -o tpu_like.svg
     """
@@ -26,8 +26,9 @@ def command(hardware: Path, output: Path, verbose: bool, as_json: bool) -> None:
 
 
 def draw(hardware: AcceleratorSource, output: FilePath) -> list[Path]:
-    """Draw the memories of a core above its array, as SVG and PNG; the files. Of an accelerator of several cores also
-    its cores, links and buses. Raises InputError for a wrong description."""
+    """Draw the memories of a core above its array, as SVG and PNG; returns the files. For an accelerator with several
+    cores also its cores, links and buses. Raises InputError for a wrong description.
+    """
     keep_font_cache_here()
     from tilewright.results.hierarchy_figure import write_hierarchy_figure
 

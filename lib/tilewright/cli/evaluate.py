@@ -1,5 +1,6 @@
-"""`tilewright evaluate`: the cost of given mappings, of options or of a points file with one mapping, a JSON object, a
-line.
+"""`tilewright evaluate`: the costs of given mappings, from options, a mapping file or a file of points.
+
+A file of points has one mapping per line, as a JSON object.
 """
 
 import json
@@ -54,13 +55,13 @@ Loops = tuple[tuple[str, int], ...]
 Links = tuple[tuple[str, str], ...]
 Boundaries = tuple[tuple[str, tuple[int, ...]], ...]
 Point = tuple[Layer, MappingConstraints]
-"""A layer and the whole mapping that is given for it."""
+"""(layer, complete mapping that is given for it)."""
 REQUIRED_KEYS = ("layer", "spatial_mapping", "loop_order")
 KEYS = (*REQUIRED_KEYS, "memory_operand_links", "level_boundaries")
 
 
 def read_points(given: FilePath | Sequence[Table[str, Any]], layers: Sequence[Layer]) -> list[Point]:
-    """The points of a file or of a list, in its order. Raises InputError with every problem of every one."""
+    """Points of a file or of a list, in order. Raises InputError with all problems of all points."""
     by_name = {layer.name: layer for layer in layers}
     problems: list[Problem] = []
     if isinstance(given, str | PathLike):
@@ -90,7 +91,7 @@ def _text_of(path: Path) -> str:
 
 
 class _PointReader:
-    """Reads one line, noting what is wrong with it."""
+    """Reader of one line, which records its problems."""
 
     def __init__(self, file: str, line: int, place: str, problems: list[Problem]) -> None:
         self.file = file
@@ -201,7 +202,9 @@ class _PointReader:
         return tuple((operand, self._bounds(operand, bounds, layer, loops)) for operand, bounds in table.items())
 
     def _bounds(self, operand: str, bounds: object, layer: Layer | None, loops: int) -> tuple[int, ...]:
-        """The loops up to and including each memory of an operand: they never fall, the last has all loops."""
+        """Number of loops up to and including each memory of an operand; numbers never decrease, the last is that of
+        all loops.
+        """
         place = f"level_boundaries.{operand}"
         if layer and operand not in layer.operands:
             self._note("no such operand", place, allowed=", ".join(layer.operands))
@@ -225,7 +228,7 @@ class _PointReader:
 
 
 def _shown(value: object) -> str:
-    """A value as it stands in the file, shortened."""
+    """Value as written in the file, shortened."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -263,7 +266,7 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Cost of given mappings: loop orders are innermost first. With --json, one record a line.
+    """Compute the costs of given mappings; loop orders are innermost first. With --json, one record per line.
 
     Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping found.yaml --layer conv1
@@ -306,14 +309,14 @@ def evaluate(
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "LayerRecord | tuple[LayerRecord, ...]":
-    """The cost of one given mapping of a layer on a core, loops innermost first, as a record; or, from descriptions as
-    the command takes them, of the mappings of a file or of points, as a record for each.
+    """Record with the costs of one given mapping of a layer on a core, loops innermost first; or, from the descriptions
+    that the command takes, one record for each mapping of a file or of points.
 
     `level_boundaries` are, for each operand, the numbers of loops up to and including each of its memories, as in a
-    record of a search that chose them; without them the allocator decides. Points are a file of JSON lines, or tables
-    in a list; `layer` is then the name of the only layer that is wanted. `output` is the file of JSON lines that the
-    command writes. Raises InputError for wrong descriptions, and with `strict` for what has no effect in them;
-    MappingError where a mapping does not fit: the output is written all the same, and says which.
+    record of a search that chose them; by default the allocator decides. `points` is a file of JSON lines, or a list of
+    tables; `layer` then selects one layer by name. `output` is the file of JSON lines that the command writes. Raises
+    InputError for wrong descriptions, and with `strict` for input without effect; MappingError if a mapping does not
+    fit: the output is still written, and says which one.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -347,11 +350,11 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """What came of a mapping."""
+    """Result of the evaluation of a mapping."""
 
     layer: Layer
     record: "LayerRecord | None"
-    """None where it does not fit."""
+    """Record of its costs; None if it does not fit."""
     reason: str = ""
     notices: tuple[str, ...] = ()
     """Notices of the descriptions."""
@@ -376,7 +379,7 @@ def _evaluated(
     tell: Callable[[_Evaluated], None],
     tell_notices: Callable[[Sequence[str]], None],
 ) -> list[_Evaluated]:
-    """What came of each mapping, told when it is there; written if there is an `output`."""
+    """Results of all mappings, each reported as soon as it is known; also written if there is an `output`."""
     from tilewright.pipeline.sources import existing_file, parse_accelerator, parse_workload, single_core
     from tilewright.pipeline.stages.run import read_problem
     from tilewright.search.evaluate import evaluate_given
@@ -423,7 +426,7 @@ def _evaluated(
 
 
 def _options(base: SearchOptions, asked: Given[BoundaryParameters]) -> SearchOptions:
-    """Options with those that are asked for."""
+    """Options with the given ones replaced."""
     made = asked()
     return replace(base, **{name: getattr(made, name) for name in asked.values})
 
@@ -434,7 +437,7 @@ def _write(output: Path | None, found: list[_Evaluated]) -> None:
 
 
 def _refuse(message: str, **given: object) -> None:
-    """Raises InputError for what is given and should not be."""
+    """Raise InputError for arguments that must not be given together."""
     problems = [Problem(message, path=name) for name, one in given.items() if one is not None]
     if problems:
         raise InputError(problems)
@@ -451,8 +454,9 @@ def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Poi
 
 
 def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, temporal_mapping_type: str) -> list[Point]:
-    """The layers with their entries. Raises InputError for entries that are no whole mapping, or another one than is
-    asked for."""
+    """Layers with their entries. Raises InputError for entries that are no complete mapping, or have another type than
+    the requested one.
+    """
     points = [
         (node.layer, mapping.constraints_for(node.layer))
         for node in network.layers_in_order
@@ -478,7 +482,7 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
 
 
 def _for_layers(names: list[str]) -> str:
-    """Layers for which an entry counts."""
+    """Text on the layers to which an entry applies."""
     return f" (for {len(names)} layers, such as {names[0]})" if len(names) > 1 else ""
 
 

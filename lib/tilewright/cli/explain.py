@@ -1,4 +1,4 @@
-"""`tilewright explain`: where the energy and the cycles of a run go, and which port limits which layer."""
+"""`tilewright explain`: the parts of the energy and the cycles of a run, and the port that limits each layer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _Given = Mapping[str, Path | None]
-"""HARDWARE, WORKLOAD, MAPPING -> the path that is given."""
+"""Path that is given for each of HARDWARE, WORKLOAD, MAPPING."""
 
 
 @click.command()
@@ -72,13 +72,14 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Where the energy and the cycles of the run in the folder RUN go, and which port of a memory limits which layer.
+    """Show the parts of the energy and the cycles of the run in the folder RUN, and the memory port that limits each
+    layer.
 
-    Cycles by cause and energy by memory, operand and direction add up to the totals. Of idle units of the array it says
-    which of its sides stand empty, and whether the mapping file is why. The port that limits a layer is the one of
-    which twice the width would save most cycles of the same mapping. The descriptions of the run are found beside
-    it where `make run` made it, in `config`, or in the working folder; else name them. On several cores: what each
-    core computes and waits for, and the core, link or memory of which twice as much would save most.
+    Cycles by cause and energy by memory, operand and direction add up to the totals. For idle units of the array the
+    report shows which side is not full, and whether the mapping file is the cause. The limiting port of a layer is the
+    one whose doubling in width would save most cycles of the same mapping. The descriptions of the run are found next
+    to it if `make run` made it, in `config`, or in the working folder; otherwise name them. On several cores the report
+    shows what each core computes and waits for, and the core, link or memory whose doubling would save most.
 
     Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
     """
@@ -107,13 +108,13 @@ def explain(
     only: Part = "",
     mapping: FilePath | None = None,
 ) -> "Bottlenecks":
-    """Where the energy and the cycles of a run go, or of a layer of it, and which port of a memory limits which layer.
+    """Parts of the energy and the cycles of a run, or of one of its layers, and the memory port that limits each layer.
 
-    `run` is its folder; `hardware`, `workload` and `mapping` are those of the run, found beside it where the pipeline
-    made it, or in `config` below the working folder; without the first two no port is named. With `output` a folder
-    for tables, JSON and a figure, or `only` one part of these, `tables` (with the JSON) or `figures`. Energies are
-    in pJ. Raises ArtifactError for a folder without a run, InputError for one that is not there, for descriptions
-    that are not those of the run, and for a layer that it does not have.
+    `run` is its folder. `hardware`, `workload` and `mapping` are those of the run; by default they are searched next to
+    the run, and in `config` below the working folder. Without the first two no port is named. `output` is a folder for
+    tables, JSON and a figure, or for `only` one part of these, `tables` (with the JSON) or `figures`. Energies are in
+    pJ. Raises ArtifactError for a folder without a run, InputError for a missing folder, for descriptions that are not
+    those of the run, and for an unknown layer.
     """
     folder = Path(run)
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
@@ -130,7 +131,7 @@ def explain(
 
 
 def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> list[Path]:
-    """The files that `write_bottlenecks` writes; `has_cores`: of a run on several cores."""
+    """Files that `write_bottlenecks` writes; `has_cores`: for a run on several cores."""
     tables = [f"{BOTTLENECKS}.csv", f"{BOTTLENECKS}.json"], [CORE_CYCLES if has_cores else PORT_LIMITS]
     figures = [f"{BOTTLENECKS}.svg", f"{BOTTLENECKS}.png"]
     named = {TABLES: [*tables[0], *tables[1]], FIGURES: figures}
@@ -138,7 +139,7 @@ def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> lis
 
 
 def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> list[Path]:
-    """Write tables, JSON and a figure of bottlenecks into a folder, or `only` a part of these; returns the files."""
+    """Write tables, JSON and a figure of bottlenecks into a folder, or `only` one part of these; returns the files."""
     make_folder(folder)
     if only != FIGURES:
         from tilewright.results.bottlenecks import bottlenecks_object, port_table, share_table
@@ -188,7 +189,9 @@ def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -
 
 
 def _read(run: DescribedRun, given: _Given, network_options: NetworkOptions) -> "tuple[Core, Workload] | str":
-    """The core and the network of a run, or which of them is not found. Raises InputError where they are others."""
+    """Core and network of a run, or a text on the one that is not found. Raises InputError if they are not those of the
+    run.
+    """
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
     hardware = given[HARDWARE] or run.hardware()
@@ -210,7 +213,7 @@ def _lacking(run: DescribedRun, found: Mapping[str, Path | None]) -> str:
 
 
 def _mapping(run: DescribedRun, given: Path | None) -> Path | None:
-    """The mapping of a run, a file that a person wrote if there is one. Raises InputError where it is another one."""
+    """Mapping of a run, a user's file if there is one. Raises InputError if it is not that of the run."""
     if given is not None:
         run.check(MAPPING, mapping_digest(given), str(given))
     return given or run.mapping_file() or run.mapping()
@@ -219,7 +222,7 @@ def _mapping(run: DescribedRun, given: Path | None) -> Path | None:
 def _array(
     placed: "Sequence[PlacedLayer]", core: "Core", network: "Workload", mapping: Path | None, options: dict[str, Any]
 ) -> "ArrayUses":
-    """How the layers of a run use the array; of a run with a pipeline of its own not why."""
+    """Use of the array by the layers of a run; for a run with a user's pipeline without causes."""
     from tilewright.base.parameters import made_of
     from tilewright.pipeline.sources import parse_mapping
     from tilewright.results.array_use import array_uses
@@ -233,7 +236,7 @@ def _array(
 
 
 def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str]:
-    """(entry, array dimension) -> where the file fixes its lanes; {} of an artifact, which has no lines."""
+    """Place in the file that fixes the lanes, by (entry, array dimension); {} for an artifact, which has no lines."""
     from tilewright.base.artifacts.envelope import is_artifact
     from tilewright.base.yamlfile import load_yaml
 
@@ -270,6 +273,6 @@ def _of_several_cores(folder: Path) -> "Bottlenecks":
 
 
 def _node_ids(folder: Path) -> list[int] | None:
-    """The ids of the layers of a run on several cores; None where its graph does not lie there."""
+    """Ids of the layers of a run on several cores; None if its graph is not in the folder."""
     graph = folder / CN_GRAPH
     return [layer["node_id"] for layer in read_artifact(graph).payload["layers"]] if graph.is_file() else None

@@ -1,4 +1,4 @@
-"""`tilewright explore`: what all designs of a space cost, and which of them are worth it."""
+"""`tilewright explore`: the costs of all designs of a space, and its Pareto front."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PAGE, CSV = "explore.html", "space.csv"
 DESIGNS, HARDWARE = "designs", OF_DESIGN
-"""Places of designs that are shown: their folder, and the hardware file of each in its own."""
+"""Folder of the designs that are shown, and the hardware file in the folder of each design."""
 
 
 @click.command()
@@ -76,11 +76,11 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Evaluate every design of the file SPACE on its networks, and say which no other beats.
+    """Evaluate every design of the file SPACE on its networks, and mark those that no other design beats.
 
-    What a design costs is to the last bit what `tilewright map` says of it, or of several cores `tilewright schedule`.
-    Shards that are there and up to date are not made again; an interruption keeps those that are finished. A design
-    that fits no layer, or that is no accelerator, is a row of the table with the reason.
+    The costs of a design are bitwise those of `tilewright map`, or for several cores of `tilewright schedule`. Shards
+    that exist and are up to date are not computed again; finished shards survive an interruption. A design that fits no
+    layer, or that is no valid accelerator, is a row of the table with the reason.
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
     """
@@ -123,14 +123,13 @@ def explore(
     store: "FilePath | Store | None" = None,
     strict: bool = False,
 ) -> "pandas.DataFrame":
-    """What every design of a space costs on each of its networks: a row for each; `pareto`: on the front.
+    """Table of the costs of every design of a space on each of its networks, one row for each; `pareto`: on the front.
 
-    `space` is a file or the same as a dict. With `output` a folder of shards, tables, figures and a page; `shard` makes
-    that shard alone, `gather` only the answer of those that are there, `show` the full run of the design of that name.
-    In `store` mappings of the tiles of designs of several cores are kept for later ones. What was written and not used
-    is in the `attrs` of the table.
-    Raises InputError with everything that is wrong with the space, its networks or its mapping, and with `strict` for
-    what has no effect.
+    `space` is a file or its content as a dict. `output` is a folder for shards, tables, figures and a page. `shard`
+    computes only that shard, `gather` only makes the answer from existing shards, `show` makes the full run of the
+    design of that name. `store` keeps mappings of the tiles of multi-core designs for later designs. Unused input is
+    listed in the `attrs` of the table. Raises InputError with everything that is wrong with the space, its networks or
+    its mapping, and with `strict` for input without effect.
     """
     from tilewright.designs.design_cost import Sharing
     from tilewright.designs.space_reader import read_space
@@ -155,7 +154,9 @@ def explore(
 
 
 def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: str | None) -> list[str]:
-    """What has no effect of options, and of files where an answer is drawn from them; the reader has told the rest."""
+    """Options without effect, and unused parts of files if only an answer is made; otherwise the reader has reported
+    the latter.
+    """
     from tilewright.designs.unused_parts import unused_of_networks
 
     if show is not None:
@@ -179,7 +180,7 @@ def _explored(
     notices: Sequence[str],
     show_progress: bool = False,
 ) -> "Answer | None":
-    """The answer, which is also written into a folder; None where only a shard is made."""
+    """Answer, also written into a folder; None if only a shard is made."""
     _check_shard(space, output, shard, gather)
     # Shards are jobs of their own, which run beside each other in one folder.
     with holding(output) if output is not None and shard is None else nullcontext():
@@ -222,7 +223,7 @@ def _answered(
 
 
 def _check_shard(space: "Space", output: Path | None, shard: int | None, gather: bool) -> None:
-    """Raises InputError for options that do not go together, and for a shard that there is not."""
+    """Raise InputError for options that exclude each other, and for an unknown shard."""
     from tilewright.designs.parts import shards_of
 
     problems = []
@@ -238,7 +239,9 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
 
 
 def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
-    """Write the hardware file of a design, and run, check and draw it on every network; the folders and the file."""
+    """Write the hardware file of a design, and run, check and draw it on every network; returns the folders and the
+    file.
+    """
 
     from tilewright.cli.shown_design import run_design
 
@@ -265,7 +268,7 @@ def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
 
 
 def _told_before(space: "Space", output: Path | None) -> str:
-    """How many designs there are, and how many shards of them are to be evaluated, before anything runs."""
+    """Text on the number of designs and of shards to evaluate, printed before the evaluation."""
     from tilewright.designs.explore import shard_states
     from tilewright.designs.parts import ShardDigests, shards_of
 
@@ -278,7 +281,7 @@ def _told_before(space: "Space", output: Path | None) -> str:
 
 
 def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
-    """Progress over designs."""
+    """Progress bar over designs."""
     from tilewright.designs.parts import shards_of
     from tilewright.search.progress import search_progress
 
@@ -287,7 +290,7 @@ def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
 
 
 def _write(answer: "Answer", output: Path) -> None:
-    """Tables, figures and the page."""
+    """Write tables, figures and the page."""
     from tilewright.designs.figures import write_figures
     from tilewright.designs.page import write_page
     from tilewright.designs.table_files import write_tables

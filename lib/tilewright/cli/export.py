@@ -1,4 +1,4 @@
-"""`tilewright export`: the mappings and results of a run in forms that other programs and people read."""
+"""`tilewright export`: the mappings and results of a run in other forms, for programs and people."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,11 +89,11 @@ def export(
     network_options: NetworkOptions | None = None,
     output: FilePath | None = None,
 ) -> Any:
-    """What `tilewright map` found, in another form: a text, or for JSON plain data; the files that were written, where
-    these or a pickle have an `output`.
+    """Result of `tilewright map` in another form: a text, or plain data for JSON; with an `output`, the files that were
+    written for JSON or a pickle.
 
-    `form` is one of TEXTS or DATA. Raises ArtifactError for a folder without records, InputError where what a form
-    needs is not given.
+    `form` is one of TEXTS or DATA. Raises ArtifactError for a folder without records, InputError if an input of the
+    form is missing.
     """
     run, output = existing_run(Path(run)), None if output is None else Path(output)
     if is_multi_run(run):
@@ -142,7 +142,7 @@ def _simple(records: "tuple[LayerRecord, ...]", summary: JsonObject, output: Pat
 def _descriptions(
     form: str, hardware: FilePath | None, workload: FilePath | None, model: str, network_options: NetworkOptions
 ) -> tuple["Core", "Workload"]:
-    """The hardware and the workload of the run. Raises InputError where one is not given."""
+    """(core, workload) of the run. Raises InputError if one is not given."""
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
     missing = [

@@ -1,4 +1,4 @@
-"""Kinds of folders that a verb is given in place of a run, and the verbs that read them."""
+"""Kinds of folders that users give to a verb instead of a run, and the verbs that read them."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -23,13 +23,13 @@ from tilewright.base.steps import (
 
 
 class FolderKind(NamedTuple):
-    """A kind of folder that a verb writes."""
+    """Kind of folder that a verb writes."""
 
     files: tuple[str, ...]
-    """Patterns of files of which one is there."""
+    """Patterns of files, of which at least one exists."""
     what: str
     remedy: str
-    """Which verb is for it."""
+    """Text that names the verb for the folder."""
 
 
 RUN = "a folder that `tilewright map`, `tilewright schedule` or `tilewright fuse` wrote"
@@ -77,16 +77,16 @@ KINDS = (
     FolderKind((f"*/{SUMMARY}",), "folders of runs", "give one of them"),
     FolderKind(("*.yaml", "*.yml"), "YAML files", "`tilewright validate` reads them, and `tilewright map` makes runs"),
 )
-"""The first that fits counts."""
+"""Kinds of folders; the first match counts."""
 
 
 def kind_of_folder(folder: Path) -> FolderKind | None:
-    """What a folder holds; None where nobody knows."""
+    """Kind of a folder; None if it is unknown."""
     return next((kind for kind in KINDS if any(next(folder.glob(name), None) for name in kind.files)), None)
 
 
 def said_of_folder(folder: Path) -> str:
-    """What lies at a path in place of a run, with the verb for it."""
+    """Text on the content of a path that is no run, with the verb for it."""
     if not folder.exists():
         return "is not there"
     if not folder.is_dir():
@@ -100,5 +100,5 @@ def said_of_folder(folder: Path) -> str:
 
 
 def other_folder(folder: Path, wanted: str = RUN) -> ArtifactError:
-    """The error for a folder that is none of a finished run."""
+    """Error for a folder that is no finished run."""
     return ArtifactError([Problem(f"no finished run: {said_of_folder(folder)}", str(folder), allowed=wanted)])

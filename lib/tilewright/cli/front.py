@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tilewright.designs.space import Space
 
 PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
-"""The page, the certificate, and where the file of the space is, from the folder."""
+"""File names of the page, the certificate, and the path of the space file, which is relative to the folder."""
 
 
 @click.command()
@@ -50,11 +50,11 @@ PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
 def command(
     space: Path, output: Path, jobs: int, part: int | None, gather: bool, strict: bool, verbose: bool, as_json: bool
 ) -> None:
-    """Find the designs of the file SPACE that no other beats, all of them, and a certificate that there are no others.
+    """Find all designs of the file SPACE that no other design beats, and a certificate that there are no others.
 
     The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas, widths of words and sizes
-    of memories are costed together, each to the last bit as alone; what limits a design is told of those on a front.
-    Costs that are there and up to date are not made again. `tilewright check-front` checks the certificate.
+    of memories are evaluated together, with bitwise the same costs as alone. Limits are reported only for designs on a
+    front. Costs that exist and are up to date are not computed again. `tilewright check-front` checks the certificate.
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """
@@ -83,11 +83,11 @@ def front(
     gather: bool = False,
     strict: bool = False,
 ) -> "pandas.DataFrame":
-    """The designs of a space that are on its front over all networks, all of them; what `output` gets proves it.
+    """Table of all designs of a space that are on its front over all networks; `output` also gets the proof.
 
-    `part` costs the designs of that part alone, `gather` none. What was written and not used is in the `attrs` of the
-    table. Raises InputError with everything that is wrong with the space, its networks or its mapping, and with
-    `strict` for what has no effect.
+    `part` evaluates only the designs of that part, `gather` none. Unused input is listed in the `attrs` of the table.
+    Raises InputError with everything that is wrong with the space, its networks or its mapping, and with `strict` for
+    input without effect.
     """
     import pandas
 
@@ -101,9 +101,9 @@ def front(
 
 
 def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[str]]":
-    """The space, and notices of what is not used; those of networks where an answer is drawn from them.
+    """(space, notices of unused input); notices of networks are included if an answer is made.
 
-    Raises InputError, with `strict` for what is not used too.
+    Raises InputError, with `strict` also for unused input.
     """
     from tilewright.designs.space_reader import read_space
     from tilewright.designs.unused_parts import unused_of_networks
@@ -117,7 +117,7 @@ def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[st
 
 
 def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
-    """The lock of the folder; parts are jobs of their own, which run beside each other."""
+    """Lock of the folder; jobs for parts take no lock, as they run in parallel."""
     return holding(output) if part is None else nullcontext()
 
 
@@ -156,7 +156,7 @@ def _progress(title: str, total: int | None, unit: str, shown: bool) -> Any:
 
 
 def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequence[str]) -> "Answer":
-    """The answer, which is written into the folder too."""
+    """Answer, also written into the folder."""
     from tilewright.designs.answer import answer_of
     from tilewright.designs.figures import write_figures
     from tilewright.designs.page import write_page

@@ -1,4 +1,4 @@
-"""`tilewright fuse`: stacks, tiles, parts between cores, cores and the rules of the schedule, found together."""
+"""`tilewright fuse`: joint search for stacks, tiles, parts between cores, cores and scheduling rules."""
 
 import contextlib
 import time
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from tilewright.plans.search import Progress
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
-"""The mapping file that fixes nothing: any core that can run a layer may run it."""
+"""Mapping file that fixes nothing: every core that can run a layer may run it."""
 TOLERATED_S = 2.0
-"""Seconds over the time budget that nothing is said of."""
+"""Seconds over the time budget that are not reported."""
 START_HELP = (
     f"Folder or {FUSION} of an earlier search: its plan is tried first, as it is, so that nothing worse comes out."
 )
@@ -120,13 +120,13 @@ def fuse(
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "Fusion":
-    """The best way that is found to fuse a network on several cores, by options given by name.
+    """Best plan that is found to fuse a network on several cores, by options given by name.
 
-    What `mapping` says is fixed, and so is what options say of stacks and schedules; everything else is searched.
-    `start` is the folder or the file of an earlier answer: what is found is never worse than its plan here.
+    Whatever `mapping` or options fix about cores, stacks and schedules stays fixed; everything else is searched.
+    `start` is the folder or the file of an earlier answer: the result is never worse than the plan of that answer here.
     `output` is the folder that the command writes, with the schedule unless `run` is false. Raises InputError with
-    everything that is wrong with descriptions and options, and with `strict` for work that is not costed and for what
-    has no effect; MappingError where no plan has a schedule.
+    everything that is wrong with descriptions and options, and with `strict` for work without costs and for input
+    without effect; MappingError if no plan has a schedule.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -146,7 +146,7 @@ def _fused(
     tell: Callable[[Sequence[str]], None],
     show_progress: bool = False,
 ) -> "Fusion":
-    """What is found, written if there is an `output`. Raises InputError with everything that is wrong."""
+    """Result of the search, also written if there is an `output`. Raises InputError with everything that is wrong."""
     from tilewright.pipeline.stages.preflight.network import read_checked
     from tilewright.plans.answer import fused, fusion_space
     from tilewright.plans.space import parts_left_out
@@ -188,7 +188,7 @@ def _fused(
 
 
 def _over_budget(found: "Fusion", seconds: float) -> str:
-    """Why the call took longer than its time budget, '' where it did not."""
+    """Reason why the call exceeded its time budget; '' if it did not."""
     budget = found.options.fusion_time_budget_s
     if budget is None or seconds <= budget + TOLERATED_S:
         return ""
@@ -200,15 +200,16 @@ def _over_budget(found: "Fusion", seconds: float) -> str:
 
 
 def _cutting(options: FusionOptions) -> TilingOptions:
-    """The stacks that the options fix. Raises InputError with what is wrong with them."""
+    """Tiling with the stacks that the options fix. Raises InputError for wrong ones."""
     return TilingOptions(layer_stacks=options.layer_stacks, stack_cutoffs=options.stack_cutoffs or ())
 
 
 def _checked(
     problem: "SystemProblem", cutting: TilingOptions | None, prefetch: Sequence[str]
 ) -> tuple[tuple[tuple[int, ...], ...], list[Unused]]:
-    """The stacks that are fixed, () where they are searched, and what of the files is not used. Raises InputError with
-    everything that is wrong."""
+    """(fixed stacks, () if they are searched; unused parts of the files). Raises InputError with everything that is
+    wrong.
+    """
     from tilewright.pipeline.stages.preflight.network import preflight
 
     found = preflight(problem, cutting, prefetch)
@@ -220,7 +221,7 @@ def _checked(
 
 @contextlib.contextmanager
 def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> Iterator["Progress"]:
-    """Shows how far the search is, as that for allocations is shown."""
+    """Progress bar of the search, in the form of that for allocations."""
     from tilewright.multicore.allocation.progress import allocation_progress
     from tilewright.multicore.allocation.result import Evaluation, SearchProgress
 
@@ -235,7 +236,7 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
 
 
 def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> None:
-    """The files of the answer, and those of the schedule."""
+    """Write the files of the answer, and those of the schedule."""
     from tilewright.pipeline.stages.multi.items import input_digests
     from tilewright.plans.answer import tried_rows
     from tilewright.results.multi.fusion_page import fusion_page
@@ -254,7 +255,7 @@ def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> N
 
 
 def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusion") -> None:
-    """The files of the schedule, by the same functions that its verbs run, on the mapping file."""
+    """Write the files of the schedule for the mapping file, with the same functions as its verbs."""
     from tilewright.cli.cns import cns
     from tilewright.cli.cost import cost
     from tilewright.cli.schedule import schedule
@@ -270,7 +271,7 @@ def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusio
 
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
-    """The answer for people."""
+    """Text of the answer for people."""
     from tilewright.base.proof import covered_by
     from tilewright.results.multi.summary import reload_lines
     from tilewright.results.run_tables import edp_text

@@ -1,10 +1,10 @@
-"""Ctrl-C: ends a command within two seconds, from its first moment on, with one line.
+"""Handling of Ctrl-C: a command ends within two seconds, from its first moment on, with one line.
 
-Before a verb is found the process ends at once. Then the main thread is interrupted, which lets verbs say what is kept;
-where it does not end soon, in compiled code or while it waits for processes, it is ended. Files are written whole or
-not at all.
+Before a verb is found, the process ends at once. Later, the main thread is interrupted, so that verbs can report what
+is kept. If the main thread does not end soon, because it runs compiled code or waits for processes, the process is
+ended. Files are written completely or not at all.
 
-Standard library only: this is imported before anything else.
+Only the standard library is imported, because this module is imported before anything else.
 """
 
 import os
@@ -21,17 +21,17 @@ _is_asked = threading.Event()
 
 
 def begin() -> None:
-    """End at once on Ctrl-C, while the command is still being imported."""
+    """End the process at once on Ctrl-C, while the command is still being imported."""
     signal.signal(signal.SIGINT, lambda number, frame: _end())
 
 
 def interrupt_verb() -> None:
-    """Interrupt the verb on Ctrl-C, and end the process where it goes on."""
+    """Interrupt the verb on Ctrl-C, and end the process if the verb continues."""
     signal.signal(signal.SIGINT, _interrupt)
 
 
 def tell(line: str) -> None:
-    """Say that the command was interrupted, and what is kept."""
+    """Print that the command was interrupted, and what is kept."""
     _is_told.set()
     print(line, file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""`tilewright options`: every parameter with its default, its limits, what it means, and the class that declares it."""
+"""`tilewright options`: every parameter with its default, limits, meaning, and the class that declares it."""
 
 from dataclasses import MISSING
 from typing import Any
@@ -32,19 +32,20 @@ def command(verbose: bool, as_json: bool) -> None:
 
 
 def options() -> list[dict[str, Any]]:
-    """All parameters of configurations, verbs and stages: a row for each key of a flow, then for each parameter that
-    stages alone have."""
+    """Parameters of configurations, verbs and stages: a row for each key of a flow, then for each parameter that only
+    stages have.
+    """
     return [*(_of_runs(flow, parameter) for flow in FLOWS for parameter in KEYS_OF[flow].values()), *_of_stages()]
 
 
 def _of_runs(flow: str, parameter: Parameter) -> dict[str, Any]:
-    """A key of the runs of a flow."""
+    """Row of a key of the runs of a flow."""
     verbs = [verb for group in groups_of(flow) if parameter.name in group.names for verb in group.verbs]
     return _row(parameter, flow, list(dict.fromkeys(verbs))) | {"option": flag_of(parameter)}
 
 
 def _of_stages() -> list[dict[str, Any]]:
-    """Parameters that stages alone have, which a pipeline sets."""
+    """Rows of parameters that only stages have, which a pipeline sets."""
     from tilewright.pipeline.stages.catalogue import CATALOGUES
 
     kinds = {catalogue.stage_class(name) for catalogue in CATALOGUES.values() for name in catalogue.names}

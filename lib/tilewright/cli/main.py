@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
 DUE = "--due"
-"""First word of a job of the pipeline, before the order of the unit that it makes (`base/artifacts/manifest.py`)."""
+"""First argument of a job of the pipeline, before the order of the unit that it makes
+(`base/artifacts/manifest.py`).
+"""
 PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
-"""The command, and the variable by which shells ask it what could come next; click derives the one from the other."""
+"""Name of the command, and the variable with which shells ask it for completions; click derives the variable from the
+name.
+"""
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Files": {
         "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
@@ -103,9 +107,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
 }
-"""Heading of `--help` -> verb -> (module with a click command called `command`, one line of help)."""
+"""Verbs with (module that has a click command called `command`, one line of help), by heading of `--help`."""
 VERBS = {verb: entry for verbs in GROUPS.values() for verb, entry in verbs.items()}
-"""Verb -> its entry."""
+"""Entries of all verbs, by verb."""
 
 
 class InterruptedRunError(Exception):
@@ -113,7 +117,7 @@ class InterruptedRunError(Exception):
 
 
 class _LazyGroup(click.Group):
-    """Imports the module of a verb when it is asked for; the list of verbs needs no import."""
+    """Command group that imports the module of a verb when the verb is requested; the list of verbs needs no import."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [verb for verb, (module, _) in VERBS.items() if importlib.util.find_spec(module)]
@@ -155,7 +159,7 @@ class _LazyGroup(click.Group):
 
 
 def _note_repeated(command: click.Command, args: list[str]) -> None:
-    """Note options that are given more than once, of which the last counts."""
+    """Record options that are given more than once, of which the last counts."""
     try:
         given = command.make_parser(click.Context(command, resilient_parsing=True)).parse_args(list(args))[2]
     except click.UsageError:
@@ -171,15 +175,15 @@ def _note_repeated(command: click.Command, args: list[str]) -> None:
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name=PROGRAM)
 def cli() -> None:
-    """Find how to run neural networks on accelerators, and what it costs.
+    """Find the best way to run neural networks on accelerators, and its costs.
 
-    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
-    --mapping config/mapping/tpu_like.yaml -o out
+    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx --mapping
+    config/mapping/tpu_like.yaml -o out
     """
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """The entry point: runs a verb and exits."""
+    """Entry point: run a verb and exit."""
     interruption.interrupt_verb()
     sys.exit(main(arguments))
 
@@ -195,8 +199,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _make(due: Path, given: list[str]) -> int:
     """Run a verb as a job of the pipeline that makes a unit; returns the exit code.
 
-    Without a verb that of the order is run, which may have more words than a command line, or, where the order has
-    none, all units are made that this one needs.
+    If no verb is given, the verb of the order is run, whose arguments may exceed the length of a command line. If the
+    order has none either, all units that this one needs are made.
     """
     from tilewright.base.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit
@@ -240,7 +244,7 @@ def _dispatch(given: list[str]) -> int:
 
 
 def _say_usage_error(error: click.ClickException) -> None:
-    """What click says of words and options that it does not know, which may be names of files."""
+    """Print the message of click about unknown arguments and options, which may contain file names."""
     said = io.StringIO()
     error.show(said)
     echo_text(said.getvalue(), err=True)

@@ -118,15 +118,15 @@ def map_workload(
     store: "FilePath | Store | None" = None,
     exports: FilePath | None = None,
 ) -> "MappedWorkload":
-    """The best mapping of every layer of a network on the core of `hardware`: records and a summary.
+    """Best mapping of every layer of a network on the core of `hardware`: records and a summary.
 
-    Options are given by name, and go before those of an object `options`; they, `network_options` or its parts by name
-    (`dims={"sequence": 128}`), and all other arguments are those of the command. `output` is the folder that it writes.
-    `pipeline` is a list of stages or of edits of the default pipeline, or a file of it, as in a configuration; stages
-    may also be given as classes or objects. Stages that write files put them into the folder `exports`, by default
-    that of the output. Nothing is kept for later searches without a `store`. Raises InputError for wrong descriptions
-    and pipelines, and with `strict` for work that is not costed and for what has no effect; MappingError where nothing
-    fits.
+    Options are given by name, and override those of an object `options`. All other arguments are those of the command;
+    `network_options` may also be given in parts by name (`dims={"sequence": 128}`). `output` is the folder that the
+    command writes. `pipeline` is a list of stages or of edits of the default pipeline, or a file with it, as in a
+    configuration; stages may also be classes or objects. Stages that write files write them into the folder `exports`,
+    by default that of the output. Results are kept for later searches only in a `store`. Raises InputError for wrong
+    descriptions and pipelines, and with `strict` for work without costs and for input without effect; MappingError if
+    nothing fits.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -149,8 +149,9 @@ def _mapped(
     strict: bool,
     control: "Control",
 ) -> "MappedWorkload":
-    """What is found, written if there is an `output`. Raises InputError where stages write files and there is no
-    folder for them, and for all else that is wrong."""
+    """Result of the search, also written if there is an `output`. Raises InputError if stages write files and have no
+    folder for them, and for any other wrong input.
+    """
     from tilewright.pipeline.stages import run as engine
     from tilewright.pipeline.stages.notices import lanes_notices, written_files
 
@@ -182,7 +183,7 @@ def _mapped(
 
 
 def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":
-    """The pipeline that is given; parsers of descriptions of layers and of networks differ."""
+    """Pipeline that is given, or the default one, whose parser depends on the kind of workload."""
     from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.workload.source import LAYERS as LAYER_LIST
     from tilewright.workload.source import kind_of_source
@@ -196,7 +197,7 @@ def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, work
 
 
 def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> JsonObject:
-    """Where the results come from; a pipeline of the user's is told stage by stage."""
+    """Provenance of the results; a user's pipeline is recorded stage by stage."""
     told = encode(options)
     if given:
         told["pipeline"] = stated_pipeline(stages)
@@ -215,7 +216,7 @@ def input_digests(problem: "NetworkProblem") -> dict[str, str]:
 
 
 def stated_pipeline(stages: "Pipeline") -> list[JsonObject]:
-    """The stages that map, with parameters and digests of a user's code, for provenance."""
+    """Stages that map, with parameters and digests of a user's code, for provenance."""
     from tilewright.pipeline.stages.user_stages import identity_of
 
     return [identity_of(stage) for stage in stages.search().stages]

@@ -1,9 +1,9 @@
-"""Former names of verbs, which work until the next release that may drop them.
+"""Former names of verbs, which continue to work until the release GONE_WITH.
 
-Standard library only: `import tilewright` reads it for the functions of these names.
+Only the standard library is imported: `import tilewright` reads this module for the functions with these names.
 """
 
 GONE_WITH = "0.2.0"
-"""The version without the former names."""
+"""Version without the former names."""
 OLD_VERBS = {"certify": "check-front", "costs": "cost-library", "court": "accuracy", "validation": "compare-chips"}
-"""Former name of a verb -> its name. `--help` and completion list names alone."""
+"""Current name of each former verb. `--help` and completion list only current names."""

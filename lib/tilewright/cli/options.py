@@ -1,4 +1,4 @@
-"""Options and output that verbs share."""
+"""Options and output functions that verbs share."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,13 +34,13 @@ CACHES = CHECKOUT / ".cache"
 
 
 def common_options(function: Function) -> Function:
-    """-v and --json. `main` looks for -v itself; verbs that say more with it take `verbose`."""
+    """Add -v and --json. `main` looks for -v itself; verbs that print more with it take `verbose`."""
     function = click.option("-v", "--verbose", is_flag=True, help="Say more; tracebacks of errors.")(function)
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead of text.")(function)
 
 
 def network_options(function: Function) -> Callable[..., Any]:
-    """--dim, --input-shape, --branch and --precision: the argument `network_options` of the command."""
+    """Add --dim, --input-shape, --branch and --precision, which make the argument `network_options` of the command."""
 
     @wraps(function)
     def with_network_options(*args: Any, **values: Any) -> Any:
@@ -72,9 +72,9 @@ def network_options(function: Function) -> Callable[..., Any]:
 
 
 def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
-    """`dims`, `input_shapes`, `branches` and `precision` as keywords of a function that takes `network_options`.
+    """Add `dims`, `input_shapes`, `branches` and `precision` as keywords of a function that takes `network_options`.
 
-    Tables may be given as such: `dims={"sequence": 128}`.
+    Tables may be given as dicts: `dims={"sequence": 128}`.
     """
     own = signature(function).parameters
 
@@ -93,7 +93,7 @@ def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _table(name: str, value: Any) -> Any:
-    """A table as pairs. Raises InputError for what is no table."""
+    """Pairs of a table. Raises InputError for a value that is no table."""
     if name == "precision":
         return value
     try:
@@ -105,7 +105,7 @@ def _table(name: str, value: Any) -> Any:
 
 
 def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Callable[..., Result]:
-    """A function that says which keywords it has: those that must be given first, as Python wants it."""
+    """Function with a signature that has these keywords; required ones come first."""
     by_position = [one for one in keywords if one.kind is not one.KEYWORD_ONLY]
     named = [one for one in keywords if one.kind is one.KEYWORD_ONLY]
     function.__signature__ = signature(function).replace(parameters=[*by_position, *named])  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Ca
 
 
 def store_options(function: Function) -> Callable[..., Any]:
-    """--threads, --store and --no-store, of verbs that search."""
+    """Add --threads, --store and --no-store, for verbs that search."""
 
     @wraps(function)
     def with_store(*args: Any, **values: Any) -> Any:
@@ -136,13 +136,13 @@ def store_options(function: Function) -> Callable[..., Any]:
 
 
 def overruled_store(store: Path, no_store: bool) -> list[Unused]:
-    """The notice that --no-store overrules another --store than the default one, if it does."""
+    """Notice that --no-store overrules a --store other than the default one, if it does."""
     is_overruled = no_store and store != DEFAULT_STORE
     return [unused_option("store", "has no effect with --no-store", str(store))] if is_overruled else []
 
 
 def pipeline_option(function: Function) -> Function:
-    """--pipeline, a file or a text."""
+    """Add --pipeline, a file or a text."""
     text = (
         "YAML or JSON file with a list of stages or of edits of the default pipeline (or with a key `pipeline` that has"
         " one), or the list itself as JSON; see docs/stages.md."
@@ -151,7 +151,7 @@ def pipeline_option(function: Function) -> Function:
 
 
 PipelineSource = FilePath | Sequence[Any] | None
-"""A list of stages or of edits, or what --pipeline takes: a file, or JSON text."""
+"""List of stages or of edits, or a value of --pipeline: a file, or JSON text."""
 
 
 def is_given(pipeline: object) -> bool:
@@ -160,7 +160,7 @@ def is_given(pipeline: object) -> bool:
 
 
 class PipelineText(NamedTuple):
-    """A list of stages or of edits of the default pipeline, and where it is written."""
+    """List of stages or of edits of the default pipeline, and its place in a document."""
 
     value: Any
     documents: "tuple[YamlDocument, ...]" = ()
@@ -169,7 +169,7 @@ class PipelineText(NamedTuple):
 
 
 def read_pipeline(given: PipelineSource) -> PipelineText | None:
-    """What --pipeline says, or the same from Python; None if it was not given. Raises InputError."""
+    """List from a value of --pipeline, or from Python; None if it is not given. Raises InputError."""
     if given is None or not is_given(given):
         return None
     if not isinstance(given, str | PathLike):
@@ -193,7 +193,7 @@ def read_pipeline(given: PipelineSource) -> PipelineText | None:
 def parse_network_options(
     dims: tuple[str, ...], input_shapes: tuple[str, ...] = (), branches: tuple[str, ...] = (), precision: str = ASSUMED
 ) -> NetworkOptions:
-    """The options that NAME=VALUE texts say. Raises InputError with all that are wrong."""
+    """Options from NAME=VALUE texts. Raises InputError with all that are wrong."""
     problems: list[Problem] = []
     sizes = _pairs("dim", dims, _size, "NAME=SIZE with a SIZE from 0 to 2^53", problems)
     shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 0 to 2^53", problems)
@@ -251,7 +251,7 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
 
 
 Part = Literal["", "tables", "figures"]
-"""What of a report is written: all of it, what programs read (tables, data, texts, pages), or figures."""
+"""Part of a report that is written: all, the files for programs (tables, data, texts, pages), or figures."""
 TABLES, FIGURES = "tables", "figures"
 only_option = click.option(
     "--only", type=click.Choice([TABLES, FIGURES]), default=None, help="Write only this part; default: both."
@@ -259,12 +259,11 @@ only_option = click.option(
 
 
 _UNUSED = "tilewright.base.unused"
-"""Key of what a command has been told of so far that was not used."""
+"""Key under which a command keeps the unused input that was recorded so far."""
 
 
 def echo_notices(notices: Sequence[str]) -> None:
-    """Remarks on what is legal but unusual, on standard error; what was written and not used is told once, when the
-    command ends."""
+    """Print remarks on unusual input to standard error; unused input is printed once, when the command ends."""
     context = click.get_current_context(silent=True)
     if context is None:
         _echo_lines(notice_lines(notices))
@@ -281,7 +280,7 @@ _REPEATED = "tilewright.repeated"
 
 
 def note_repeated(names: Sequence[str], is_told: bool) -> None:
-    """Note options that are given more than once; under strict the verb tells what is wrong."""
+    """Record options that are given more than once; with --strict the verb reports them as errors."""
     notices = [unused_option(name, "is given more than once, and the last one counts") for name in names]
     click.get_current_context().meta[_REPEATED] = notices
     if is_told:
@@ -289,7 +288,7 @@ def note_repeated(names: Sequence[str], is_told: bool) -> None:
 
 
 def repeated_options() -> list[Unused]:
-    """Notices of options that the command which runs is given more than once."""
+    """Notices of options that are given more than once to the running command."""
     context = click.get_current_context(silent=True)
     found: list[Unused] = [] if context is None else context.meta.get(_REPEATED, [])
     return found
@@ -301,17 +300,17 @@ def _echo_lines(lines: Iterable[str]) -> None:
 
 
 def strict_option(what: str = "") -> Callable[[Function], Function]:
-    """--strict: what was written without effect is wrong, and `what` else."""
+    """Add --strict, which makes input without effect an error; `what` names what else it refuses."""
     text = f"Fail if {what}{', or if ' if what else ''}anything that was written has no effect."
     return click.option("--strict", is_flag=True, help=text)
 
 
 UNCOSTED = "there is work in the network that is not costed"
-"""What else --strict refuses, of verbs that run a network."""
+"""Further reason of --strict, for verbs that run a network."""
 
 
 def keep_font_cache_here() -> None:
-    """Keep matplotlib's list of fonts in the cache folder of a checkout, not into the home of the user."""
+    """Keep matplotlib's list of fonts in the cache folder of a checkout, not in the home folder of the user."""
     if (CHECKOUT / "Snakefile").is_file():
         folder = CACHES / FONTS
         os.environ.setdefault("MPLCONFIGDIR", str(folder))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @common_options
 def command(runs: tuple[Path, ...], unfinished: Path | None, output: Path, verbose: bool, as_json: bool) -> None:
-    """One page of RUNS for a browser: a table, each run in full, Pareto fronts, two runs side by side.
+    """Make one page of RUNS for a browser: a table, each run in full, Pareto fronts, and comparisons of two runs.
 
     RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. The page is one
     file and works offline.
@@ -43,10 +43,10 @@ def command(runs: tuple[Path, ...], unfinished: Path | None, output: Path, verbo
 
 
 def page(runs: Sequence[FilePath], output: FilePath = RESULTS_PAGE, unfinished: FilePath | None = None) -> Path:
-    """Write one page of runs in folders for a browser; the file.
+    """Write one page of the runs in folders for a browser; returns the file.
 
-    `unfinished` names runs without a result. Raises ArtifactError where there is no run or one is damaged, InputError
-    where none is given.
+    `unfinished` names runs without a result. Raises ArtifactError if a folder has no run or a damaged one, InputError
+    if no folder is given.
     """
     from tilewright.results.page.document import results_page
 
@@ -63,7 +63,7 @@ def page(runs: Sequence[FilePath], output: FilePath = RESULTS_PAGE, unfinished: 
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """The names of these folders, which are all different; where names are equal, with the folders above."""
+    """Distinct names of the folders; equal names are extended by the parent folders."""
     depth = 1
     while True:
         names = ["/".join(folder.resolve().parts[-depth:]) for folder in folders]
@@ -95,7 +95,7 @@ def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRu
 
 
 def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
-    """Which ports limit the run: what the pipeline wrote of these very records, or else found out now."""
+    """Limiting ports of the run: those that the pipeline wrote for the same records, else newly computed ones."""
     from tilewright.base.steps import REPORT
     from tilewright.cli.explain import explain
     from tilewright.results.bottlenecks import bottlenecks_object

@@ -1,9 +1,10 @@
-"""Options of verbs and keywords of functions, made from classes of parameters, which alone have type, limits and help.
+"""Options of verbs and keywords of functions, made from classes of parameters, which declare types, limits and help.
 
-Commands get functions that make the parameters: what is wrong with them is told together with what is wrong with files.
+A command gets a function that makes the parameters, so that problems of parameters are reported together with those of
+files.
 
-Keywords are to functions what options are to commands: name, type and default stand in the class of a parameter alone,
-and both the signature of the function and the check of names follow from it.
+Functions get keywords in the same way: name, type and default are declared only in the class of a parameter. Both the
+signature of the function and the check of names follow from it.
 """
 
 import json
@@ -40,16 +41,16 @@ _STRUCTURES = (list, tuple, dict, Sequence, Mapping)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Given(Generic[Kind]):
-    """Parameters as a command line gives them."""
+    """Parameters as given on a command line."""
 
     kind: type[Kind]
     values: Mapping[str, Any]
     """Values that are given; lists and tables are JSON."""
     repeated: tuple[Unused, ...] = ()
-    """Notices of options that are given more than once, these or others of the command."""
+    """Notices of options that are given more than once, of these parameters or others of the command."""
 
     def __call__(self) -> Kind:
-        """The parameters; what is not given has its default. Raises InputError with all that are wrong."""
+        """Parameters, with defaults for those that are not given. Raises InputError with all that are wrong."""
         told = Problems()
         names = [parameter.name for parameter in parameters_of(self.kind) if parameter.name in self.values]
         read = {name: told.attempt(self.read, name) for name in names}
@@ -60,12 +61,12 @@ class Given(Generic[Kind]):
         return made
 
     def read(self, name: str) -> Any:
-        """What the text of a parameter says. Raises InputError for what is no JSON."""
+        """Value of the text of a parameter. Raises InputError for invalid JSON."""
         parameter = next(parameter for parameter in parameters_of(self.kind) if parameter.name == name)
         return _value_of(parameter, self.values[name])
 
     def unused(self) -> list[Unused]:
-        """Options that are given and others overrule, none where one is wrong; and options given more than once."""
+        """Options that others overrule (none if a value is wrong), and options that are given more than once."""
         made = Problems().attempt(self)
         without_effect = {} if made is None else made.without_effect()
         overruled = [
@@ -74,8 +75,7 @@ class Given(Generic[Kind]):
         return [*self.repeated, *overruled]
 
     def sound(self, essential: Sequence[str]) -> Kind | None:
-        """The parameters without those that are wrong, for checks of everything else; None if one of the essential
-        ones is wrong."""
+        """Parameters without the wrong ones, for checks of everything else; None if an essential one is wrong."""
         told = Problems()
         made = told.attempt(self)
         wrong = {problem.path.partition("[")[0] for problem in told.found}
@@ -86,7 +86,7 @@ class Given(Generic[Kind]):
 
 
 def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The parameters of a class as options: the argument of that name of the command is `Given` of them."""
+    """Add the parameters of a class as options; the argument `argument` of the command is a `Given` of them."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -108,7 +108,7 @@ def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callab
 
 
 def parameter_option(kind: type[Parameters], name: str, **changed: Any) -> Callable[[Function], Function]:
-    """One parameter of a class as an option, given as text to the command; for verbs with another default."""
+    """Add one parameter of a class as an option, which the command gets as text; for verbs with another default."""
     parameter = next(parameter for parameter in parameters_of(kind) if parameter.name == name)
     return click.option(*_declarations(parameter), cls=_Option, parameter=replace(parameter, **changed), **changed)
 
@@ -119,20 +119,20 @@ def _declarations(parameter: Parameter) -> tuple[str, str]:
 
 
 class _Option(click.Option):
-    """An option whose help is read from the class of its parameter when somebody asks for it."""
+    """Option whose help is read from the class of its parameter only when it is needed."""
 
     def __init__(self, declarations: Sequence[str], parameter: Parameter, **others: Any) -> None:
         super().__init__(declarations, metavar=_metavar(parameter), **others)
         self.parameter = parameter
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The flag with its metavar, and sentence, limits and default of the parameter."""
+        """(flag with its metavar; sentence, limits and default of the parameter)."""
         notes = [*parameter_limits(self.parameter), f"default: {default_text(self.parameter)}"]
         self.help = f"{self.parameter.sentence}  [{'; '.join(notes)}]"
         return super().get_help_record(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """The values that its class lists."""
+        """Completions: the values that its class lists."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(text) for text in map(str, self.parameter.choices) if text.startswith(incomplete)]
@@ -149,7 +149,7 @@ def _metavar(parameter: Parameter) -> str | None:
 
 
 def parameter_limits(parameter: Parameter) -> list[str]:
-    """The limits of a number, in words."""
+    """Texts on the limits of a number."""
     return [limits.words for limits in parameter.limits]
 
 
@@ -158,7 +158,7 @@ def _is_structure(parameter: Parameter) -> bool:
 
 
 def _value_of(parameter: Parameter, given: str | bool) -> Any:
-    """What a text says; text that is of no type of the parameter stays text. Raises InputError for what is no JSON."""
+    """Value of a text; a text that fits no type of the parameter stays text. Raises InputError for invalid JSON."""
     if isinstance(given, bool):
         return given
     if given.lower() in _NOTHING and type(None) in parameter.forms:
@@ -183,13 +183,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Named(Given[Kind]):
-    """Parameters as Python gives them, by name."""
+    """Parameters as given in Python, by name."""
 
     unknown: tuple[Problem, ...] = ()
-    """Names that the function does not have."""
+    """Problems of names that the function does not have."""
 
     def __call__(self) -> Kind:
-        """The parameters. Raises InputError with all that are wrong, and all names that are unknown."""
+        """Parameters. Raises InputError with all wrong values and all unknown names."""
         told = Problems()
         told.found += self.unknown
         made = told.attempt(super().__call__)
@@ -198,11 +198,11 @@ class Named(Given[Kind]):
         return made
 
     def read(self, name: str) -> Any:
-        """A value as it is."""
+        """Value, unchanged."""
         return self.values[name]
 
     def over(self, options: Parameters | None) -> "Named[Kind]":
-        """Parameters of these names, and for the rest those of an object that has parameters of the same names."""
+        """Parameters with these names; the others come from an object that has parameters with the same names."""
         known = {parameter.name for parameter in parameters_of(self.kind)}
         defaults = {parameter.name: parameter.default for parameter in parameters_of(self.kind)}
         # What an object has at its default nobody gave.
@@ -212,7 +212,7 @@ class Named(Given[Kind]):
 
 
 def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """The parameters of classes as keywords of a function, whose arguments of these names are `Named` of them."""
+    """Add the parameters of classes as keywords of a function, whose arguments of these names are `Named` of them."""
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
         own = [one for name, one in signature(function).parameters.items() if name not in kinds]
@@ -242,7 +242,7 @@ def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Res
 
 
 def store_of(given: "FilePath | Store | None") -> "Store | None":
-    """The store of earlier results in a folder, or itself; None if none is given."""
+    """Store of earlier results in a folder; a store is returned as it is; None if none is given."""
     from tilewright.search.store import Store
 
     return given if given is None or isinstance(given, Store) else Store(Path(given))

@@ -1,4 +1,4 @@
-"""`tilewright pareto`: which of many runs are worth their cost in energy, latency and area."""
+"""`tilewright pareto`: the runs that are worth their cost in energy, latency and area."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,11 +34,11 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """The Pareto front of RUNS in energy, latency and area, for each network.
+    """Show the Pareto front of RUNS in energy, latency and area, for each network.
 
-    RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. Compared are runs
-    of the same network with the same options (but for the objective), and those of several cores with each other;
-    without areas, energy and latency alone are compared.
+    RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. Runs are compared
+    if they have the same network and the same options (except the objective); runs on several cores are compared only
+    with each other. Without areas, only energy and latency are compared.
 
     Example: tilewright pareto results/single --figures results/pareto
     """
@@ -60,10 +60,11 @@ def pareto(
     csv: FilePath | None = None,
     figures: FilePath | None = None,
 ) -> "pandas.DataFrame":
-    """The Pareto front in energy, latency and area of runs in folders, for each network: a row for each run.
+    """Table of the runs in folders, one row for each, with the Pareto front in energy, latency and area of each
+    network.
 
-    `csv` is a file and `figures` a folder to write; `unfinished` names runs without a result. Raises ArtifactError
-    where there is no run, InputError for runs that are damaged.
+    `csv` is a file and `figures` a folder to write; `unfinished` names runs without a result. Raises ArtifactError if
+    there is no run, InputError for damaged runs.
     """
     return _compared(runs, unfinished, csv, figures)[0]
 
@@ -71,7 +72,7 @@ def pareto(
 def _compared(
     runs: Sequence[FilePath], unfinished: FilePath | None, csv_output: FilePath | None, figures: FilePath | None
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
-    """The table, and the groups of runs that are compared."""
+    """(table, groups of runs that are compared)."""
     from tilewright.results.pareto import compare, pareto_table
     from tilewright.results.text_tables import write_csv
 

@@ -1,4 +1,4 @@
-"""`tilewright parse`: turns descriptions into artifacts.
+"""`tilewright parse`: descriptions as artifacts.
 
 Each kind has a module of its own, so that each has a code digest of its own.
 """
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 
 class _Kinds(click.Group):
-    """`parse net.onnx` is short for `parse workload net.onnx`: no other kind of file is an ONNX model. So is
-    `parse file.yaml`, where the keys of the file say what it is."""
+    """Command group that inserts a missing kind: `parse net.onnx` is short for `parse workload net.onnx`, and `parse
+    file.yaml` is parsed as the kind to which the keys of the file belong.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not any(arg in self.commands for arg in args[:1]):
@@ -37,14 +38,14 @@ class _Kinds(click.Group):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Kinds, or else files."""
+        """Completions: kinds, or else files."""
         from click.shell_completion import CompletionItem
 
         return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def _kind_of(path: Path) -> str:
-    """The kind of a file by its suffix or its keys; '' for what is no file, or of no kind that is parsed."""
+    """Kind of a file, by its suffix or its keys; '' for a missing file, or for a kind that is not parsed."""
     if path.suffix == ".onnx":
         return "workload"
     if path.suffix not in YAML_SUFFIXES or not path.is_file():
@@ -58,7 +59,7 @@ def _kind_of(path: Path) -> str:
 
 @click.group(cls=_Kinds)
 def command() -> None:
-    """Read hardware, a workload or a mapping, say what is wrong with it, and write its artifact.
+    """Read hardware, a workload or a mapping, report what is wrong with it, and write its artifact.
 
     Example: tilewright parse config/workload/resnet18.onnx
     """
@@ -76,10 +77,10 @@ READERS: dict[str, "Callable[..., Accelerator | Core | Workload | Mapping]"] = {
 def parse(
     kind: str, file: FilePath, output: FilePath | None = None, **options: Any
 ) -> "Accelerator | Core | Workload | Mapping":
-    """What the description in a file says, which is written to the artifact `output`, as the verb does.
+    """Parsed description of a file, which is also written to the artifact `output`, as the verb does.
 
-    `kind` is hardware, workload or mapping, and `options` are those of the verb for that kind: of hardware `cores` and
-    `core`, of a workload `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`, `input_shapes`, `branches`
+    `kind` is hardware, workload or mapping. `options` are those of the verb for that kind: for hardware `cores` and
+    `core`; for a workload `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`, `input_shapes`, `branches`
     and `precision`. Raises InputError with everything that is wrong with the file, and for another kind or option.
     """
     if kind not in READERS:

@@ -17,7 +17,7 @@ from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs, memory_text
 
 MOST_CORES_WITH_PATHS = 12
-"""Up to so many cores all paths are printed, beyond with -v."""
+"""Largest number of cores for which all paths are printed without -v."""
 
 
 @click.command()
@@ -29,7 +29,7 @@ MOST_CORES_WITH_PATHS = 12
 def hardware(
     file: Path, output: Path | None, cores: Path | None, core: str | None, verbose: bool, as_json: bool
 ) -> None:
-    """Read a hardware FILE, of one core or of several.
+    """Read a hardware FILE, with one or several cores.
 
     Example: tilewright parse hardware config/hardware/tpu_like.yaml -o accelerator.json
     """
@@ -49,14 +49,15 @@ def read_hardware_file(
     cores: FilePath | None = None,
     core: str | None = None,
 ) -> Accelerator | Core:
-    """The accelerator of a file, or its `core` of that name, written as an artifact if asked for; `cores` is a folder
-    for an artifact of each core file."""
+    """Accelerator of a file, or its `core` of that name, also written to the artifact `output`; `cores` is a folder for
+    an artifact of each core file.
+    """
     accelerator, _ = _read(Path(file))
     return _write(accelerator, Path(file), output, cores, core)
 
 
 def _read(file: Path) -> tuple[Accelerator, list[str]]:
-    """The accelerator of a file, and what is legal but unusual in it."""
+    """(accelerator of a file, notices on unusual content)."""
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.hardware_parser import AcceleratorParser
@@ -70,7 +71,7 @@ def _read(file: Path) -> tuple[Accelerator, list[str]]:
 def _write(
     accelerator: Accelerator, file: Path, output: FilePath | None, cores: FilePath | None, core: str | None
 ) -> Accelerator | Core:
-    """Write the artifacts that are asked for; the accelerator, or its core that is."""
+    """Accelerator, or its chosen core; requested artifacts are written."""
     chosen = _core_called(core, accelerator, file) if core is not None else None
     paths = _core_paths(file)
     if output and chosen is not None:
@@ -84,7 +85,7 @@ def _write(
 
 
 def _core_paths(file: Path) -> dict[str, Path]:
-    """Core file name -> path, of the file of an accelerator of several cores."""
+    """Path of each core file by name, for the file of an accelerator with several cores."""
     from tilewright.hardware.core_paths import core_paths
 
     return {} if is_artifact(file) else core_paths(file)
@@ -180,7 +181,7 @@ def _link_row(link: Link) -> tuple[str, ...]:
 
 
 def _pairs(link: Link) -> str:
-    """The pairs that a link carries; those of a bus in short."""
+    """Text on the pairs of cores that a link connects; short for a bus."""
     if len(link.edges) > 2 and set(link.edges) == set(all_pairs(link.core_ids)):
         return f"all of {', '.join(map(str, link.core_ids))}"
     by_sender: dict[int, list[int]] = {}
@@ -208,7 +209,7 @@ def _width(bits: int | None) -> str:
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Rows in columns; a column without content is left out."""
+    """Lines of a table; an empty column is left out."""
     columns = [column for column in zip(head, *rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     for line in zip(*columns, strict=True):

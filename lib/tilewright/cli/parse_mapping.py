@@ -33,14 +33,14 @@ def mapping(file: Path, output: Path | None, verbose: bool, as_json: bool) -> No
 
 
 def read_mapping_file(file: FilePath, output: FilePath | None = None) -> Mapping:
-    """The mapping of a file, written as an artifact if asked for."""
+    """Mapping of a file, also written to the artifact `output`."""
     parsed, _ = _read(Path(file))
     _write(parsed, Path(file), output)
     return parsed
 
 
 def _read(file: Path) -> tuple[Mapping, list[str]]:
-    """The mapping of a file, and what is legal but unusual in it."""
+    """(mapping of a file, notices on unusual content)."""
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
     from tilewright.pipeline.stages.mapping_parser import MappingParser

@@ -56,7 +56,7 @@ def workload(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Read a workload FILE, ONNX or YAML; print its layers and what of it is costed.
+    """Read a workload FILE, ONNX or YAML; print its layers and its coverage.
 
     Example: tilewright parse workload config/workload/resnet18.onnx -o workload.json --graph resnet18.svg
     """
@@ -89,7 +89,7 @@ def read_workload_file(
     network_options: NetworkOptions | None = None,
     model: str = CORRECTED.name,
 ) -> Workload:
-    """The workload of a file; its artifact, coverage, table of layers and drawing are written if asked for."""
+    """Workload of a file; its artifact, coverage, table of layers and drawing are written if requested."""
     file, options = Path(file), network_options or NetworkOptions()
     parsed, found, notices = _read(file, model, name, options)
     if strict:
@@ -127,7 +127,7 @@ def _write(
 
 
 def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[Workload, Coverage, list[str]]":
-    """The workload of a file, what of it is costed, and what is legal but unusual."""
+    """(workload of a file, its coverage, notices on unusual content)."""
     from tilewright.base.profile import profile_by_name
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -146,7 +146,7 @@ def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[
 
 
 def _covered(node: WorkloadNode) -> "OperatorCoverage":
-    """The row of a layer of a YAML file: all of it is costed."""
+    """Coverage of a layer of a YAML file, whose work is costed completely."""
     from tilewright.base.operator_groups import work_counts
     from tilewright.workload.onnx.coverage import MODELLED, OperatorCoverage
 
@@ -157,7 +157,7 @@ def _covered(node: WorkloadNode) -> "OperatorCoverage":
 
 
 def _refuse(coverage: "Coverage", notices: list[str], file: Path) -> None:
-    """Raises InputError with every operator type that does work that is not costed, and with all that was not used."""
+    """Raise InputError with every operator type that does work without costs, and with all unused input."""
     told = Problems()
     told.found += [
         Problem(f"{row.node_count} operators of this type are not modelled", str(file), path=row.operator_type)

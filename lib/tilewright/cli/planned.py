@@ -1,4 +1,4 @@
-"""--plan of the verbs that make a run: how the network is cut and scheduled, from the answer of `tilewright fuse`."""
+"""Option --plan of the verbs that make a run: cuts and schedule settings from the answer of `tilewright fuse`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,17 +13,17 @@ from tilewright.pipeline.configuration.arguments import value_text
 
 SCHEMA = "tilewright/fusion"
 PLAN = "tilewright.plan"
-"""Where the context of a command has the file of the plan."""
+"""Key of the file of the plan in the context of a command."""
 
 
 def given_plan() -> Path | None:
-    """The file of --plan of the command that runs; None where there is none."""
+    """File of --plan of the running command; None if there is none."""
     found: Path | None = click.get_current_context().meta.get(PLAN)
     return found
 
 
 def plan_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--plan FILE: what it says is the default of the other options that the verb has."""
+    """Add --plan FILE, whose content is the default of the other options of the verb."""
     text = f"{FUSION} of `tilewright fuse`, for {FIXED_MAPPING} beside it: stacks and settings of the schedule are its."
     declare = click.option(
         "--plan", type=FILE, metavar="FILE", is_eager=True, expose_value=False, callback=_take_defaults, help=text
@@ -32,7 +32,7 @@ def plan_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _take_defaults(context: click.Context, _: click.Parameter, file: Path | None) -> None:
-    """Raises ArtifactError where the file is no answer of `fuse`."""
+    """Take the defaults from the plan. Raises ArtifactError if the file is no answer of `fuse`."""
     if file is not None:
         plan = read_artifact(file, SCHEMA).payload
         said = {"layer_stacks": plan["layer_stacks"], **plan["settings"]}

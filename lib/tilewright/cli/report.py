@@ -1,4 +1,4 @@
-"""`tilewright report`: figures, tables and loop nests of one run, of one core or of several."""
+"""`tilewright report`: figures, tables and loop nests of one run, on one or several cores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,8 +49,8 @@ def command(
 ) -> None:
     """Write figures (energy, latency, loop nests), layers.csv and loop_nests.txt of a run.
 
-    RUN is a folder that `tilewright map` wrote, or one with what `tilewright schedule` and the steps before it wrote:
-    of that the schedule is drawn, also for a browser (schedule.html) and for Perfetto (trace.json).
+    RUN is a folder that `tilewright map` wrote, or a folder that `tilewright schedule` and the steps before it wrote.
+    In the latter case the schedule is drawn, also for a browser (schedule.html) and for Perfetto (trace.json).
 
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """
@@ -71,11 +71,11 @@ def report(
     *,
     figure: Named[ScheduleFigureOptions],
 ) -> list[Path]:
-    """Write the figures and tables of the run in a folder, by default into its folder `report`; the files.
+    """Write the figures and tables of the run in a folder, by default into its folder `report`; returns the files.
 
-    `layers` get figures of their loop nests; `only` is the part to write, `tables` or `figures`, '' for both; settings
-    are those of `ScheduleFigureOptions`, for several cores. Raises
-    ArtifactError for a folder without a finished run, InputError for an unknown layer or setting.
+    `layers` are the layers whose loop nests are drawn. `only` is the part to write, `tables` or `figures`, '' for both.
+    Settings are those of `ScheduleFigureOptions`, for several cores. Raises ArtifactError for a folder without a
+    finished run, InputError for an unknown layer or setting.
     """
     options = figure()
     keep_font_cache_here()

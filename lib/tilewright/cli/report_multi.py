@@ -1,4 +1,4 @@
-"""`tilewright report` of a run of the multi-core flow: the files that it writes."""
+"""Files that `tilewright report` writes for a run of the multi-core flow."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +32,11 @@ def write_multi_report(
     options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
     only: Part = "",
 ) -> list[Path]:
-    """Write figures, the interactive schedule, the trace and the tables of layers and cores, or the figures or all but
-    them; returns the paths.
+    """Write figures, the interactive schedule, the trace and the tables of layers and cores, or with `only` the figures
+    or everything else; returns the paths.
 
     Reads the schedule, the summary, the graph of CNs, the cost tables and the tables of the search in the folder of the
-    run. Raises ArtifactError where one of them is missing or damaged, before anything is written.
+    run. Raises ArtifactError if one of them is missing or damaged, before anything is written.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
     from tilewright.multicore.scheduling.result import read_schedule

@@ -1,6 +1,6 @@
-"""`tilewright results`: where the results of a configuration lie, and which of its runs are not up to date.
+"""`tilewright results`: the folders of the results of a configuration, and its runs that are not up to date.
 
-What is not up to date is what the manifest of the results tells (`base/artifacts/manifest.py`).
+The manifest of the results decides what is up to date (`base/artifacts/manifest.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """The folder of results of the configuration file CONFIG, then the folder of its logs.
+    """Print the folder of results of the configuration file CONFIG, then the folder of its logs.
 
     Example: tilewright results config/config.yaml
     """
@@ -76,15 +76,14 @@ def results(
     left_out: FilePath | None = None,
     complete: bool = False,
 ) -> dict[str, Any]:
-    """Where the results of a configuration file and their logs lie, as `results` and `logs`.
+    """Folders of the results and the logs of a configuration file, as `results` and `logs`.
 
-    With `claim` the folder is made, and noted in it whose it is. With `unfinished` the runs without a result that is up
-    to date are under that key, also written to the JSON file `output`; with `spaces` there are `unfinished_spaces` too,
-    explorations and complete fronts. With `report` there is `report_order`, the order of the report of Snakemake, or ''
-    where it is up to date, and `not_up_to_date`, the units that are not; `left_out` is the file of the runs that it
-    leaves out. With `complete` it is an error if there are any of those.
-
-    Raises InputError with everything that is wrong with the configuration.
+    With `claim` the folder is made, and the configuration that owns it is recorded in it. With `unfinished` the key of
+    that name has the runs that are not up to date, which are also written to the JSON file `output`. With `spaces` the
+    key `unfinished_spaces` has explorations and complete fronts that are not up to date. With `report` the key
+    `report_order` has the order of the report of Snakemake, or '' if it is up to date, and `not_up_to_date` the units
+    that are not; `left_out` is the file of the runs that the report leaves out. With `complete` it is an error if there
+    are such runs. Raises InputError with everything that is wrong with the configuration.
     """
     from tilewright.cli import config_folders
     from tilewright.cli.config import read_config
@@ -118,7 +117,7 @@ def _count(units: Sequence[str]) -> str:
 
 
 def _states(plan: "RunPlan") -> dict[str, str]:
-    """Unit -> UP_TO_DATE, or why it has to be made again."""
+    """State of each unit: UP_TO_DATE, or the reason why it must be made again."""
     units = _units(plan)
     ledger = ResultsLedger(plan.results, units.by_name)
     return {name: ledger.state(name) for name in units.by_name}
@@ -132,7 +131,7 @@ def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Un
 
 
 def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> JsonObject:
-    """The order of the report of Snakemake, if it has to be made, else ''; and the units that are not up to date."""
+    """Order of the report of Snakemake, '' if it need not be made; and the units that are not up to date."""
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()
     ledger = ResultsLedger(plan.results, {**units.by_name, unit.name: unit})
@@ -142,9 +141,9 @@ def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> Json
 
 
 def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
-    """One row with UNFINISHED_KEYS for each run of which a unit has to be made again, by the states of units.
+    """Rows with UNFINISHED_KEYS, one for each run with a unit that must be made again, by the states of units.
 
-    What a run is compared with counts as a part of it.
+    The baselines of a run are a part of it.
     """
     rows = []
     runs = [(run.flow, run.base or run.name, run) for run in (*plan.runs, *plan.multi_runs)]
@@ -160,7 +159,7 @@ def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str
 
 
 def unfinished_spaces(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
-    """The file and the folder of each exploration and each complete front of which a unit has to be made again."""
+    """File and folder of each exploration and each complete front with a unit that must be made again."""
     asked = ((SPACE, plan.spaces), (FRONT, plan.fronts))
     return [
         {"file": file, "folder": f"{plan.results}/{kind}/{name}"}
@@ -171,11 +170,11 @@ def unfinished_spaces(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[s
 
 
 _WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
-"""Flow -> the unit in the folder of a run that has its summary."""
+"""Unit in the folder of a run that makes its summary, by flow."""
 
 
 def _state(results: Path, states: Mapping[str, str], folder: str) -> str:
-    """State of the run or space with this folder; '' if all of it is up to date."""
+    """State of the run or space with this folder; '' if all of its units are up to date."""
     own = {name: state for name, state in states.items() if name.startswith(f"{folder}/")}
     if all(state == UP_TO_DATE for state in own.values()):
         return ""

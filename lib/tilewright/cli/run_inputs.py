@@ -30,7 +30,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def run_inputs(function: Function) -> Function:
-    """--hardware, --workload, --mapping, --cns and --costs."""
+    """Add --hardware, --workload, --mapping, --cns and --costs."""
     costs = click.option(
         "--costs", required=True, type=FILE, metavar="FOLDER", help="Folder with a cost table for each core."
     )
@@ -39,7 +39,7 @@ def run_inputs(function: Function) -> Function:
 
 
 def system_descriptions(function: Function) -> Function:
-    """--hardware, --workload and --mapping."""
+    """Add --hardware, --workload and --mapping."""
     for option in (
         click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact."),
         click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact."),
@@ -58,9 +58,9 @@ def given_descriptions(
     mapping: "MappingSource | None",
     network_options: NetworkOptions | None,
 ) -> "Descriptions | None":
-    """The descriptions beside a folder of what was made of them; None beside that in memory, which has its own.
+    """Descriptions that come with a folder made from them; None if `made` is an object in memory, which has its own.
 
-    Raises InputError where one is missing, or has no use.
+    Raises InputError if a description is missing, or is given without use.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -82,7 +82,7 @@ def given_descriptions(
 def descriptions_of_run(
     cns: "FilePath | CnProblem | None", costs: "FilePath | CostedCnProblem", *given: Any
 ) -> "Descriptions | None":
-    """Descriptions beside the folders of a run, of which the CNs, or all, may be in memory."""
+    """Descriptions that come with the folders of a run; the CNs, or all of it, may be objects in memory."""
     if isinstance(costs, str | PathLike):
         if cns is None:
             raise InputError([Problem(f"is needed, beside {os.fspath(costs)}", path="cns")])
@@ -95,7 +95,7 @@ def descriptions_of_run(
 def input_digests(
     inputs: "CostedCnProblem", cns: "FilePath | CnProblem | None", costs: "FilePath | CostedCnProblem"
 ) -> dict[str, str]:
-    """Digests of what a schedule is made of, for provenance; what is in memory has those of its artifacts."""
+    """Digests of the inputs of a schedule, for provenance; objects in memory have the digests of their artifacts."""
     from tilewright.base.artifacts.codec import encode
     from tilewright.base.artifacts.digests import content_digest
     from tilewright.base.artifacts.envelope import read_artifact
@@ -117,7 +117,9 @@ def input_digests(
 
 
 def slice_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--pipeline, the whole pipeline of a run, of which a verb runs its slice; and --dim and others of the network."""
+    """Add --pipeline, the whole pipeline of a run, of which a verb runs its slice; and --dim and other network
+    options.
+    """
     text = (
         "Stages of the multi-core flow: YAML or JSON file with a list of them or of edits of the default pipeline (or"
         " with a key `pipeline`), or the list itself as JSON; see docs/stages.md. This verb runs its part of them."
@@ -127,12 +129,12 @@ def slice_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
-    """The operands to prefetch of settings of the default pipeline; one that is given names its own."""
+    """Operands to prefetch from the settings of the default pipeline; a given pipeline sets its own."""
     return settings.operands_to_prefetch if settings and not is_given(pipeline) else ()
 
 
 def unused_options(stages: "Slice", *given: "Given[Any]") -> list[Unused]:
-    """What has no effect of the options of a verb: others overrule it, or stages of the user's have no use for it."""
+    """Notices of options of a verb without effect: others overrule them, or the user's stages do not use them."""
     if stages.identity is None:
         return [notice for one in given for notice in one.unused()]
     names = [
@@ -149,7 +151,7 @@ def read_slice(
     options: "CoreSearchOptions | None" = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> "Slice":
-    """The slice that a step runs: the `default` stage, or its part of the pipeline that is given.
+    """Slice that a step runs: the `default` stage, or its part of the given pipeline.
 
     `options` and `settings` are those of the verb. Raises InputError with everything that is wrong with the pipeline.
     """

@@ -1,4 +1,4 @@
-"""Runs on several cores, read back from their folders: the schedule with its costs, and the ledger."""
+"""Runs on several cores, read from their folders: the schedule with its costs, and the ledger."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def scheduled_run(folder: Path) -> "ScheduledRun":
-    """The schedule in the folder of a run, with its summary and, where they lie there, its cost tables.
+    """Schedule in the folder of a run, with its summary and, if they are there, its cost tables.
 
     Raises ArtifactError.
     """
@@ -29,7 +29,7 @@ def scheduled_run(folder: Path) -> "ScheduledRun":
 
 
 def ledger_of_several_cores(folder: Path) -> "RunLedger":
-    """The ledger of a run on several cores; where its cost tables are elsewhere, the energy on cores is one term.
+    """Ledger of a run on several cores; if its cost tables are elsewhere, the energy on cores is one term.
 
     Raises ArtifactError.
     """

@@ -1,4 +1,4 @@
-"""The folder of a run: its flow, what the steps wrote there, and the ledger of where energy and cycles go."""
+"""Folder of a run: its flow, the artifacts in it, and their readers."""
 
 import json
 from pathlib import Path
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 
 _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
-"""Schema of a summary -> flow."""
+"""Flow by the schema of a summary."""
 UNFINISHED_KEYS = ("run", "flow", "state", "workload", "hardware")
-"""What is said of a run without a result that is up to date."""
+"""Columns of a run that is not up to date."""
 
 RESULTS = Path("results")
-"""Where the pipeline has its runs, below the working folder."""
+"""Folder of the runs of the pipeline, below the working folder."""
 
 
 def existing_run(folder: Path) -> Path:
-    """`folder` again. Raises InputError where nothing is there, with the run of that name that the pipeline made, and
-    ArtifactError where something else is there, with the verb for that."""
+    """Folder of a run, unchanged. Raises InputError if it does not exist, with the run of that name that the pipeline
+    made; ArtifactError if it contains something else, with the verb for that.
+    """
     if folder.exists():
         if not any((folder / name).is_file() for name in (LAYERS, SCHEDULE)):
             raise other_folder(folder)
@@ -44,13 +45,13 @@ def existing_run(folder: Path) -> Path:
 
 
 def read_records(directory: Path) -> "tuple[LayerRecord, ...]":
-    """The records of a run's folder. Raises ArtifactError."""
+    """Records in the folder of a run. Raises ArtifactError."""
     path = directory / LAYERS
     return records_of(read_artifact(path, "tilewright/layers"), path)
 
 
 def records_of(artifact: Artifact, path: Path) -> "tuple[LayerRecord, ...]":
-    """The records of an artifact that was read from a path. Raises ArtifactError where a row is none."""
+    """Records of an artifact that was read from a path. Raises ArtifactError if a row is no record."""
     from tilewright.cost.record import record_of_row
 
     try:
@@ -60,13 +61,13 @@ def records_of(artifact: Artifact, path: Path) -> "tuple[LayerRecord, ...]":
 
 
 def read_summary(directory: Path) -> dict[str, Any]:
-    """The summary of a run's folder. Raises ArtifactError."""
+    """Summary in the folder of a run. Raises ArtifactError."""
     summary: dict[str, Any] = read_artifact(directory / SUMMARY, "tilewright/single-summary").payload
     return summary
 
 
 def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
-    """The flow, single or multi, and the summary of a run's folder. Raises ArtifactError."""
+    """(flow, summary) of the folder of a run. Raises ArtifactError."""
     path = directory / SUMMARY
     artifact = read_artifact(path)
     if artifact.schema not in _FLOW_OF:
@@ -76,7 +77,7 @@ def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
 
 
 def run_directories(directories: tuple[Path, ...]) -> list[Path]:
-    """The folders that hold a run, those given or one level below. Raises ArtifactError if there are none."""
+    """Folders with a run, among the given ones or one level below. Raises ArtifactError if there are none."""
     found = []
     for directory in directories:
         if (directory / SUMMARY).is_file():
@@ -94,7 +95,7 @@ def run_directories(directories: tuple[Path, ...]) -> list[Path]:
 
 
 def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
-    """The rows that `tilewright results` wrote; none without a file. Raises InputError."""
+    """Rows that `tilewright results` wrote; [] without a file. Raises InputError."""
     if path is None:
         return []
     try:
@@ -105,15 +106,14 @@ def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
 
 
 def is_multi_run(folder: Path) -> bool:
-    """Whether a folder is of a run of the multi-core flow, finished or not."""
+    """Whether a folder is that of a run of the multi-core flow, finished or not."""
     return any((folder / name).is_file() for name in (SCHEDULE, ALLOCATION, CN_GRAPH))
 
 
 def graph_size(file: Path | str) -> int:
-    """How many computation nodes and edges the file of a CN graph says there are: what steps need memory for.
+    """Number of computation nodes plus edges in the file of a CN graph, from which the memory of steps is estimated.
 
-    0 for a file that says nothing; the step that reads it says what is wrong. Raises FileNotFoundError if there is
-    none yet.
+    0 for an unreadable file; the step that reads it reports the problem. Raises FileNotFoundError if there is no file.
     """
     with Path(file).open("rb") as stream:
         content = stream.read()
@@ -126,12 +126,14 @@ def graph_size(file: Path | str) -> int:
 
 
 def made_of(artifact: Artifact) -> dict[str, str]:
-    """What the bottlenecks of a run are made of, as digests: its descriptions, and its records, read as an artifact."""
+    """Digests of the inputs of the bottlenecks of a run: its descriptions, and its records, which are given as an
+    artifact.
+    """
     return {**artifact.provenance.get("inputs", {}), LAYERS.partition(".")[0]: artifact.digest}
 
 
 def read_bottlenecks(path: Path) -> dict[str, Any] | None:
-    """What `tilewright explain` wrote as JSON; None where there is no such file, or a damaged one, or another."""
+    """Content of the JSON that `tilewright explain` wrote; None if the file is missing, damaged, or of another kind."""
     try:
         content = json.loads(read_sealed(path))
     except (ArtifactError, ValueError):

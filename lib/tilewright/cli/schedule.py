@@ -1,4 +1,4 @@
-"""`tilewright schedule`: what runs when on which core, which data moves when, and what that costs."""
+"""`tilewright schedule`: times of computation nodes and transfers on each core and link, and their costs."""
 
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
@@ -84,11 +84,11 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Schedule an allocation, verify the schedule, and say how far it is from the best possible one.
+    """Schedule an allocation, verify the schedule, and report its gap to the lower bound.
 
-    Example: tilewright schedule --hardware config/hardware/multi/quad_core.yaml
-    --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
-    --allocation out/allocation.json -o out
+    Example: tilewright schedule --hardware config/hardware/multi/quad_core.yaml --workload
+    config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost --allocation
+    out/allocation.json -o out
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.results.multi.summary_text import summary_text
@@ -121,15 +121,15 @@ def schedule(
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
 ) -> "MultiCoreResult":
-    """The schedule of one allocation, verified, by settings given by name.
+    """Verified schedule of one allocation, by settings given by name.
 
-    The allocation is what `allocate` gives, or the file that it wrote, or the cores of layers by name (layers that may
-    run on one core only need not be named), or None where the mapping file fixes all cores. `costs` are what the
-    function `cost` gives for all cores, or the folder of the tables, with the folder of the CN graph and the
-    descriptions beside it. `output` is the folder that the command writes; its summary compares with the run in the
-    folder `baseline`, or with the best schedule layer by layer that the search of the `plan` found (`fusion.json`),
-    where that is better. Raises InputError for what does not fit together, and with `strict` for what has no effect,
-    MappingError where the allocation has no schedule.
+    The allocation is the result of `allocate`, the file that it wrote, the cores of layers by name (layers with a
+    single possible core may be left out), or None if the mapping file fixes all cores. `costs` are the result of the
+    function `cost` for all cores, or the folder of the tables; with a folder, the folder of the CN graph and the
+    descriptions are needed too. `output` is the folder that the command writes. Its summary compares with the run in
+    the folder `baseline`, or with the best layer-by-layer schedule of the search of `plan` (`fusion.json`) if that is
+    better. Raises InputError for inputs that do not match, and with `strict` for input without effect; MappingError if
+    the allocation has no schedule.
     """
     given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
     base, planned, folder = (None if one is None else Path(one) for one in (baseline, plan, output))
@@ -140,22 +140,22 @@ def schedule(
 
 @dataclass(frozen=True, eq=False)
 class _Allocation:
-    """The allocation that is scheduled, in one of the forms that it can have; none where all cores are fixed."""
+    """Allocation that is scheduled, in one of its forms; all fields are empty if all cores are fixed."""
 
     artifact: Artifact | None = None
     file: str = ""
-    """File of the artifact."""
+    """Path of the artifact."""
     found: "MultiCoreResult | None" = None
     cores: "Cores | None" = None
 
     @cached_property
     def document(self) -> Document | None:
-        """Document as in the file; None where nothing was searched."""
+        """Document as in the file; None if there was no search."""
         return self.artifact.payload if self.artifact else self.found.document if self.found else None
 
     @property
     def digest(self) -> dict[str, str]:
-        """Digest for provenance."""
+        """Digest of the allocation, for provenance."""
         if self.artifact:
             return {"allocation": self.artifact.digest}
         given = self.document or self.cores
@@ -163,14 +163,14 @@ class _Allocation:
 
     @property
     def settings(self) -> Document | None:
-        """Settings of the schedules that it was chosen for."""
+        """Settings of the schedules for which the allocation was chosen."""
         if self.artifact:
             settings: Document = self.artifact.payload["settings"]
             return settings
         return self.found.problem.settings.stated() if self.found else None
 
     def genome(self, problem: "MultiCoreProblem") -> "Genome":
-        """The cores of parts with a choice. Raises InputError where it does not fit."""
+        """Cores of the parts that have a choice. Raises InputError if the allocation does not fit the problem."""
         from tilewright.multicore.allocation.result import allocation_genome, named_genome
         from tilewright.pipeline.stages.multi.run import only_genome
 
@@ -184,19 +184,19 @@ class _Allocation:
 
 @dataclass(frozen=True, eq=False)
 class Scheduled:
-    """A schedule with what its summary tells."""
+    """Schedule with the facts that its summary has."""
 
     result: "MultiCoreResult"
     objective: str
     allocation: _Allocation
     notices: list[str]
     unused: list[Unused]
-    """What was not used when the network was cut, and of the options."""
+    """Unused input of the tiling and of the options."""
     baseline: dict[str, Document | None]
 
     @cached_property
     def summary(self) -> Document:
-        """What `summary.json` says."""
+        """Content of `summary.json`."""
         from tilewright.results.multi.summary import baseline_rows
 
         document = self.allocation.document
@@ -223,7 +223,7 @@ def scheduled(
     tell: Callable[[Sequence[str]], None],
     strict: bool = False,
 ) -> Scheduled:
-    """The schedule, written if there is an `output`. Raises InputError with everything that is wrong."""
+    """Schedule, also written if there is an `output`. Raises InputError with everything that is wrong."""
     from tempfile import TemporaryDirectory  # here, because --help starts faster without
 
     from tilewright.pipeline.stages.base import Control
@@ -290,7 +290,7 @@ def _write(folder: Path, made: Scheduled, made_by: Document) -> None:
 
 
 def _allocation(given: "FilePath | MultiCoreResult | Cores | None") -> _Allocation:
-    """What is given in one of its forms. Raises InputError."""
+    """Allocation in one of its forms. Raises InputError."""
     if isinstance(given, str | PathLike):
         return _Allocation(read_artifact(Path(given), "tilewright/allocation"), str(given))
     if given is None or isinstance(given, Table):
@@ -299,7 +299,7 @@ def _allocation(given: "FilePath | MultiCoreResult | Cores | None") -> _Allocati
 
 
 def _document(path: Path | None, schema: str) -> Document | None:
-    """A document, None if it is not asked for. Raises InputError."""
+    """Document of an artifact; None if no path is given. Raises InputError."""
     if path is None:
         return None
     document: Document = read_artifact(path, schema).payload
@@ -314,8 +314,9 @@ def _of_others(
     settings: ScheduleSettings,
     cost_model: str,
 ) -> list[Problem]:
-    """Whether allocation and baseline are of what is scheduled. Cores that were chosen for something else can be
-    scheduled by the mapping file that was written with them."""
+    """Problems of an allocation or baseline that belongs to other inputs. An allocation for other inputs can be
+    scheduled with the mapping file that was written with it.
+    """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
 
     problems = []
@@ -337,7 +338,7 @@ def _of_others(
 
 
 def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem]:
-    """Whether a plan, which has a schedule to compare with, is of what is scheduled."""
+    """Problems of a plan, whose schedule is a baseline, that belongs to other inputs."""
     from tilewright.pipeline.stages.multi.inputs import origin_problems
     from tilewright.pipeline.stages.multi.items import input_digests as digests_of
 
@@ -348,7 +349,7 @@ def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem
 
 
 def _other_settings(chosen_for: Document | None, settings: ScheduleSettings) -> list[str]:
-    """A notice if the allocation was chosen for schedules that are made in another way."""
+    """Notice if the allocation was chosen for schedules with other settings."""
     stated = settings.stated()
     names = [name for name, value in stated.items() if (chosen_for or stated).get(name) != value]
     return [f"the allocation was chosen for schedules with other {', '.join(names)}"] if names else []

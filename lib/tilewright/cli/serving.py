@@ -1,4 +1,4 @@
-"""`tilewright serving`: operator times of a language model on a core, in files that simulators of serving read."""
+"""`tilewright serving`: operator times of a language model on a core, in files for simulators of serving."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,13 +67,13 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Operator times of a language model on a core, as the profile of a simulator of serving.
+    """Write operator times of a language model on a core, as the profile of a simulator of serving.
 
-    Every layer begins and ends in the top memory, and attention takes keys in blocks, as in `tilewright tokens`.
+    Every layer begins and ends in the top memory, and attention processes keys in blocks, as in `tilewright tokens`.
 
-    Example: tilewright serving --hardware core_with_clock.yaml --mapping config/mapping/tpu_like_vector.yaml
-    --workload config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --model-name meta-llama/Llama-3.1-8B
-    -o results/serving
+    Example: tilewright serving --hardware core_with_clock.yaml --mapping config/mapping/tpu_like_vector.yaml --workload
+    config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --model-name meta-llama/Llama-3.1-8B -o
+    results/serving
     """
     notices: list[str] = []
     found = _found(
@@ -108,11 +108,11 @@ def serving(
     threads: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "ServingProfile":
-    """Operator times of a language model on a core in `files`, as simulators of serving read them.
+    """Operator times of a language model on a core; `files` has them as simulators of serving read them.
 
     Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
-    model or one that the simulator has no layers for, for a core without a clock, and for an accelerator of several
-    cores; MappingError naming layers that nothing fits.
+    model or whose layers the simulator does not have, for a core without a clock, and for an accelerator with several
+    cores; MappingError with the layers that have no mapping that fits.
     """
     if form not in RELEASES:
         allowed, nearest = ", ".join(RELEASES), nearest_name(str(form), RELEASES)

@@ -1,4 +1,4 @@
-"""The full run of one design of a space: what the verbs of its flow write, checked and drawn."""
+"""Full run of one design of a space: the files that the verbs of its flow write, checked and drawn."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None:
-    """Write the run of a design, whose hardware file there is, on a network into a folder.
+    """Write the run of a design, whose hardware file exists, on a network into a folder.
 
-    Raises InputError or MappingError where it has none.
+    Raises InputError or MappingError if the design has no run.
     """
     from tilewright.cli.check import check
     from tilewright.cli.report import report
@@ -32,7 +32,7 @@ def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None
 
 
 def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping: Any, run: Path) -> None:
-    """The verbs of the flow of several cores, one after the other."""
+    """Run the verbs of the multi-core flow, one after another."""
     from tilewright.base.objectives import Goal
     from tilewright.cli.allocate import allocate
     from tilewright.cli.cns import cns
@@ -52,5 +52,5 @@ def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping
 
 
 def _named(options: Parameters, kind: type[Parameters]) -> dict[str, Any]:
-    """The parameters of a class that options have, by name."""
+    """Values, by name, of the parameters of the class `kind` in `options`."""
     return {parameter.name: getattr(options, parameter.name) for parameter in parameters_of(kind)}

@@ -1,4 +1,4 @@
-"""`tilewright split`: layers whose weights are too large for the cores become several layers."""
+"""`tilewright split`: layers whose weights are too large for the cores, split into several layers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,10 +72,10 @@ def split(
     keep_weights: bool = False,
     network_options: NetworkOptions | None = None,
 ) -> "SplitNetwork":
-    """The ONNX model of a file with layers split whose weights are too large for the cores that may run them.
+    """ONNX model of a file in which layers are split whose weights are too large for the cores that may run them.
 
-    Settings are those of `SplitOptions`. `output` is a file to write it to; with `keep_weights` also weights that lie
-    in a large file are kept. Raises InputError with everything that is wrong with the descriptions and settings.
+    Settings are those of `SplitOptions`. `output` is the file to write; with `keep_weights`, weights of a large file
+    are kept too. Raises InputError with everything that is wrong with the descriptions and settings.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -94,7 +94,7 @@ def _write(found: "SplitNetwork", output: Path) -> None:
 def _split(
     given: "Descriptions", share: Given[SplitOptions], keep_weights: bool
 ) -> "tuple[SplitNetwork, SystemProblem]":
-    """The split network, and what was read. Raises InputError with everything that is wrong."""
+    """(split network, descriptions that were read). Raises InputError with everything that is wrong."""
     from tilewright.multicore.nodes.layer_splitting import open_model, split_layers
     from tilewright.pipeline.stages.preflight.network import preflight, read_checked
     from tilewright.workload.source import NETWORK, kind_of_source

@@ -1,4 +1,4 @@
-"""`tilewright store`: looking after stored results and artifacts."""
+"""`tilewright store`: maintenance of stored results and artifacts."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ DEFAULT_RESULTS = Path("results")
 
 @click.group()
 def command() -> None:
-    """Look after the store of earlier results and after artifacts.
+    """Maintain the store of earlier results, and artifacts.
 
     Example: tilewright store verify results --remove-damaged
     """
@@ -44,7 +44,7 @@ def gc(folder: Path, verbose: bool, as_json: bool) -> None:
 
 
 def _collect(folder: Path) -> dict[str, Any]:
-    """Delete a store: how many files of how many bytes there were. Raises InputError for a folder that is no store."""
+    """Number and bytes of the files of a store, which is deleted. Raises InputError for a folder that is no store."""
     files = _store_files(folder)
     size = sum(path.stat().st_size for path in files)
     try:
@@ -58,7 +58,7 @@ def _collect(folder: Path) -> dict[str, Any]:
 
 
 def _store_files(folder: Path) -> list[Path]:
-    """Entries of a store and leftovers of interrupted writes. Raises InputError if anything else is there."""
+    """Entries of a store and leftovers of interrupted writes. Raises InputError if the folder contains other files."""
     from tilewright.search.store import Store
 
     _check_folder(folder)
@@ -88,7 +88,7 @@ def _check_folder(folder: Path) -> None:
 def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> None:
     """Verify every file in FOLDER that has a digest: artifacts, tables, earlier results; also caches of the checkout.
 
-    Figures, pages and CSV files are for people: nothing reads them back.
+    Figures, pages and CSV files have no digest, because no verb reads them.
 
     Example: tilewright store verify results
     """
@@ -104,7 +104,7 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """How many files there are and which of them are damaged, and what is wrong with those."""
+    """(number of artifacts and names of damaged ones, problems of the damaged ones)."""
     _check_folder(folder)
     verified = verify_folder(folder)
     caches = damaged_caches(CACHES)
@@ -118,7 +118,7 @@ def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
 @click.option("--process", type=int, help="Process that holds the lock; by default the one that started this command.")
 @common_options
 def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> None:
-    """Take the lock of FOLDER for a process of this machine, and say its token, as `make run` does.
+    """Lock FOLDER for a process of this machine, and print the token of the lock, as `make run` does.
 
     Processes with the token as TILEWRIGHT_LOCK in their environment may write there. The lock ends with the process.
 
@@ -135,7 +135,7 @@ def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> Non
 @click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
 @common_options
 def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
-    """Take the lock of FOLDER away from a run that has ended, which cannot be seen from this machine.
+    """Remove the lock of FOLDER from a run that has ended on another machine, which cannot be detected from this one.
 
     Example: tilewright store unlock results
     """
@@ -147,7 +147,7 @@ def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
 
 
 def _removed(files: Sequence[str]) -> Iterator[str]:
-    """The files, each once it is deleted."""
+    """Paths of the files, each after it is deleted."""
     for file in files:
         with writing(Path(file)):
             Path(file).unlink()
@@ -157,12 +157,12 @@ def _removed(files: Sequence[str]) -> Iterator[str]:
 def store(
     action: str, folder: FilePath | None = None, *, remove_damaged: bool = False, process: int | None = None
 ) -> JsonObject:
-    """Look after stored results, as the verb does: "gc" deletes a store, "verify" reads every artifact of a folder,
-    "lock" takes its lock for a `process`, by default this one, and "unlock" takes that away from a run that has ended.
+    """Maintain stored results, as the verb does: "gc" deletes a store, "verify" reads every artifact of a folder,
+    "lock" locks it for a `process` (by default this one), and "unlock" removes the lock of a run that has ended.
 
-    What was deleted, as `files` and `bytes`; or how many `artifacts` there are, and which are `damaged`; or the `token`
-    of the lock; or who was its `holder`. By default the folder is that of the verb. Raises InputError for another
-    action or a wrong folder, and ArtifactError for damaged artifacts unless `remove_damaged` deletes them.
+    Returns the deleted `files` and `bytes`; or the number of `artifacts`, and those that are `damaged`; or the `token`
+    of the lock; or its former `holder`. By default the folder is that of the verb. Raises InputError for another action
+    or a wrong folder, and ArtifactError for damaged artifacts unless `remove_damaged` deletes them.
     """
     if action not in command.commands:
         allowed = ", ".join(command.commands)

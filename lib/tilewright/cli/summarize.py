@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
 Summaries = dict[str, dict[str, dict[str, Any]]]
-"""Flow -> run -> summary."""
+"""Summaries by flow and run."""
 Rows = list[dict[str, Any]]
 
 
@@ -38,7 +38,8 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """One row per run; RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of them.
+    """Make a table with one row per run; RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or
+    folders of them.
 
     Example: tilewright summarize results/single results/multi --csv summary.csv
     """
@@ -58,16 +59,16 @@ def summarize(
     csv: FilePath | None = None,
     parquet: FilePath | None = None,
 ) -> "pandas.DataFrame":
-    """A row for each run in folders, or for each finished run of a configuration.
+    """Table with a row for each run in folders, or for each finished run of a configuration.
 
-    `csv` and `parquet` are files to write; `unfinished` names runs without a result. Raises ArtifactError where there
-    is no run, InputError for runs that are damaged.
+    `csv` and `parquet` are files to write; `unfinished` names runs without a result. Raises ArtifactError if there is
+    no run, InputError for damaged runs.
     """
     return _table(*_read(runs, config, unfinished), csv, parquet)
 
 
 def _read(runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePath | None) -> tuple[Summaries, Rows]:
-    """The summaries of runs by flow and name, and the runs without a result."""
+    """(summaries of runs by flow and name, rows of runs without a result)."""
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not config and not runs and not rows:
         raise InputError("give folders of runs, or --config")
@@ -84,7 +85,7 @@ def _read(runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePat
 def _table(
     summaries: Summaries, rows: Rows, csv_output: FilePath | None, parquet_output: FilePath | None
 ) -> "pandas.DataFrame":
-    """The table of runs, written where that is asked for."""
+    """Table of runs, also written to the requested files."""
     from tilewright.results.run_tables import runs_table
     from tilewright.results.text_tables import write_csv, write_parquet
 

@@ -1,4 +1,4 @@
-"""Output of the command line: every line and text goes through here, and so through `tilewright.base.harmless`."""
+"""Output of the command line: every line and text is printed here, after `tilewright.base.harmless` made it safe."""
 
 import click
 
@@ -6,15 +6,15 @@ from tilewright.base.harmless import terminal, terminal_json, terminal_text
 
 
 def echo(line: object = "", err: bool = False) -> None:
-    """Say one line, whatever the names in it hold."""
+    """Print one line; names in it are made harmless."""
     click.echo(terminal(line), err=err)
 
 
 def echo_text(text: str, err: bool = False, nl: bool = False) -> None:
-    """Say a text of several lines; with `nl` a newline after it."""
+    """Print a text of several lines; with `nl` a newline after it."""
     click.echo(terminal_text(text), err=err, nl=nl)
 
 
 def echo_json_text(text: str) -> None:
-    """Say JSON; what a program reads of it is the same value."""
+    """Print JSON in a harmless form with the same value."""
     click.echo(terminal_json(text))

@@ -1,7 +1,7 @@
-"""Several units in one process: what a job of many short runs does, one after the other.
+"""Several units in one process: a job of many short runs makes them one after another.
 
-Each unit is made by its own verb, with its own log and its own manifest, as a job of its own would make it; one that
-fails leaves the others alone, and is all that runs the next time.
+Each unit is made by its own verb, with its own log and its own manifest, as in a job of its own. If a unit fails, the
+others are still made, and the next job makes only the failed one.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,13 @@ from tilewright.cli.terminal import echo
 from tilewright.cli.workflow_messages import log_lines
 
 Dispatch = Callable[[list[str]], int]
-"""Runs a verb with its arguments; the exit code."""
+"""Function that runs a verb with its arguments and returns the exit code."""
 
 
 def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
-    """Make the units that the unit of an order needs, as far as they are due, then that unit; the first exit code that
-    is not 0, of Ctrl-C at once."""
+    """Make the units that the unit of an order needs and that are due, then that unit; returns the first exit code
+    other than 0, for Ctrl-C immediately.
+    """
     order = read_order(due)
     failed: dict[str, int] = {}
     for name in order.needs:
@@ -41,7 +42,7 @@ def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
 
 
 def make(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
-    """Make one unit with a verb, whose words go into the log of the unit; its exit code."""
+    """Make one unit with a verb, whose output goes into the log of the unit; returns the exit code."""
     log = Path(order.job.log)
     make_folder(log.parent)
     with log.open("w", encoding="utf-8") as stream, redirect_stdout(stream), redirect_stderr(stream):
@@ -54,11 +55,10 @@ def make(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
 
 
 def make_unit(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
-    """Make one unit with a verb; its exit code. The manifest is the last thing that is written, and only where the verb
-    succeeded.
+    """Make one unit with a verb; returns the exit code. The manifest is written last, and only if the verb succeeded.
 
-    Raises InputError where the order is of another plan of the pipeline than the words, or where what the unit is made
-    of has changed since, or is not made yet.
+    Raises InputError if the order belongs to another plan of the pipeline than the arguments, or if an input of the
+    unit has changed since or does not exist yet.
     """
     if order.job.words and tuple(words[: len(order.job.words)]) != order.job.words:
         message = "is of a configuration that has changed since this run began; run it again"

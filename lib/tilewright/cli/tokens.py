@@ -1,4 +1,4 @@
-"""`tilewright tokens`: what tokens of a language model cost on a core or several, over contexts and batches."""
+"""`tilewright tokens`: costs of tokens of a language model on one or several cores, over contexts and batches."""
 
 import re
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tilewright.tokens.table import TokenCosts, TokenCurves
 
 TOKENS = "tokens"
-"""Stem of the files."""
+"""Stem of the output files."""
 _NUMBER = re.compile(r"([1-9][0-9]*)([kM]?)")
 _SCALES = {"": 1, "k": 1024, "M": 1024 * 1024}
 DEFAULT_CONTEXTS, DEFAULT_BATCHES = "1k:1M:11", "1"
@@ -91,10 +91,10 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Time and energy of tokens of a language model: to the first one, and for each further one.
+    """Compute time and energy of tokens of a language model: up to the first token, and for each further one.
 
-    Every layer begins and ends in the top memory. Attention takes keys in blocks and prompts come in chunks, so that
-    the layers of all contexts are searched once. On several cores each layer is scheduled.
+    Every layer begins and ends in the top memory. Attention processes keys in blocks, and prompts are cut into chunks,
+    so that the layers of all contexts need only one search. On several cores each layer is scheduled.
 
     Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
     config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
@@ -140,11 +140,11 @@ def tokens(
     threads: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "TokenCosts":
-    """What tokens of a language model cost on a core or several: `table` has a row for each batch and context.
+    """Costs of tokens of a language model on one or several cores: `table` has a row for each batch and context.
 
     Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
-    model, and with `strict` for what has no effect; MappingError naming layers that nothing fits, or that have no
-    schedule.
+    model, and with `strict` for input without effect; MappingError with the layers that have no mapping that fits, or
+    no schedule.
     """
     numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
     points = numbers, _checked(batches, "batches")
@@ -165,7 +165,7 @@ def _found(
     run: tuple[int, Any],
     strict: bool,
 ) -> "tuple[TokenCosts, CoreSearchOptions, list[str]]":
-    """The costs, the options that they were found by, and notices."""
+    """(costs, options of their search, notices)."""
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping
     from tilewright.pipeline.stages.base import Control
@@ -193,7 +193,7 @@ def _found(
 
 
 def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator") -> list[str]:
-    """What of a mapping file the layers of all points do not use. Raises InputError for names that there are not."""
+    """Notices of the parts of a mapping file that no layer uses. Raises InputError for unknown names."""
     from tilewright.mapping.file_checks import document_behind
     from tilewright.mapping.source import names_unknown_to
     from tilewright.mapping.unused_entries import note_unused_on
@@ -220,7 +220,7 @@ def _on_one(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCurves[Any], CoreSearchOptions]":
-    """The curves of one core, and its options. Raises InputError for a way in which several cores share a step."""
+    """(curves of one core, its options). Raises InputError for a `parallel` that needs several cores."""
     from tilewright.tokens.layer_figures import LayerFigures
     from tilewright.tokens.table import TokenCurves
 
@@ -240,7 +240,7 @@ def _on_several(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCurves[Any], CoreSearchOptions]":
-    """The curves of several cores, and their options."""
+    """(curves of several cores, their options)."""
     from tilewright.tokens.layer_schedules import LayerSchedules
     from tilewright.tokens.system_table import SystemFigures, strategies_of
     from tilewright.tokens.table import TokenCurves
@@ -256,7 +256,7 @@ def _on_several(
 
 
 def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
-    """The options as several cores take them: the model is `corrected` unless another one is given."""
+    """Options for several cores: the model is `corrected` unless another one is given."""
     options()  # what is wrong with them is told as for one core
     known = {parameter.name for parameter in parameters_of(CnSearchOptions)}
     others = [name for name, value in options.values.items() if name not in known and value not in (False, "false")]
@@ -270,7 +270,7 @@ def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
 
 
 def described_model(workload: Any, notices: list[str]) -> Any:
-    """The model of a workload file. Raises InputError where it is none of a language model."""
+    """Model of a workload file. Raises InputError if the file has no language model."""
     from tilewright.base.artifacts.digests import LANGUAGE_MODEL
     from tilewright.base.artifacts.files import existing_file
     from tilewright.base.yamlfile import document_of, load_yaml
@@ -285,7 +285,7 @@ def described_model(workload: Any, notices: list[str]) -> Any:
 
 
 def context_list(text: str, block: int = 1) -> list[int]:
-    """The contexts of an option, those of a range in whole blocks. Raises InputError."""
+    """Contexts of an option; those of a range are whole blocks. Raises InputError."""
     parts = text.split(":")
     if len(parts) == 1:
         return _list(text, "--contexts")
@@ -309,7 +309,7 @@ def _number(text: str, option: str) -> int:
 
 
 def _checked(numbers: Sequence[int], option: str) -> list[int]:
-    """The numbers in rising order, each once. Raises InputError for none, and for one that is not positive."""
+    """Distinct numbers in ascending order. Raises InputError if there are none, or if one is not positive."""
     wrong = [number for number in numbers if isinstance(number, bool) or not isinstance(number, int) or number < 1]
     if wrong or not numbers:
         value = str(wrong[0]) if wrong else "none"

@@ -1,4 +1,6 @@
-"""`tilewright translate`: a script for zigzag-dse or Stream as a command, a configuration and a pipeline."""
+"""`tilewright translate`: the command, configuration and pipeline that correspond to a script for zigzag-dse or
+Stream.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @common_options
 def command(script: Path, arguments: tuple[str, ...], verbose: bool, as_json: bool) -> None:
-    """Say what a SCRIPT for zigzag-dse or Stream is here, without running its stages.
+    """Show the command, configuration and pipeline that correspond to a SCRIPT for zigzag-dse or Stream.
 
-    The script is run, with its ARGUMENTS, up to where it runs its stages. What has no counterpart is named.
+    The script is run, with its ARGUMENTS, up to the point where it would run its stages. Parts without a counterpart
+    are named.
 
     Example: tilewright translate main.py --model resnet18.onnx
     """
@@ -41,10 +44,11 @@ def command(script: Path, arguments: tuple[str, ...], verbose: bool, as_json: bo
 
 
 def translate(script: FilePath, arguments: Sequence[str] = ()) -> "Translation":
-    """What a script for zigzag-dse or Stream is here: commands, configuration, pipeline, and what has no counterpart.
+    """Commands, configuration and pipeline that correspond to a script for zigzag-dse or Stream, and its parts without
+    a counterpart.
 
-    The script is run with its arguments up to where it runs its stages. Raises InputError with everything that is wrong
-    with the script, its stages or its keywords.
+    The script is run with its arguments up to the point where it would run its stages. Raises InputError with
+    everything that is wrong with the script, its stages or its keywords.
     """
     from tilewright.main_stage.bridge import translated
     from tilewright.main_stage.theirs import stages_of

@@ -1,8 +1,8 @@
-"""The units of a configuration: what each job of the pipeline makes, what that is made of, and which units it reads.
+"""Units of a configuration: the output of each job of the pipeline, its inputs, and the units that it reads.
 
-One unit a job. What reruns is decided by these alone (`base/artifacts/manifest.py`): the rules take orders from here.
+One unit is one job. The units alone decide what reruns (`base/artifacts/manifest.py`): the rules take orders from here.
 
-The Snakefile imports this at every parse: nothing heavier than YAML here.
+The Snakefile imports this module whenever it is parsed, so it imports nothing larger than YAML.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,36 +35,38 @@ if TYPE_CHECKING:
     from tilewright.pipeline.configuration.keys import RunPlan
 
 MULTI_MODEL = CORRECTED.name
-"""The model profile by which every network on several cores is read."""
+"""Model profile with which every network on several cores is read."""
 BATCH = "batch"
 DESCRIPTIONS_PER_RUN = 4
-"""Descriptions that share a job for each run that does: they take a part of its time."""
+"""Descriptions per job, as a multiple of the runs per job: a description takes a part of the time of a run."""
 DESCRIBED = ("hardware/", "workload/", "mapping/")
 """Folders of descriptions."""
 LEFT_OUT = ".unfinished.json"
-"""Runs without a result that tables across runs name, in the folder of logs; `workflow/run.sh` makes it."""
+"""File in the folder of logs with the runs without a result, which tables across runs name; `workflow/run.sh` makes
+it.
+"""
 REPORT_PAGE = "report.html"
-"""The report of Snakemake, in the folder of results: a unit that no rule makes."""
+"""Report of Snakemake in the folder of results: a unit that no rule makes."""
 WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
 CAPTIONS = WORKFLOW / "report"
 Said = Mapping[str, Callable[[], JsonValue]]
-"""What a unit is made of besides other units, by what it is; worked out when it is asked for."""
+"""Inputs of a unit other than units, by kind; each is computed when it is needed."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """The units of a plan."""
+    """Units of a plan."""
 
     plan: "RunPlan"
     code: Mapping[str, str]
-    """Step -> digest of its code."""
+    """Digest of the code of each step."""
     unfinished: Sequence[Mapping[str, str]] = ()
     """Runs without a result, which tables across runs name."""
     _digests: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @cached_property
     def by_name(self) -> dict[str, Unit]:
-        """All of them."""
+        """All units by name."""
         groups = (
             self._hardware,
             self._workloads,
@@ -79,13 +81,13 @@ class Units:
 
     @cached_property
     def batched(self) -> frozenset[str]:
-        """Runs on one core that share jobs: those without figures and exports, where a job has more than one run."""
+        """Runs on one core that share jobs: those without figures and exports, if a job has more than one run."""
         if self.plan.runs_per_job <= 1:
             return frozenset()
         return frozenset(run.name for run in self.plan.runs if not (run.figures or run.stages.exports))
 
     def _batches(self, units: Mapping[str, Unit]) -> Iterator[Unit]:
-        """Jobs that make several units, one after the other in one process: first descriptions, then runs."""
+        """Jobs that make several units one after another in one process: first descriptions, then runs."""
         if not self.batched:
             return
         runs = [name for name in units if name.startswith(f"{SINGLE}/") and name.split("/")[1] in self.batched]
@@ -118,13 +120,13 @@ class Units:
         return frozenset(need for unit in batches for need in unit.needs)
 
     def batch_files(self, kind: str) -> list[str]:
-        """What jobs that make several units of a kind write, `descriptions` or `runs`, below the folder of results."""
+        """Files, below the folder of results, of jobs that make several units of a kind, `descriptions` or `runs`."""
         return [
             file for name, unit in self.by_name.items() if name.startswith(f"{BATCH}/{kind}/") for file in unit.files
         ]
 
     def report(self) -> Unit:
-        """The unit of the report of Snakemake, which shows files of all others as they are now."""
+        """Unit of the report of Snakemake, which shows the current files of all other units."""
         said: Said = {
             "shown": self._shown_files,
             "texts": partial(files_digest, CAPTIONS),
@@ -138,12 +140,12 @@ class Units:
 
     @cached_property
     def producers(self) -> dict[str, str]:
-        """File or folder below the folder of results -> the unit that makes it."""
+        """Unit that makes each file or folder below the folder of results."""
         return {file: unit.name for unit in self.by_name.values() for file in unit.files}
 
     @cached_property
     def systems(self) -> dict[str, SystemFiles]:
-        """Name of the hardware file of runs on several cores -> what it says."""
+        """Content of the hardware files of runs on several cores, by name."""
         names = sorted({run.hardware for run in self.plan.multi_runs})
         return {name: read_system(self.plan.files["hardware"][name]) for name in names}
 
@@ -154,7 +156,7 @@ class Units:
 
     @cached_property
     def fronts(self) -> dict[str, ExploredSpace]:
-        """The spaces of which the complete fronts are sought, by name."""
+        """Spaces whose complete fronts are sought, by name."""
         return {name: ExploredSpace(file) for name, file in self.plan.fronts.items()}
 
     def _unit(
@@ -169,8 +171,9 @@ class Units:
         job: Job | None = None,
         reads: Iterable[str] = (),
     ) -> Unit:
-        """A unit of a step in a folder; by default it makes what the step writes. `reads` are files that people
-        write."""
+        """Unit of a step in a folder; by default its files are those that the step writes. `reads` are files of
+        users.
+        """
         made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
         code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
         if job:
@@ -183,39 +186,39 @@ class Units:
 
     @cached_property
     def _rules(self) -> str:
-        """Digest of what the rules say, without comments: which verb makes a unit, with which words."""
+        """Digest of the rules without comments: which verb makes a unit, and with which arguments."""
         texts = [file.read_text("utf-8") for file in sorted((WORKFLOW / "rules").glob("*.smk"))]
         lines = (line.strip() for text in texts for line in text.splitlines())
         return content_digest([line for line in lines if line and not line.startswith("#")])
 
     def _words_digest(self, job: Job) -> str:
-        """Digest of the words of a job, wherever its files lie."""
+        """Digest of the arguments of a job, independent of the location of its files."""
         results = str(self.plan.results)
         return content_digest([self._names.get(word, word.removeprefix(results)) for word in job.words])
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """File that a person wrote -> its name."""
+        """Names of the files that users wrote, by path."""
         return {file: Path(file).name for files in self.plan.files.values() for file in files.values()}
 
     def _file(self, kind: str, name: str) -> list[str]:
-        """What a file that a person wrote says, with the name that descriptions without one get."""
+        """Name and content digest of a user's file; a description without a name gets the name of its file."""
         path = self.plan.files[kind][name]
         return [Path(path).name, self._digests_of(path)[1]]
 
     def _digests_of(self, path: str) -> tuple[str, str]:
-        """Digests of the bytes of a file and of what it says, as the pipeline is planned with them."""
+        """Digests of the bytes of a file and of its content, as of when the pipeline was planned."""
         if path not in self._digests:
             self._digests[path] = digests_of_file(path)
         return self._digests[path]
 
     def _written(self, run: Run, *kinds: str) -> list[str]:
-        """Files that people wrote for a run: descriptions of some kinds, and its stages."""
+        """Files that users wrote for a run: descriptions of the given kinds, and its stages."""
         files = [self.plan.files[kind][getattr(run, kind)] for kind in kinds]
         return [*chain(*(self._with_named(file) for file in files)), *run.stages.files]
 
     def _with_named(self, file: str) -> list[str]:
-        """A description with the files that it names."""
+        """Path of a description, followed by the files that it names."""
         cores = (system.path_of.values() for system in self.systems.values() if str(system.file) == file)
         return [file, *map(str, chain(*cores))]
 
@@ -299,7 +302,7 @@ class Units:
                 yield self._unit("figures", folder, "figures", needs=(mapped, *described), files=files)
 
     def _jobs(self, run: Run) -> dict[str, Job]:
-        """The verbs of a run on one core, as its rules call them, by unit."""
+        """Jobs of a run on one core by unit: the verbs, as its rules call them."""
         folder, report = self._path(f"{SINGLE}/{run.name}"), self._path(f"{SINGLE}/{run.name}/{REPORT}")
         hardware = ("--hardware", self._path(f"hardware/{run.hardware}/accelerator.json"))
         workload = ("--workload", self._path(f"workload/{run.workload}/{run.options.model}/workload.json"))
@@ -325,11 +328,11 @@ class Units:
         return Job(words, str(self.plan.logs / log))
 
     def _said_by_run(self, run: Run, verb: str) -> Said:
-        """What a run says to a verb, with the code behind its pipeline."""
+        """Options that a run gives to a verb, and digests of the code of its pipeline."""
         return {"options": partial(run.arguments, verb), "stages": partial(self._stage_code, run)}
 
     def _stage_code(self, run: Run) -> list[str]:
-        """Digests of the stages that the user wrote, of what writes exports, and of what a pipeline may run."""
+        """Digests of the user's stages, of the code that writes exports, and of the code that a pipeline may run."""
         stages = run.stages
         code = [stages.code, self.code["export"] if stages.exports else ""]
         return [*code, self.code["multi_pipeline"]] if run.flow == MULTI and stages.pipeline else code
@@ -415,7 +418,7 @@ class Units:
         return f"workload/{run.workload}/{MULTI_MODEL}/workload"
 
     def _mapping_of(self, run: Run) -> tuple[str, ...]:
-        """The unit with the mapping of a run: as it was parsed, or as the search of a plan wrote it."""
+        """Unit with the mapping of a run: as parsed, or as written by the search for a plan."""
         return self._plan_of(run) if run.fuses else (f"mapping/{run.mapping}/mapping",)
 
     def _plan_of(self, run: Run) -> tuple[str, ...]:
@@ -487,7 +490,7 @@ def _graph(system: SystemFiles) -> str:
 
 
 def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
-    """Groups one after the other, in lists of at most so many members where no group has more."""
+    """Lists of consecutive groups with at most `most` members together, or more if a single group has more."""
     chunk: list[str] = []
     for group in groups:
         if chunk and len(chunk) + len(group) > most:
@@ -499,7 +502,7 @@ def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
 
 
 def _drawn(files: Sequence[str]) -> tuple[str, ...]:
-    """Files of figures, with the PNG that stands beside each SVG."""
+    """Files of figures, including the PNG of each SVG."""
     found: list[str] = []
     for file in files:
         found += [file, file.removesuffix("svg") + "png"] if file.endswith(".svg") else [file]

@@ -23,7 +23,8 @@ KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 def command(files: tuple[Path, ...], kind: str | None, strict: bool, verbose: bool, as_json: bool) -> None:
     """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
-    Of one hardware file and one mapping file it also says which units of the array the mapping never uses.
+    For one hardware file together with one mapping file it also reports which units of the array the mapping never
+    uses.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """
@@ -50,18 +51,19 @@ def command(files: tuple[Path, ...], kind: str | None, strict: bool, verbose: bo
 def validate(
     files: FilePath | Sequence[FilePath], kind: str | None = None, *, strict: bool = False
 ) -> tuple[Problem, ...]:
-    """Everything that is wrong with a file, or with several; () if nothing is.
+    """Problems of a file, or of several; () if there are none.
 
-    Files are of hardware, a workload (YAML or ONNX), a mapping or a configuration, design spaces or artifacts:
-    `kind` is one of KINDS, None to tell it from their content. With `strict` what has no effect is wrong, too.
+    Files are hardware, a workload (YAML or ONNX), a mapping, a configuration, design spaces or artifacts. `kind` is one
+    of KINDS, or None to detect it from the content. With `strict`, input without effect is a problem too.
     """
     given = [files] if isinstance(files, str | PathLike) else files
     return tuple(problem for file in given for problem in validate_file(Path(file), kind, strict)[1])
 
 
 def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> tuple[str, list[Problem], list[str]]:
-    """Kind of a file ('' if that cannot be told), what is wrong with it, and what is legal but unusual; with `strict`
-    what has no effect is wrong."""
+    """(kind of a file, '' if it cannot be detected; problems; notices on unusual content). With `strict`, input without
+    effect is a problem.
+    """
     notices: list[str] = []
     told = kind or ""
     try:
@@ -74,7 +76,9 @@ def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> 
 
 
 def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, list[Problem], list[str]]]) -> list[str]:
-    """What one mapping file leaves of one core; [] where there are several of either, or one is wrong."""
+    """Notices on array units of one core that one mapping file never uses; [] for several files of a kind, or wrong
+    ones.
+    """
     kinds = [told for _, told, *_ in checked]
     if not all(kinds.count(kind) == 1 and kind in file_of for kind in ("hardware", "mapping")):
         return []
@@ -93,7 +97,7 @@ def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, lis
 
 
 def kind_of(file: Path) -> str:
-    """Which kind of file this is, told from its suffix and content. Raises InputError if it is none."""
+    """Kind of a file, from its suffix and content. Raises InputError if it has none."""
     from tilewright.base import file_kinds
     from tilewright.base.artifacts.envelope import is_artifact
     from tilewright.base.yamlfile import load_yaml

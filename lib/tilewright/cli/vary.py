@@ -15,9 +15,9 @@ from tilewright.cli.options import FILE, common_options, echo_paths
 def command(variants: Path, output: Path, verbose: bool, as_json: bool) -> None:
     """Write a hardware file for every combination of choices that the YAML file VARIANTS describes.
 
-    `base` is the path of a hardware file, from the folder of VARIANTS; `vary` names what is varied, the choices of
-    each, and the values that a choice sets in the base, by their dotted paths. All files are checked before one is
-    written.
+    `base` is the path of a hardware file, relative to the folder of VARIANTS. `vary` has the names of what varies, the
+    choices for each, and the values that a choice sets in the base, by their dotted paths. All files are checked before
+    one is written.
 
     Example: tilewright vary config/hardware/systolic/variants.yml -o results/guide/variants
     """
@@ -25,7 +25,8 @@ def command(variants: Path, output: Path, verbose: bool, as_json: bool) -> None:
 
 
 def vary(variants: FilePath, output: FilePath) -> list[Path]:
-    """Write a hardware file for every combination of choices that a YAML file describes into a folder; the files.
+    """Write a hardware file for every combination of choices that a YAML file describes into a folder; returns the
+    files.
 
     Raises InputError with everything that is wrong, before anything is written.
     """

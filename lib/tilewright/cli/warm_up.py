@@ -1,4 +1,4 @@
-"""`tilewright warm-up`: compile every kernel of every verb and engine during set-up."""
+"""`tilewright warm-up`: compilation of all kernels of all verbs and engines during set-up."""
 
 from typing import TYPE_CHECKING
 
@@ -82,7 +82,7 @@ def command(verbose: bool, as_json: bool) -> None:
 
 
 def warm_up() -> None:
-    """Compile every kernel, and map one tiny layer on one core and on two, so that all is kept for later runs."""
+    """Compile every kernel, and map one tiny layer on one core and on two, so that later runs find them compiled."""
     from tilewright.api import run_multi_core
     from tilewright.base.compiled import native_function
     from tilewright.cli.map import map_workload
@@ -94,7 +94,7 @@ def warm_up() -> None:
 
 
 def entry_points() -> "Iterator[tuple[Kernel, tuple[np.dtype, ...]]]":
-    """Every function that is compiled to be called from Python, with the records that it is given."""
+    """Functions that are compiled to be called from Python, each with the types of its records."""
     from tilewright.mapping.spatial_kernel import COMBINATIONS, fill_best_combinations
     from tilewright.multicore.scheduling import simulate
     from tilewright.multicore.scheduling.bounds import paths

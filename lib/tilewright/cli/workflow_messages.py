@@ -1,6 +1,6 @@
-"""Messages of the Snakefile: jobs that end, and at the end of a run its results, its time, what was reused or failed.
+"""Messages of the Snakefile: for jobs that end, and at the end of a run its results, time, reused and failed jobs.
 
-The Snakefile imports this at every parse: standard library only.
+The Snakefile imports this module whenever it is parsed, so it imports only the standard library.
 """
 
 import json
@@ -17,24 +17,24 @@ from tilewright.base.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SP
 from tilewright.base.unused import UNUSED, capped
 
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
-"""Environment variable: a file to write the text into, for a caller that says more before it."""
+"""Environment variable with the path of a file for the text, for a caller that prints more before it."""
 LAST_LINES = 5
-"""Last lines of a log without a message."""
+"""Number of last lines that are shown of a log without a message."""
 MOST_NAMED = 3
-"""Runs that are named where not all of them were made."""
+"""Largest number of runs that are named if not all of them were made."""
 _MESSAGE = re.compile(r"(internal )?error:")
 _NOT_COUNTED = ("all", "across_runs")
-"""Rules that only name others."""
+"""Rules without work, which only name other rules."""
 
 
 @dataclass(frozen=True)
 class EndedJob:
-    """A job of the run that ends."""
+    """Job of the ended run."""
 
     name: str
-    """What it said when it began, which names its run."""
+    """Message of the job when it began, which names its run."""
     run: str = ""
-    """The run that it is a part of; '' if it is of none, or of several."""
+    """Run to which the job belongs; '' if it belongs to none, or to several."""
     logs: tuple[str, ...] = ()
     was_needed: bool = True
     """Whether anything had to be made."""
@@ -43,7 +43,7 @@ class EndedJob:
 
     @classmethod
     def of(cls, job: Any, dag: Any, failed: Iterable[Any]) -> "EndedJob":
-        """A job of Snakemake's."""
+        """Job from one of Snakemake."""
         values = job.wildcards_dict
         about = [str(values[name]) for name in sorted(values)]
         run = str(values.get("run", ""))
@@ -53,7 +53,7 @@ class EndedJob:
 
 
 def jobs_of(workflow: Any) -> list[EndedJob]:
-    """The jobs of a workflow of Snakemake's that has ended."""
+    """Jobs of a workflow of Snakemake that has ended."""
     dag, failed = workflow.dag, getattr(workflow.scheduler, "failed", ())
     counted = (job for job in dag.jobs if job.rule.name not in _NOT_COUNTED)
     return sorted((EndedJob.of(job, dag, failed) for job in counted), key=lambda job: job.name)
@@ -67,9 +67,9 @@ def tell_ending(
     file: str | None,
     unused: Sequence[str] = (),
 ) -> None:
-    """Say how a workflow has ended: into a `file`, or else with `write`.
+    """Report how a workflow has ended: into a `file`, or else with `write`.
 
-    `unused` is what the configuration says without effect.
+    `unused` are notices of configuration keys without effect.
     """
     text = ending_text(jobs_of(workflow), seconds, results, unused)
     if file:
@@ -79,7 +79,7 @@ def tell_ending(
 
 
 def ending_text(jobs: Sequence[EndedJob], seconds: float, results: Path, unused: Sequence[str] = ()) -> str:
-    """What a run with these jobs says at its end; `results` is the folder of its results."""
+    """Text at the end of a run with these jobs; `results` is the folder of its results."""
     if any(not job.is_done for job in jobs):
         return terminal_lines(failure_lines(jobs))
     told = unused_lines(results, sorted({job.run for job in jobs if job.run}), unused)
@@ -87,9 +87,9 @@ def ending_text(jobs: Sequence[EndedJob], seconds: float, results: Path, unused:
 
 
 def unused_lines(results: Path, runs: Sequence[str], unused: Sequence[str] = ()) -> list[str]:
-    """What was written and not used: in the configuration, and in the files of runs, as their summaries have it.
+    """Lines on unused input: in the configuration, and in the files of runs, as their summaries have it.
 
-    Jobs tell it in their logs, with lines; here each is told once, with the runs that have no use for it.
+    Jobs report it in their logs, with line numbers; here each item appears once, with the runs that do not use it.
     """
     found: dict[str, list[str]] = {}
     for file in (results / flow / run / SUMMARY for run in runs for flow in (SINGLE, MULTI)):
@@ -106,7 +106,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def made_line(jobs: Sequence[EndedJob], seconds: float) -> str:
-    """How long it took, how much was made and how much was there."""
+    """Line with the duration, the number of jobs that were made, and the number of those that were up to date."""
     made = [job for job in jobs if job.was_needed]
     runs = {job.run for job in jobs if job.run}
     new = sorted({job.run for job in made if job.run})
@@ -120,7 +120,7 @@ def made_line(jobs: Sequence[EndedJob], seconds: float) -> str:
 
 
 def results_line(results: Path) -> str:
-    """Where what people look at first lies, of what there is."""
+    """Line with the results that users look at first, if they exist."""
     found = [str(results / name) for name in (RESULTS_PAGE, "summary.csv") if (results / name).is_file()]
     found += [f"{results / flow}/<run>/{REPORT}/" for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
     found += [f"{results / kind}/" for kind in (SPACE, FRONT) if (results / kind).is_dir()]
@@ -128,13 +128,13 @@ def results_line(results: Path) -> str:
 
 
 def explain_line(results: Path) -> list[str]:
-    """How to ask what limits a run, if there are runs."""
+    """Line with the command that shows what limits a run; [] if there are no runs."""
     flows = [flow for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
     return [f"what limits a run: .venv/bin/tilewright explain {results / flows[0]}/<run>"] if flows else []
 
 
 def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
-    """What failed, each cause once, with what its log says; or that the run was stopped."""
+    """Lines on failures, each cause once with the message in its log; or that the run was stopped."""
     failed = [job for job in jobs if job.has_failed]
     waiting = sum(not job.is_done and not job.has_failed for job in jobs)
     if not failed:
@@ -149,7 +149,7 @@ def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
 
 
 def log_lines(log: str) -> list[str]:
-    """The messages in a log; of one without any its last lines."""
+    """Messages in a log, or its last lines if it has none."""
     try:
         lines = [line for line in Path(log).read_text("utf-8", "replace").splitlines() if line.strip()]
     except OSError:
@@ -158,7 +158,7 @@ def log_lines(log: str) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """A time for people: 4.2 s, 3 min 5 s, 2 h 10 min."""
+    """Text of a duration: 4.2 s, 3 min 5 s, 2 h 10 min."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -166,11 +166,11 @@ def duration(seconds: float) -> str:
 
 
 MOST_DAMAGED = 10
-"""Files that are named one by one."""
+"""Largest number of damaged files that are named one by one."""
 
 
 def damage_lines(files: Sequence[str]) -> list[str]:
-    """What is said of files with other bytes than were written, or that are gone, before they are made again."""
+    """Lines on files that are missing or were changed after they were written, printed before they are made again."""
     lines = [terminal(f"{file}: not the bytes that were written, it is made again") for file in files[:MOST_DAMAGED]]
     rest = len(files) - MOST_DAMAGED
     return [*lines, f"so are {_count(rest, 'further file')}"] if rest > 0 else lines
@@ -181,15 +181,16 @@ def _count(number: int, noun: str) -> str:
 
 
 class NamedJobs(logging.Filter):
-    """Snakemake's line for a job that has ended says a number and a rule; here it says what the message of the job said
-    when it began, which names its run. Records that look otherwise than expected stay as they are."""
+    """Filter for Snakemake's line on an ended job, which has only a number and a rule: it gets the message with which
+    the job began, which names its run. Records of another form stay unchanged.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.message_of: dict[Any, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Always true: nothing is left out."""
+        """Always true: no record is dropped."""
         said = record.__dict__
         if said.get("rule_msg") and "jobid" in said:
             self.message_of[said["jobid"]] = str(said["rule_msg"])
@@ -200,7 +201,7 @@ class NamedJobs(logging.Filter):
 
 
 def name_ended_jobs(logger: logging.Logger) -> None:
-    """Have the logger of Snakemake name jobs that have ended; once, however often a Snakefile is read."""
+    """Add the filter to the logger of Snakemake, only once even if a Snakefile is read several times."""
     for old in [found for found in logger.filters if isinstance(found, NamedJobs)]:
         logger.removeFilter(old)
     logger.addFilter(NamedJobs())

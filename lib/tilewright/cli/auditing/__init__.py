@@ -1,1 +1,1 @@
-"""Audits of folders that verbs wrote: results are made again and compared."""
+"""Audits of folders that verbs wrote: results are recomputed and compared."""

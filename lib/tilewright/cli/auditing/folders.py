@@ -1,4 +1,4 @@
-"""Folders of results below a folder, with the parts that can be made again, and why others cannot."""
+"""Folders of results at and below a folder, with the results that can be recomputed, and reasons why others cannot."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tilewright.cli.folder_kinds import kind_of_folder
 from tilewright.cli.runs import is_multi_run
 
 _PARTS = (REPORT, EXPORTS, COSTS, "costs", "shards")
-"""Folders in that of a run or of a space, with what belongs to it or was drawn from it."""
+"""Subfolders of a run or of a space with files that belong to it or were derived from it."""
 _SAYS_NOTHING = "its file does not say which files it was made of"
 _REASONS = {
     FUSION: "the plan is the best of a search over whole plans, which `tilewright fuse` alone makes again",
@@ -20,13 +20,15 @@ _REASONS = {
     "tokens.json": f"{_SAYS_NOTHING}; `tilewright tokens` makes it again",
     COURT: f"{_SAYS_NOTHING}; `tilewright accuracy` makes it again",
 }
-"""File -> why what it says cannot be made again from it."""
+"""Reasons why the content of a file cannot be recomputed, by file name."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
-"""Kinds of folders by their files that hold results further below, or what people wrote."""
+"""File patterns of folders that contain results further below, or files of users."""
 
 
 def audited_folders(root: Path, given: GivenDescriptions) -> tuple[list[Audited], list[NotAudited]]:
-    """The folders at and below a folder whose results can be made again, and what of them, or which others, cannot."""
+    """(folders whose results can be recomputed, folders and files for which that is impossible) at and below a
+    folder.
+    """
     found: list[Audited] = []
     refused: list[NotAudited] = []
     for folder in _folders(root):
@@ -46,7 +48,7 @@ def audited_folders(root: Path, given: GivenDescriptions) -> tuple[list[Audited]
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """The folder and all below it, without hidden ones and parts of others."""
+    """The folder and all folders below it, except hidden ones and parts of others."""
     yield root
     is_whole = _maker(root) is not None
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
@@ -55,7 +57,7 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def _maker(folder: Path) -> Callable[[Path, GivenDescriptions], Audited] | None:
-    """What makes again what a verb wrote into a folder; None where no verb did."""
+    """Class that audits a folder, by the verb that wrote it; None if no verb did."""
     if (folder / LAYERS).is_file():
         from tilewright.cli.auditing.one_core import OneCoreRun
 

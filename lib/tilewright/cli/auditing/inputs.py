@@ -1,4 +1,4 @@
-"""Inputs of a run, found again by command line, manifest of the run, or digests in its provenance."""
+"""Inputs of a run, found by the command line, the manifest of the run, or the digests in its provenance."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,21 +16,21 @@ from tilewright.workload.network_options import NetworkOptions
 
 KINDS = (HARDWARE, WORKLOAD, MAPPING)
 _FILES = {ACCELERATOR: HARDWARE, WORKLOAD_FILE: WORKLOAD, MAPPING_FILE: MAPPING, FIXED_MAPPING: MAPPING}
-"""Name of a file that a unit of the pipeline makes -> which description it is."""
+"""Kind of description of each file that a unit of the pipeline makes, by file name."""
 
 
 @dataclass(frozen=True)
 class GivenDescriptions:
-    """Descriptions that a person names, for all runs of the folder."""
+    """Descriptions that a user names, for all runs of the folder."""
 
     files: Mapping[str, Path | None] = field(default_factory=dict)
-    """HARDWARE, WORKLOAD, MAPPING -> file or artifact."""
+    """Files or artifacts of HARDWARE, WORKLOAD and MAPPING."""
     space: Path | None = None
     network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
 
 
 def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
-    """Kind -> the description that a verb read for a run, as the manifest of the results names it; those there are."""
+    """Existing descriptions that a verb read for a run, by kind, as the manifest of the results names them."""
     results = results_above(run)
     if results is None:
         return {}
@@ -53,8 +53,9 @@ def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
 def first_of(
     given: Path | None, digest_of: Callable[[Path], str], wanted: str | None, *others: Callable[[], Path | None]
 ) -> Path | None:
-    """The description that a person names, if it is that of the run by its digest, else the first of others that is
-    there, else the one that is named."""
+    """Description that the user names, if its digest is that of the run; else the first of the others that exists; else
+    the one that the user names.
+    """
     try:
         if given is not None and digest_of(given) == wanted:
             return given
@@ -64,7 +65,7 @@ def first_of(
 
 
 def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | None:
-    """What is told of descriptions that are not found: kind -> what was found of it; None where all are there."""
+    """Error for descriptions that are not found; None if `found` has a value for every kind."""
     lacking = run.not_found({kind: found[kind] for kind in KINDS})
     kinds = [problem.path.removeprefix("--") for problem in lacking]
     if not kinds:
@@ -79,7 +80,7 @@ def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | No
 
 
 def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[str, object]) -> list[str]:
-    """What is told of inputs whose digest is not the one in a provenance."""
+    """Messages on inputs whose digest differs from that in a provenance."""
     return [
         f"its {key} has changed since it was made, or is another one: {places.get(key, 'it')} has the digest {digest},"
         f" and its provenance says {stated.get(key, 'nothing')}"
@@ -94,7 +95,7 @@ def is_of_this_code(provenance: Mapping[str, Any], step: str) -> bool:
 
 
 def note_of_code(file: Path, provenance: Mapping[str, Any], step: str) -> list[str]:
-    """A note where a file was made by another version of the code."""
+    """Note if a file was made by another version of the code; else []."""
     if is_of_this_code(provenance, step):
         return []
     return [f"{file} was made by other code than this version of it ({provenance.get('tilewright', 'unknown')})"]

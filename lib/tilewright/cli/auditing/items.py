@@ -1,4 +1,4 @@
-"""Results that can be made again one by one, the draw of a share of them, and the comparison bit by bit."""
+"""Results that can be recomputed one by one, the random choice of a share of them, and the bitwise comparison."""
 
 import json
 import math
@@ -20,7 +20,7 @@ LAYER, TOTALS, GRAPH, CN_CLASS, ALLOCATED, SCHEDULED, DESIGN = (
     "schedule",
     "design",
 )
-"""Kinds of results, as one of them is called."""
+"""Kinds of results, in the singular."""
 PLURALS = {
     LAYER: "layers",
     TOTALS: "summaries",
@@ -30,42 +30,42 @@ PLURALS = {
     SCHEDULED: "schedules",
     DESIGN: "designs",
 }
-"""Kind -> several of them, in the order in which they are told."""
+"""Plural of each kind, in the order of output."""
 
 
 @dataclass(frozen=True)
 class AuditItem:
-    """One result in a folder that can be made again."""
+    """One result in a folder that can be recomputed."""
 
     folder: Path
     kind: str
-    """A key of PLURALS."""
+    """Kind: a key of PLURALS."""
     name: str
     place: Any = None
-    """Where the folder has it, for whoever makes it again."""
+    """Position of the result in the folder, for the code that recomputes it."""
 
     def __str__(self) -> str:
         return f"{self.folder}: {self.kind} {self.name}".rstrip()
 
 
 class LeftOut(NamedTuple):
-    """A result that a time budget ended, or may have ended."""
+    """Result that a time budget ended, or may have ended."""
 
     item: AuditItem
     reason: str
     is_sure: bool = True
-    """Whether a budget ended it for sure."""
+    """Whether a time budget certainly ended it."""
 
 
 class NotAudited(NamedTuple):
-    """A folder, or a file in it, whose results cannot be made again from what lies there."""
+    """Folder, or file in it, whose results cannot be recomputed from the files in the folder."""
 
     place: str
     reason: str
 
 
 class AuditDifference(NamedTuple):
-    """A value that is another one when it is made again."""
+    """Value that differs when it is recomputed."""
 
     column: str
     stored: Any
@@ -76,30 +76,30 @@ class AuditDifference(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A result that was made again."""
+    """Result that was recomputed."""
 
     item: AuditItem
     differences: tuple[AuditDifference, ...] = ()
     ended: str = ""
-    """Why it compares with nothing: a time budget ended it this time."""
+    """Reason why the result cannot be compared: a time budget ended the recomputation."""
 
 
 class Audited(Protocol):
-    """A folder of results."""
+    """Folder of results that can be audited."""
 
     items: list[AuditItem]
-    """What can be made again."""
+    """Results that can be recomputed."""
     left_out: list[LeftOut]
     not_audited: list[NotAudited]
     notes: list[str]
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Make some of its items again, and compare. Neither reads nor writes earlier results."""
+        """Recompute and compare some of its items. Stored results are neither reused nor written."""
 
 
 @dataclass
 class Findings:
-    """What is known of a folder of results before anything is made again."""
+    """Facts about a folder of results before anything is recomputed."""
 
     items: list[AuditItem] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Findings:
 
 
 class Missing:
-    """Stands for a value where there is none."""
+    """Placeholder for a missing value."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -121,7 +121,7 @@ NOTHING = Missing()
 
 
 def read_share(given: str | float | Fraction) -> Fraction:
-    """The share in a text such as `1%` or `0.01`, or in a number. Raises InputError for what is no share."""
+    """Share from a text such as `1%` or `0.01`, or from a number. Raises InputError for a value that is no share."""
     text = str(given).strip()
     try:
         share = Fraction(text.removesuffix("%").strip()) / (100 if text.endswith("%") else 1)
@@ -134,15 +134,15 @@ def read_share(given: str | float | Fraction) -> Fraction:
 
 
 def share_text(share: Fraction) -> str:
-    """A share in percent: 1 %."""
+    """Text of a share in percent: 1 %."""
     return f"{float(share * 100):g} %"
 
 
 def drawn(items: Sequence[AuditItem], share: Fraction, seed: int, root: Path) -> list[AuditItem]:
-    """A random share of items, at least one where there are any, in their order; which, is a matter of the seed alone.
+    """Random share of the items, at least one if there are any, in their order; the seed alone decides which ones.
 
-    Each item has a place in a random order by the digest of the seed and of its name below the folder `root`: a larger
-    share with the same seed draws the same items and more.
+    The digest of the seed and of an item's name below the folder `root` gives a random order. A larger share with the
+    same seed therefore draws the same items and more.
     """
     count = min(len(items), max(1, int(share * len(items) + Fraction(1, 2))))
 
@@ -158,7 +158,7 @@ def drawn(items: Sequence[AuditItem], share: Fraction, seed: int, root: Path) ->
 
 
 def differences(stored: Any, again: Any, path: str = "") -> Iterator[AuditDifference]:
-    """The values of JSON data that are not the same to the last bit, each with the path to it."""
+    """Values of JSON data that are not bitwise equal, each with its path."""
     if isinstance(stored, Mapping) and isinstance(again, Mapping):
         for key in dict.fromkeys([*stored, *again]):
             inner = f"{path}.{key}" if path else str(key)
@@ -178,12 +178,12 @@ def compared(stored: Any, again: Any, what: str) -> tuple[AuditDifference, ...]:
 
 
 def as_stored(data: Any) -> Any:
-    """JSON data as they are read back from a file."""
+    """JSON data as read back from a file."""
     return json.loads(canonical_text(data))
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two values are the same bit by bit; a whole number is the same as a number or not."""
+    """Whether two values are bitwise equal; an integer equals a float of the same value."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other)):
         is_nothing = one != one and other != other
         return is_nothing or (one == other and math.copysign(1, one) == math.copysign(1, other))
@@ -191,5 +191,5 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def value_text(value: Any) -> str:
-    """A value as a person compares it: all digits of numbers, long data cut."""
+    """Text of a value for a comparison: all digits of numbers, long data shortened."""
     return repr(value) if isinstance(value, int | float | Missing) else shown(value)

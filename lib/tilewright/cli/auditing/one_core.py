@@ -1,4 +1,4 @@
-"""A run on one core: its layers are mapped again, and its totals are added up again."""
+"""Audit of a run on one core: its layers are mapped again, and its totals are summed again."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class OneCoreRun(Findings):
-    """The folder that `tilewright map` wrote. Raises InputError where its layers cannot be made again."""
+    """Folder that `tilewright map` wrote. Raises InputError if its layers cannot be recomputed."""
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
         from tilewright.pipeline.stages.run import sums_up_plainly
@@ -82,11 +82,11 @@ class OneCoreRun(Findings):
 
     @property
     def _layers(self) -> Artifact:
-        """The stored records, which are read where they are needed: those of all runs may be many."""
+        """Stored records; they are read when needed, as those of all runs may be large."""
         return read_artifact(self.folder / LAYERS, "tilewright/layers")
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """The layers mapped and the totals added up again."""
+        """Comparisons of layers that were mapped again, and of totals that were summed again."""
         rows = self._layers.payload
         layers = [item for item in items if item.kind == LAYER]
         for item, found in zip(layers, self._mapped([item.name for item in layers]), strict=True):
@@ -95,13 +95,13 @@ class OneCoreRun(Findings):
         yield from (self._totals(item) for item in items if item.kind == TOTALS)
 
     def _without_record(self) -> list[str]:
-        """Layers of the network that no record is of."""
+        """Names of the layers of the network that have no record."""
         known = {name for row in self._layers.payload for name in row.get("layer_names", [row["layer"]["name"]])}
         layers = [node.layer for node in self._problem.workload.layers_in_order]
         return [layer.name for layer in layers if layer is not None and layer.name not in known]
 
     def _mapped(self, names: Sequence[str]) -> list[JsonObject | MappingError]:
-        """The rows of layers, or why nothing fits; each by itself where one of them fits in no way."""
+        """Rows of layers, or errors if nothing fits; layers are mapped one by one if one of them does not fit."""
         from tilewright.cost.record import record_row
         from tilewright.pipeline.stages.base import Control
         from tilewright.pipeline.stages.run import map_some_layers
@@ -120,7 +120,7 @@ class OneCoreRun(Findings):
         return [as_stored(record_row(row_of[name])) if name in row_of else none for name in names]
 
     def _totals(self, item: AuditItem) -> Made:
-        """The summary of the stored records."""
+        """Comparison of the summary with that of the stored records."""
         from tilewright.pipeline.stages.run import summed_again
 
         stored = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
@@ -133,8 +133,7 @@ class OneCoreRun(Findings):
         return Made(item, tuple(differences({**stored, UNUSED: None}, {**again, UNUSED: None})))
 
     def _read(self) -> "tuple[NetworkProblem, Pipeline]":
-        """The network on its core, and the stages that map it. Raises InputError where they are not those of the
-        run."""
+        """(network on its core, stages that map it). Raises InputError if they are not those of the run."""
         from tilewright.pipeline.stages.descriptions import Descriptions
 
         stated = dict(self._made_by["options"])
@@ -154,8 +153,7 @@ class OneCoreRun(Findings):
         return problem, stages
 
     def _files(self) -> dict[str, Any]:
-        """The descriptions of the run, as far as that can be told before they are read together. Raises InputError for
-        those that are not found."""
+        """Descriptions of the run, verified as far as possible one by one. Raises InputError if some are not found."""
         from tilewright.designs.design_cost import NO_MAPPING
         from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload, single_core
 
@@ -190,7 +188,7 @@ class OneCoreRun(Findings):
 
 
 def _judged(item: AuditItem, stored: Any, found: JsonObject | MappingError) -> Made:
-    """A stored row, or NOTHING, beside that made again, or why there is none."""
+    """Comparison of a stored row, or NOTHING, with the recomputed row, or with the error."""
     if isinstance(found, TimeBudgetError):
         return Made(item, ended=f"a time budget ended its search when it was made again: {found}")
     if isinstance(found, MappingError):
@@ -205,7 +203,7 @@ def _is_ended(row: dict[str, Any]) -> bool:
 
 
 def _left_out(item: AuditItem, row: dict[str, Any], is_of_this_code: bool) -> LeftOut | None:
-    """A layer for which the next search may find another mapping, as its time has an end; None where it has none."""
+    """Layer whose next search may find another mapping because of a time budget; None if it has no budget."""
     search = row.get("search", {})
     if _is_ended(row):
         return LeftOut(item, "a time budget ended its search")

@@ -1,5 +1,7 @@
-"""A run on several cores: its CN graph, rows of its cost tables, its allocation and its schedule are made again, each
-from the files of the run that it was made of."""
+"""Audit of a run on several cores: its CN graph, cost tables, allocation and schedule are recomputed.
+
+Each is recomputed from the stored files of the run from which it was made.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -76,16 +78,16 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.multi.slices import Slice
 
 _ABOUT_FILES = ("notices", UNUSED, "baselines")
-"""Parts of a summary that are notices about files, or figures of other runs."""
+"""Parts of a summary that are notices about files, or results of other runs."""
 _BY_TIME = (TIME_BUDGET, INTERRUPTED)
 _DESCRIPTION = "description"
-"""The column of a schedule that is JSON."""
+"""Column of a schedule that contains JSON."""
 
 
 class SeveralCoresRun(Findings):
-    """The folder that `tilewright cns`, `cost`, `allocate` and `schedule`, or `fuse`, wrote.
+    """Folder that `tilewright cns`, `cost`, `allocate` and `schedule`, or `fuse`, wrote.
 
-    Raises InputError where nothing of it can be made again.
+    Raises InputError if nothing in it can be recomputed.
     """
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
@@ -107,8 +109,7 @@ class SeveralCoresRun(Findings):
     # what there is ----------------------------------------------------------------------------------------------------
 
     def _provenance(self) -> Mapping[str, Any]:
-        """Provenance of the last step that says what the whole run was made of. Raises InputError where there is none
-        yet."""
+        """Provenance of the last step that has the inputs of the whole run. Raises InputError if there is none."""
         from tilewright.multicore.scheduling.result import read_schedule
 
         if (self.folder / SCHEDULE).is_file():
@@ -126,7 +127,7 @@ class SeveralCoresRun(Findings):
 
     @cached_property
     def _descriptions(self) -> "Descriptions":
-        """The descriptions of the run. Raises InputError for those that are not found."""
+        """Descriptions of the run. Raises InputError if some are not found."""
         from tilewright.pipeline.stages.descriptions import Descriptions
 
         run = DescribedRun.of(self.folder, self._made_by, self._names)
@@ -149,7 +150,7 @@ class SeveralCoresRun(Findings):
 
     @cached_property
     def _names(self) -> JsonObject:
-        """Names that files of people may have."""
+        """Names of workload and hardware, which users' files may have."""
         file = self.folder / SUMMARY
         summary = read_artifact(file).payload if file.is_file() else {}
         return {"workload": summary.get("workload", ""), "hardware": summary.get("hardware", "")}
@@ -176,7 +177,7 @@ class SeveralCoresRun(Findings):
         self.notes += note_of_code(file, made_by, step)
 
     def _look_at_graph(self) -> None:
-        """The CN graph. Raises InputError where it is of other descriptions: then all else is."""
+        """Check the CN graph. Raises InputError if it has other descriptions, because then all later files do."""
         from tilewright.pipeline.stages.multi.inputs import graph_origin_problems, graph_problems
 
         file, made_by = self.folder / CN_GRAPH, self._graph_artifact.provenance
@@ -191,7 +192,7 @@ class SeveralCoresRun(Findings):
         return self._take(file, "cns", made_by, [AuditItem(self.folder, GRAPH, "")])
 
     def _look_at_table(self, core: str) -> None:
-        """The cost table of a core file."""
+        """Check the cost table of a core file."""
         from tilewright.pipeline.stages.multi.inputs import cost_inputs, origin_problems
         from tilewright.pipeline.stages.temporal import Exact
 
@@ -223,7 +224,7 @@ class SeveralCoresRun(Findings):
         return len(cost_classes(self._graph, self._described.workload, self._described.mapping).classes)
 
     def _look_at_answer(self, file: Path, kind: str, step: str) -> None:
-        """The allocation or the schedule, which is made of all tables."""
+        """Check the allocation or the schedule, which depends on all tables."""
         made_by = self._made_by if kind == SCHEDULED else read_artifact(file).provenance
         try:
             self._check_origin(made_by, step)
@@ -237,7 +238,7 @@ class SeveralCoresRun(Findings):
         return self._take(file, step, made_by, [item])
 
     def _check_origin(self, made_by: Mapping[str, Any], step: str) -> None:
-        """Raises InputError where a file of the run was made of something else than what lies here."""
+        """Raise InputError if a file of the run was made from other inputs than those in this folder."""
         from tilewright.pipeline.stages.multi.inputs import origin_problems
 
         expected = input_digests(self._inputs, self.folder, self.folder / COSTS)
@@ -256,7 +257,7 @@ class SeveralCoresRun(Findings):
         return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
 
     def _stated(self, step: str, core: str = "") -> dict[str, Any]:
-        """What the provenance of a file says of options, or of stages."""
+        """Options, or stages, from the provenance of a file."""
         if step == "schedule":
             return dict(self._made_by["options"])
         files = {"cns": CN_GRAPH, "allocate": ALLOCATION}
@@ -264,7 +265,7 @@ class SeveralCoresRun(Findings):
         return dict(read_artifact(file).provenance["options"])
 
     def _slice(self, step: str, core: str = "") -> "Slice":
-        """The stages by which a step was made. Raises InputError where they are not those any more."""
+        """Stages that made a step. Raises InputError if they have changed."""
         from tilewright.base.parameters import made_of
         from tilewright.cli.allocate import stages_of_search
         from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
@@ -288,7 +289,7 @@ class SeveralCoresRun(Findings):
         return stages_of_search(None, _search_of(stated), ScheduleSettings.of(stated), Path())
 
     def _whole_pipeline(self) -> list[dict[str, Any]]:
-        """A pipeline that was given, put together from what the files of the run say of their slices."""
+        """User's pipeline, assembled from the slices in the files of the run."""
         if not self._core_names:
             raise InputError("it has no cost tables, which have a part of its pipeline")
         last = "allocate" if (self.folder / ALLOCATION).is_file() else "schedule"
@@ -297,7 +298,7 @@ class SeveralCoresRun(Findings):
         return [{"stage": one["stage"], "parameters": one["parameters"]} for one in told]
 
     def _costing(self, core: str) -> "IntraCoreMapping":
-        """The stage that costed CNs. Raises InputError where it is one of a user's."""
+        """Stage that computed the costs of CNs. Raises InputError if it is a user's stage."""
         from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
 
         (stage,) = self._slice("cost", core).stages
@@ -308,7 +309,7 @@ class SeveralCoresRun(Findings):
     # made again -------------------------------------------------------------------------------------------------------
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """The items made again, each from the files of the run that it was made of."""
+        """Comparisons of recomputed items, each made from the stored files of the run."""
         for core in dict.fromkeys(item.place for item in items if item.kind == CN_CLASS):
             yield from self._rows_again(core, [item for item in items if item.place == core])
         makers = {GRAPH: self._graph_again, ALLOCATED: self._allocation_again, SCHEDULED: self._schedule_again}
@@ -393,7 +394,7 @@ class SeveralCoresRun(Findings):
 
 
 def _search_of(stated: Mapping[str, Any]) -> AllocationOptions:
-    """How an allocation was searched, by the options in its provenance."""
+    """Options of the search for an allocation, from its provenance."""
     names = {parameter.name for parameter in parameters_of(AllocationOptions)}
     return AllocationOptions(**{name: value for name, value in stated.items() if name in names}, threads=1)
 
@@ -403,7 +404,7 @@ def _without(data: Mapping[str, Any], *names: str) -> JsonObject:
 
 
 def _column_differences(stored: Path, again: Path) -> Iterator[AuditDifference]:
-    """The first value of each column in which two files of arrays differ, where they came from apart."""
+    """First value of each column in which two files of arrays differ, ignoring provenance."""
     columns, others = read_columns(stored), read_columns(again)
     for name in dict.fromkeys([*columns, *others]):
         one, other = columns.get(name), others.get(name)

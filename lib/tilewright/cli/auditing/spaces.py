@@ -1,5 +1,7 @@
-"""Designs of a space, from the shards of `tilewright explore` or the parts of `tilewright front`: each is costed again,
-alone."""
+"""Audit of designs of a space, from the shards of `tilewright explore` or the parts of `tilewright front`.
+
+The costs of each design are computed again, for that design alone.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +43,7 @@ _BY_TIME = "its search has a time budget, and the table of designs does not say 
 
 
 class _DesignFolder(Findings, ABC):
-    """Files of designs. Raises InputError where they cannot be made again."""
+    """Files of designs. Raises InputError if the designs cannot be recomputed."""
 
     place: str
     """Folder of the files."""
@@ -62,18 +64,18 @@ class _DesignFolder(Findings, ABC):
 
     @abstractmethod
     def _step(self) -> str:
-        """The step whose code makes the files."""
+        """Step whose code makes the files."""
 
     @abstractmethod
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
-        """The digest of a file, were it made of this space with the provenance that it says."""
+        """Digest that a file has if it is made from this space with the provenance `said`."""
 
     @abstractmethod
     def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[AuditDifference]:
-        """What is other in the rows of one design, which is costed again, than in those that are stored."""
+        """Differences between the stored rows of one design and the recomputed ones."""
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """The designs costed again, each alone."""
+        """Comparisons of designs, each recomputed alone."""
         for file in dict.fromkeys(item.place[0] for item in items):
             table, _ = read_stamped(file, self.schema)
             for item in (one for one in items if one.place[0] == file):
@@ -82,7 +84,7 @@ class _DesignFolder(Findings, ABC):
                 yield Made(item, tuple(self._compared(table[table["index"] == index], rows)))
 
     def _take(self, file: Path, table: "pandas.DataFrame") -> None:
-        """The designs of a file as items."""
+        """Add the designs of a file as items."""
         options = self.space.options
         is_by_time = options.temporal_mapping_search_engine == "exact" or (
             isinstance(options, SystemOptions) and options.ga_time_budget_s is not None
@@ -95,11 +97,11 @@ class _DesignFolder(Findings, ABC):
                 self.items.append(item)
 
     def _wanted(self, number: int) -> list[int]:
-        """Designs that a file must have rows of, where that can be known without costing them."""
+        """Designs for which a file must have rows, if that can be known without computing costs."""
         return []
 
     def _check(self, file: Path, said: Mapping[str, Any]) -> None:
-        """Raises InputError where a file is of another space, or of networks that have changed since."""
+        """Raise InputError if a file belongs to another space, or to networks that have changed since."""
         stated, now = said["provenance"], made_of(self.space, self._step())
         changed = [
             f"{key} of the space has changed since it was made"
@@ -118,7 +120,7 @@ class _DesignFolder(Findings, ABC):
             return False
 
     def _found(self, given: Path | None) -> Space:
-        """The space of the files. Raises InputError where it is not found."""
+        """Space of the files. Raises InputError if it is not found."""
         if given is not None:
             return read_space(given)
         _, said = read_stamped(self.files[0], self.schema)
@@ -136,7 +138,7 @@ class _DesignFolder(Findings, ABC):
         raise InputError([Problem(message)])
 
     def _candidates(self) -> list[Path]:
-        """Files that may be of the space, that of its name first."""
+        """Files that may be the space, the one with its name first."""
         told = self.folder / SPACE_PATH
         named = [self.folder / told.read_text("utf-8").strip()] if told.is_file() else []
         places = (WRITTEN / "space").rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
@@ -145,7 +147,7 @@ class _DesignFolder(Findings, ABC):
 
 
 class ExploredFolder(_DesignFolder):
-    """The folder that `tilewright explore` wrote: all columns of its shards."""
+    """Folder that `tilewright explore` wrote: all columns of its shards."""
 
     place, schema = SHARDS, SHARD_SCHEMA
 
@@ -165,7 +167,7 @@ class ExploredFolder(_DesignFolder):
 
 
 class FrontOfSpace(_DesignFolder):
-    """The folder that `tilewright front` wrote: status, energy, latency and area of the designs in its parts."""
+    """Folder that `tilewright front` wrote: status, energy, latency and area of the designs in its parts."""
 
     place, schema = COSTS, COSTS_SCHEMA
 
@@ -192,11 +194,11 @@ class FrontOfSpace(_DesignFolder):
 
 
 def _by_network(table: "pandas.DataFrame") -> dict[str, JsonObject]:
-    """The rows of one design as plain data."""
+    """Rows of one design by network, as plain data."""
     return {row["network"]: _plain(row) for row in table.to_dict("records")}
 
 
 def _plain(row: Mapping[Any, Any]) -> JsonObject:
-    """A row without what is not known."""
+    """Row without unknown values."""
     plain = {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
     return {key: value for key, value in plain.items() if value is not None and value == value}
