@@ -34,4 +34,4 @@ FACE = (
     "stages.watchers",
     "stages.workload",
 )
-"""Modules that wings may import; what else is here may change without them."""
+"""Modules that other packages may import; all others may change without notice."""

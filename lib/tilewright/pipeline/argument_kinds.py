@@ -1,6 +1,6 @@
-"""Kinds of arguments of the Python interface: an argument of another kind is refused by name before anything is done.
+"""Kinds of arguments of the Python interface: an argument of a wrong kind is refused by name before anything runs.
 
-The kinds are those of annotations. Options are checked where they are read (`base/parameters.py`).
+The kinds come from annotations. Options are checked where they are read (`base/parameters.py`).
 """
 
 import inspect
@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tilewright.base.errors import InputError, Problem
 
 Kind = tuple[str, Callable[[Any], bool]]
-"""(in words, whether a value is of it)."""
+"""(name of the kind, function that says whether a value is of it)."""
 PATH: Kind = ("a path", lambda value: isinstance(value, str | PathLike))
 NOTHING: Kind = ("None", lambda value: value is None)
 _SCALARS: tuple[type, ...] = (int, float, bool)
@@ -24,7 +24,7 @@ _RESULTS = ("MappedWorkload", "ScheduledRun", "MultiCoreResult", "Exploration", 
 
 
 def told(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function `tilewright.<name>`, which raises InputError for arguments of another kind than it takes."""
+    """Function `tilewright.<name>`, which raises InputError for arguments of a wrong kind."""
 
     @wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
@@ -62,7 +62,7 @@ def _is_result(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _kinds_of_text(text: str) -> tuple[Kind, ...]:
-    """Kinds of an annotation that is not evaluated; () where it says nothing that can be checked."""
+    """Kinds of an annotation that is given as text; () if nothing in it can be checked."""
     found: list[Kind] = []
     for part in text.split(" | "):
         base = part.partition("[")[0]
@@ -84,7 +84,7 @@ def _kinds_of_text(text: str) -> tuple[Kind, ...]:
 
 
 def _kinds_of(annotation: Any) -> tuple[Kind, ...]:
-    """The kinds that an annotation allows; () where it says nothing that can be checked."""
+    """Kinds that an annotation allows; () if nothing in it can be checked."""
     if isinstance(annotation, str):
         return _kinds_of_text(annotation)
     if annotation is inspect.Parameter.empty or annotation is Any:
@@ -120,7 +120,7 @@ def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
 
 
 def _is_called(name: str) -> Callable[[Any], bool]:
-    """Whether the class of a value, or one that it is made of, has a name."""
+    """Function that says whether the class of a value, or one of its base classes, has a name."""
     return lambda value: name in [kind.__name__ for kind in type(value).__mro__]
 
 

@@ -1,6 +1,6 @@
-"""Parameters as words of a command line.
+"""Parameters as command line arguments.
 
-The Snakefile imports this at every parse: nothing heavy stands here.
+The Snakefile imports this module whenever it is parsed, so it imports nothing large.
 """
 
 import json
@@ -12,8 +12,7 @@ from tilewright.base.parameters import Parameter, parameters_of
 
 
 def arguments_of(kind: type, values: Mapping[str, Any]) -> list[str]:
-    """Arguments of the values that are parameters of a class, in its order; a switch is told where it is not at its
-    default."""
+    """Arguments for the values that are parameters of a class, in its order; a switch is left out at its default."""
     words: list[str] = []
     for parameter in parameters_of(kind):
         if parameter.name in values:
@@ -22,12 +21,12 @@ def arguments_of(kind: type, values: Mapping[str, Any]) -> list[str]:
 
 
 def flag_of(parameter: Parameter, prefix: str = "") -> str:
-    """How an option is called: --split-w-percentage."""
+    """Name of an option: --split-w-percentage."""
     return f"--{prefix}{parameter.name.replace('_', '-').lower()}"
 
 
 def default_text(parameter: Parameter) -> str:
-    """The default as a configuration says it."""
+    """Default as written in a configuration."""
     default = parameter.default
     return default if isinstance(default, str) and default else canonical_text(default)
 
@@ -39,5 +38,5 @@ def _words(parameter: Parameter, value: Any) -> list[str]:
 
 
 def value_text(value: Any) -> str:
-    """A value as the text of an option: lists and tables are JSON."""
+    """Value as the text of an option: lists and tables are JSON."""
     return json.dumps(value, separators=(",", ":")) if isinstance(value, list | tuple | dict) else str(value)

@@ -1,4 +1,4 @@
-"""The tables of keys in config/README.md, made from the classes whose parameters they are.
+"""Tables of keys in config/README.md, made from the classes whose parameters they are.
 
 `python -m tilewright.pipeline.configuration.document config/README.md` writes them between the marks of that page.
 """
@@ -17,7 +17,9 @@ HEADS = {SINGLE: "key of a run", MULTI: "key of a run with `flow: multi`"}
 
 
 def table_of_keys(flow: str) -> str:
-    """The keys of single-core runs, which those on several cores have too but for two, or what only the others have."""
+    """Table of the keys of runs on one core (all but two also exist on several cores), or of the keys that only runs on
+    several cores have.
+    """
     own = [KEYS[key] for key in (KEYS_OF[SINGLE] if flow == SINGLE else SETTINGS)]
     rows = [f"| `{one.name}` | {_cell(one.sentence)} | {_default(one)} |" for one in own]
     return "\n".join([f"| {HEADS[flow]} | meaning | default |", "|---|---|---|", *rows])
@@ -35,7 +37,7 @@ def _cell(text: str) -> str:
 
 
 def with_tables(page: str) -> str:
-    """The text of a page with the tables between their marks. Raises ValueError if it has none."""
+    """Text of a page with the tables between their marks. Raises ValueError if a mark is missing."""
     for flow in (SINGLE, MULTI):
         begin, end = (
             f"<!-- keys of {flow}: made by tilewright.pipeline.configuration.document -->",

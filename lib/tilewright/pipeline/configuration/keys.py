@@ -1,11 +1,10 @@
 """Keys of a configuration: classes of parameters, with the flows that have them and the verbs that take them.
 
-A field of one of these classes is a key of a run, an option of the verbs, and a row of the documentation: nothing else
-names it. The Snakefile imports this at every parse: nothing heavy here.
+A field of one of these classes is a key of a run, an option of the verbs, and a row of the documentation; it is
+declared nowhere else. The module also has the runs of a configuration, and the options that each run gives to the
+verbs.
 
-The runs of a configuration, and what each says to the verbs of its flow.
-
-The Snakefile imports this at every parse: nothing heavier than YAML here.
+The Snakefile imports this module whenever it is parsed, so it imports nothing larger than YAML.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,57 +31,61 @@ FUSE = "fuse"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Strictness(Parameters):
-    """What is asked of every run."""
+    """Requirements on every run."""
 
     strict: bool = False
-    """Fail if there is work in the network that is not costed, because the core does not run it or the model has no
-    layer for it, or if anything that was written has no effect."""
+    """Fail if the network has work without costs, because the core does not run it or the model has no layer for it, or
+    if any input has no effect.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FigureChoice(Parameters):
-    """What the workflow draws of every run."""
+    """Figures that the workflow draws of every run."""
 
     figures: bool = False
-    """Draw the figures of the run as files, too, SVG and PNG, and its loop nests as PDF. Without, the page of results
-    (`index.html`) has figures of each run, and `tilewright report` and `tilewright explain` draw the files. A run that
-    says how its schedule is drawn (`plot_full_schedule`, `plot_data_transfer`) has them."""
+    """Draw the figures of the run as files too, SVG and PNG, and its loop nests as PDF. By default only the page of
+    results (`index.html`) has figures of each run, and `tilewright report` and `tilewright explain` draw the files. A
+    run with an option for the drawing of its schedule (`plot_full_schedule`, `plot_data_transfer`) always has them.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Parameters):
-    """What the workflow does around a run on several cores."""
+    """Work that the workflow does in addition to a run on several cores."""
 
     split_layers: bool = False
-    """Split layers in the network itself when their weights exceed the memory of a core."""
+    """Split layers in the network itself if their weights exceed the memory of a core."""
     baselines: bool = True
-    """Run the network layer by layer, too, on all cores and on the best one, as a run of its own called
-    `{run}.layer_by_layer` (`mode: lbl`; with a `cn_define_mode` one computation node a layer), and compare."""
+    """Run the network layer by layer too, on all cores and on the best one, as a separate run with the name
+    `{run}.layer_by_layer` (`mode: lbl`; with a `cn_define_mode` one computation node per layer), and compare.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlanChoice(Parameters):
-    """Who says how a network is fused."""
+    """Source of the plan for the fusion of a network."""
 
     fusion: Literal["given", "search"] = "given"
-    """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` looks for
-    stacks, tiles, parts, cores and the rules of the schedule; what the mapping file and the run say stays as it is. The
-    mapping file is then `multi/open`, which says nothing, unless another one is named. `search` is the default of
-    runs that name no mapping file, have none of the name of their hardware, and say nothing of tiles and stacks."""
+    """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` searches
+    stacks, tiles, parts, cores and scheduling rules; whatever the mapping file and the run fix stays fixed. The mapping
+    file is then `multi/open`, which fixes nothing, unless another one is named. `search` is the default of runs that
+    name no mapping file, have none with the name of their hardware, and set no tiles and stacks.
+    """
 
 
 @dataclass(frozen=True)
 class Group:
-    """A class of parameters that are keys of the runs of a flow."""
+    """Class of parameters that are keys of the runs of a flow."""
 
     kind: type[Parameters]
     flow: str
     verbs: tuple[str, ...] = ()
-    """Verbs that take them as options; () for what only the workflow looks at."""
+    """Verbs that take the parameters as options; () for parameters that only the workflow uses."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The keys."""
+        """Names of the keys."""
         return tuple(parameter.name for parameter in parameters_of(self.kind))
 
 
@@ -104,7 +107,7 @@ GROUPS = (
     Group(ScheduleFigureOptions, MULTI, (REPORT,)),
 )
 SEARCH_OF: dict[str, type[CoreSearchOptions]] = {SINGLE: SearchOptions, MULTI: CnSearchOptions}
-"""Flow -> the options of the search on a core."""
+"""Options of the search on a core, by flow."""
 
 
 def _keys_of(flow: str) -> dict[str, Parameter]:
@@ -116,48 +119,50 @@ def _keys_of(flow: str) -> dict[str, Parameter]:
 
 
 KEYS_OF: dict[str, dict[str, Parameter]] = {flow: _keys_of(flow) for flow in FLOWS}
-"""Flow -> key of a run -> its parameter, where several classes have one that of the first."""
+"""Parameter of each key of a run, by flow; if several classes have a key, that of the first."""
 KEYS: dict[str, Parameter] = KEYS_OF[MULTI] | KEYS_OF[SINGLE]
-"""Key of a run of any flow -> its parameter."""
+"""Parameter of each key of a run of any flow."""
 SETTINGS = tuple(key for key in KEYS_OF[MULTI] if key not in KEYS_OF[SINGLE])
 """Keys that only runs of the multi-core flow have; null gives them their default."""
 
 
 def flows_of(key: str) -> tuple[str, ...]:
-    """The flows whose runs have a key."""
+    """Flows whose runs have a key."""
     return tuple(flow for flow in FLOWS if key in KEYS_OF[flow])
 
 
 def groups_of(flow: str, verb: str = "") -> tuple[Group, ...]:
-    """The classes of a flow, or those that a verb takes."""
+    """Classes of a flow, or only those that a verb takes."""
     return tuple(group for group in GROUPS if group.flow == flow and (not verb or verb in group.verbs))
 
 
 COMPANION = "layer_by_layer"
-"""What a run is compared with is a run of its own, named after it."""
+"""Suffix of the name of the layer-by-layer run with which a run is compared."""
 _LAYER_BY_LAYER = {"mode": "lbl"}
-"""Each layer is alone, in parts for several cores at once where the mapping file says so (`inter_core_tiling`)."""
+"""Settings with each layer in a stack of its own, in parts for several cores if the mapping file says so
+(`inter_core_tiling`).
+"""
 _WHOLE_LAYERS = _LAYER_BY_LAYER | {"cn_define_mode": 1}
-"""One computation node a layer: for runs whose `hint_loops` stand in place of what the mapping file says."""
+"""Settings with one computation node per layer: for runs whose `hint_loops` replace the tiling of the mapping file."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The pipeline of a run, where it is not the default one."""
+    """Pipeline of a run that is not the default one."""
 
     pipeline: str = ""
-    """The value of `pipeline` as JSON; '' for the default."""
+    """Value of `pipeline` as JSON; '' for the default."""
     code: str = ""
-    """Digest of the files of the stages that the user wrote; '' if there are none."""
+    """Digest of the files of the user's stages; '' if there are none."""
     files: tuple[str, ...] = ()
-    """Files of the stages, with those that they import."""
+    """Files of the stages, including the files that they import."""
     exports: bool = False
-    """True if a stage writes files into the folder of exports."""
+    """Whether a stage writes files into the folder of exports."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One entry of `runs`, or one combination of a sweep; hardware, workload and mapping are names of files."""
+    """Entry of `runs`, or one combination of a sweep; hardware, workload and mapping are names of files."""
 
     name: str
     flow: str
@@ -165,17 +170,18 @@ class Run:
     workload: str
     mapping: str
     options: CoreSearchOptions
-    """Options of the search on a core; on several cores, objective and seed are also of the search for an allocation.
+    """Options of the search on a core; on several cores, objective and seed also apply to the search for an
+    allocation.
     """
     stages: Stages
     strict: bool = False
-    """Fail if there is work that is not costed."""
+    """Whether the run fails if there is work without costs."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """The keys of SETTINGS that are given; none in the single-core flow."""
+    """Keys of SETTINGS that are given; {} in the single-core flow."""
     figures: bool = False
-    """Draw figures of it as files."""
+    """Whether its figures are drawn as files."""
     base: str = ""
-    """The run that this one was made to be compared with; '' for a run of the configuration."""
+    """Name of the run with which this baseline is compared; '' for a run of the configuration."""
 
     @property
     def splits(self) -> bool:
@@ -184,19 +190,21 @@ class Run:
 
     @property
     def plan_of(self) -> str:
-        """The run whose plan says how this one is scheduled: itself, or what it is compared with; '' where none is
-        searched."""
+        """Name of the run whose plan this run is scheduled by: itself, or the run of which it is a baseline; '' if no
+        plan is searched.
+        """
         return self.base or self.name if self.settings.get("fusion") == "search" else ""
 
     @property
     def fuses(self) -> bool:
-        """Whether stacks and tiles are searched before the network is cut; not of what a run is compared with."""
+        """Whether stacks and tiles are searched before the network is cut; False for a baseline."""
         return self.plan_of == self.name
 
     @property
     def companion(self) -> "Run | None":
-        """Run of the same network layer by layer, on the same cores; None if that is not wanted, or is what this run
-        is."""
+        """Baseline of this run: the same network layer by layer, on the same cores; None if it is not wanted, or if
+        this run is one.
+        """
         cutting = {parameter.name for kind in (TilingOptions, PlanCount) for parameter in parameters_of(kind)}
         others = {key: value for key, value in self.settings.items() if key not in cutting}
         layer_by_layer = others | (_WHOLE_LAYERS if "cn_define_mode" in self.settings else _LAYER_BY_LAYER)
@@ -206,7 +214,7 @@ class Run:
         return replace(self, name=f"{self.name}.{COMPANION}", settings=layer_by_layer, base=self.name)
 
     def arguments(self, verb: str) -> list[str]:
-        """The options of a verb for this run, as its command line takes them."""
+        """Options of a verb for this run, as command line arguments."""
         # What has no effect is told of the configuration, and not of each step.
         is_searched = verb == FUSE or (verb in (MAP, COST) and not self.stages.pipeline)
         asked = self.options.part(FusionOptions) if verb == FUSE else self.options
@@ -232,9 +240,9 @@ class Run:
         return {name: value for name, value in given.items() if name not in left_out or name not in names}
 
     def pipeline_arguments(self, verb: str) -> list[str]:
-        """The pipeline of the run as an option of a verb that runs a part of it; nothing for the default one.
+        """Pipeline of the run as an option of a verb that runs a part of it; [] for the default one.
 
-        What a run is compared with is cut layer by layer, whatever stages cut the run.
+        A baseline is cut layer by layer, whatever stages cut the run.
         """
         runs_it = verb in (MAP, COST, SEARCH, SCHEDULE) or (verb == TILING and not self.base)
         return ["--pipeline", self.stages.pipeline] if runs_it and self.stages.pipeline else []
@@ -242,26 +250,28 @@ class Run:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """All runs, in the order of the configuration, and the file behind each name."""
+    """All runs, in the order of the configuration, and the file of each name."""
 
     every_run: tuple[Run, ...]
-    """Runs of both flows; one on several cores is followed by the run that it is compared with."""
+    """Runs of both flows; a run on several cores is followed by its baseline."""
     files: Mapping[str, Mapping[str, str]]
-    """Kind -> name -> path."""
+    """Paths by kind and name."""
     network_options: Mapping[str, tuple[str, ...]]
-    """Workload name -> what its ONNX file leaves open, as arguments of `tilewright parse workload`."""
+    """Options for what the ONNX file of a workload leaves open, as arguments of `tilewright parse workload`, by
+    workload name.
+    """
     results: Path
     """Folder of the results, relative to the project."""
     logs: Path
     """Folder of the logs of the jobs."""
     spaces: Mapping[str, str] = field(default_factory=dict)
-    """Name of a design space to explore -> its file."""
+    """Files of the design spaces to explore, by name."""
     fronts: Mapping[str, str] = field(default_factory=dict)
-    """Name of a design space of which the complete fronts are sought -> its file."""
+    """Files of the design spaces whose complete fronts are sought, by name."""
     unused: tuple[str, ...] = ()
-    """What is given and has no effect, as notices."""
+    """Notices of input without effect."""
     runs_per_job: int = 1
-    """Runs on one core that are made by one process, one after the other."""
+    """Number of runs on one core that one process makes, one after another."""
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -274,5 +284,5 @@ class RunPlan:
         return tuple(run for run in self.every_run if run.flow == MULTI)
 
     def without(self, names: Collection[str]) -> "RunPlan":
-        """The plan without some of its runs, and without what these are compared with."""
+        """Plan without some of its runs, and without their baselines."""
         return replace(self, every_run=tuple(run for run in self.every_run if not {run.name, run.base} & set(names)))

@@ -1,4 +1,4 @@
-"""The JSON Schema of a configuration, for editors: made from the classes whose parameters are its keys."""
+"""JSON Schema of a configuration, for editors: made from the classes whose parameters are its keys."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ _OPEN = {"type": "object"}
 
 
 def config_schema() -> dict[str, Any]:
-    """The schema of config.yaml."""
+    """JSON Schema of config.yaml."""
     keys = {key: parameter_schema(parameter, key in SETTINGS) for key, parameter in KEYS.items()}
     pipeline = {"type": ["array", "null"], "description": "Stages, or edits of the default ones: docs/stages.md."}
     files = {
@@ -67,18 +67,18 @@ _SPACES = {
     "spaces": "Design spaces to explore",
     "fronts": "Design spaces of which the complete Pareto fronts are sought",
 }
-"""What is said of design spaces."""
+"""Descriptions of the keys for design spaces."""
 _NETWORK = {
     "dims": "Workload -> dimension of its ONNX file -> size.",
     "input_shapes": "Workload -> input of its ONNX file -> list of sizes.",
     "branches": "Workload -> If operator of its ONNX file, or * -> then or else.",
     "precision": "Workload -> assumed (8 bits for floating-point tensors) or file (as stored).",
 }
-"""What is said of ONNX files."""
+"""Descriptions of the keys for ONNX files."""
 
 
 def parameter_schema(parameter: Parameter, may_be_null: bool = False) -> JsonObject:
-    """What a value of a parameter may be; a null may give it its default."""
+    """JSON Schema of a parameter; a null may give it its default."""
     forms = [form for form in parameter.forms if form is not type(None)]
     found = [_form(form, parameter) for form in forms]
     if may_be_null or type(None) in parameter.forms:

@@ -1,7 +1,7 @@
-"""The stages of the search by name: each does one thing, and a pipeline puts them together (docs/stages.md).
+"""Stages of the search by name: each does one thing, and a pipeline combines them (docs/stages.md).
 
-What a stage of your own needs can be imported from here:
-`from tilewright.pipeline.stages import Stage, Reduction, Evaluations`.
+The classes for stages of your own can be imported from here: `from tilewright.pipeline.stages import Stage, Reduction,
+Evaluations`.
 """
 
 from importlib import import_module

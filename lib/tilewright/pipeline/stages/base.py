@@ -1,10 +1,10 @@
-"""Stages: what one is, and how stages run, each inside the one before it.
+"""Base class of stages, and their execution, each inside the one before it.
 
-A pipeline is a list of stages, outermost first. A stage is given an item (a network, a layer, a batch of loop orders)
-and `rest`, the stages after it. It calls `rest` with items of its own and yields results: those that come back, or what
-it makes of them. So items go down the list, results come up, and nothing is kept that nobody asked for.
+A pipeline is a list of stages, outermost first. A stage gets an item (a network, a layer, a batch of loop orders) and
+`rest`, the stages after it. It calls `rest` with items of its own and yields results: those that `rest` returns, or
+results computed from them. So items go down the list, results come up, and only requested results are kept.
 
-Errors in stages that a user wrote: told with their file and line, as a fault of the input and not of tilewright.
+Errors in a user's stages are reported with their file and line, as a fault of the input and not of tilewright.
 """
 
 import sys
@@ -27,12 +27,13 @@ STAGES = Path(__file__).resolve().parent
 
 
 class WrongTypeError(TypeError):
-    """A stage handed on, or yielded, something else than it declares."""
+    """A stage handed on, or yielded, an object of another type than it declares."""
 
 
 def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) -> Problem | None:
-    """What went wrong in the code of a user's stage; None where that is told by itself, or in a stage of tilewright
-    below which was not given items that the user's stage made."""
+    """Problem in the code of a user's stage; None if the error describes itself, or if it occurred in a stage of
+    tilewright whose items did not come from the user's stage.
+    """
     if _is_told_by_tilewright(error):
         return None
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -42,12 +43,12 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
 
 
 def _is_told_by_tilewright(error: Exception) -> bool:
-    """True for errors that say themselves what is the matter."""
+    """Whether the error is one of tilewright whose message is sufficient."""
     return type(error).__module__.startswith("tilewright.") and not isinstance(error, WrongTypeError)
 
 
 def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: str = "") -> Problem:
-    """What went wrong in a user's file, at the innermost line of it that was being run."""
+    """Problem in a user's file, at the innermost line of that file in the traceback."""
     if isinstance(error, SyntaxError) and error.filename:
         name = shown if file is not None and Path(error.filename) == file else _short(error.filename)
         return Problem(f"{type(error).__name__}: {error.msg}", name, error.lineno or 0)
@@ -66,7 +67,7 @@ def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: 
 
 
 def _raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
-    """True if a stage of tilewright was running below the user's innermost line."""
+    """Whether a stage of tilewright was running below the user's innermost line."""
     below = False
     for frame in traceback.extract_tb(error.__traceback__):
         if file is not None and frame.filename == file:
@@ -77,7 +78,9 @@ def _raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
 
 
 def _is_users(filename: str, file: Path | None) -> bool:
-    """True for the stage's own file and what it imports beside or below the working folder, False for libraries."""
+    """Whether a file is the stage's own file or one that it imports from the working folder or below; False for
+    libraries.
+    """
     path = Path(filename)
     if file is not None and path == file:
         return True
@@ -91,7 +94,7 @@ def _short(filename: str) -> str:
 
 
 class Same:
-    """Stands in `gives` and `returns` of a stage that passes on the type that it is given."""
+    """Marker in `gives` and `returns` of a stage that passes on the type that it gets."""
 
 
 Types = type | tuple[type, ...]
@@ -106,88 +109,88 @@ class Stage(ABC):
     """
 
     takes: ClassVar[type] = object
-    """Type of the items that it is given."""
+    """Type of the items that the stage gets."""
     gives: ClassVar[type | None] = Same
-    """Type of the items that it hands to the stages after it; None if it is the last stage."""
+    """Type of the items that the stage hands to the stages after it; None for a last stage."""
     collects: ClassVar[Types] = object
-    """Type of the results that come back from the stages after it."""
+    """Type of the results that the stages after it return."""
     returns: ClassVar[type] = Same
-    """Type of the results that it yields."""
+    """Type of the results that the stage yields."""
     needs: ClassVar[tuple[str, ...]] = ()
-    """Names of stages of which one must stand before it."""
+    """Names of stages, at least one of which must come earlier in the pipeline."""
     takes_unmapped: ClassVar[bool] = False
-    """True if a layer that it is given must not have a spatial mapping yet."""
+    """Whether a layer that the stage gets must not have a spatial mapping yet."""
     observes: ClassVar[bool] = False
-    """True if it only looks at the results that pass. Such a stage also sees results that come from the store."""
+    """Whether the stage only observes the results that pass. Such a stage also sees results from the store."""
     exports: ClassVar[bool] = False
-    """True if it writes files into the folder of exports."""
+    """Whether the stage writes files into the folder of exports."""
     stands_for: ClassVar[str] = ""
-    """What it corresponds to in zigzag-dse."""
+    """Name of the corresponding stage in zigzag-dse."""
 
     @classmethod
     def name(cls) -> str:
-        """What a pipeline calls it: its class, with the dotted path for one that a user wrote."""
+        """Name of the stage in a pipeline: its class, with the dotted path for a user's stage."""
         return cls.__name__ if is_own(cls) else f"{cls.__module__}.{cls.__qualname__}"
 
     @abstractmethod
     def run(self, item: Any, rest: "Rest") -> Iterator[Any]:
-        """Yield the results for `item`; `rest(item)` runs the stages after this one and yields theirs."""
+        """Yield the results for `item`; `rest(item)` runs the stages after this one and yields their results."""
 
     def inner(self) -> "tuple[Stage, ...]":
-        """Stages that run inside this one, outermost first; they and their code are part of what it is."""
+        """Stages that run inside this one, outermost first; they and their code are part of its identity."""
         return ()
 
     def order_total(self, item: Any) -> int | None:
-        """How many loop orders a temporal mapper will look at for `item`, for progress; None if nobody knows."""
+        """Number of loop orders that a temporal mapper will try for `item`, for progress; None if it is not known."""
         return None
 
 
 class Writer(Stage):
-    """A stage that writes files whose names are known from where it stands."""
+    """Stage that writes files whose names follow from its position in the pipeline."""
 
     @abstractmethod
     def written(self, above_workload: bool, above_sum: bool) -> str:
-        """The files below the folder of exports, as a pattern."""
+        """Pattern of the files that the stage writes below the folder of exports."""
 
 
 class Change(Stage):
-    """A stage that hands on one changed item and passes all results on."""
+    """Stage that hands on one changed item and passes all results on."""
 
     @abstractmethod
     def change(self, item: Any) -> Any:
-        """The item that the stages after this one get."""
+        """Item for the stages after this one."""
 
     def run(self, item: Any, rest: "Rest") -> Iterator[Any]:
-        """The results for the changed item."""
+        """Yield the results for the changed item."""
         yield from rest(self.change(item))
 
 
 def _ignore(told: Any) -> None:
-    """Nobody looks at progress, or at notices."""
+    """Ignore progress and notices."""
 
 
 @dataclass(frozen=True)
 class Control:
-    """How a pipeline runs; never changes a result."""
+    """Control of how a pipeline runs; it never changes a result."""
 
     threads: int = 1
-    """Layers searched at the same time."""
+    """Number of layers that are searched at the same time."""
     store: "Store | None" = None
-    """Results of earlier searches."""
+    """Store of the results of earlier searches."""
     exports: Path = Path("exports")
-    """Folder in which stages write files."""
+    """Folder into which stages write files."""
     show_progress: bool = False
-    """Show the progress of long searches on stderr."""
+    """Whether the progress of long searches is shown on stderr."""
     on_record: Callable[[Any], None] | None = None
-    """Told the record of each layer that was searched, when it is finished."""
+    """Function that is called with the record of each layer when its search is finished."""
     on_notices: Callable[[Sequence[str]], None] = _ignore
-    """Told what is legal but unusual where a stage ends with what is wrong: it may be what is behind that."""
+    """Function that is called with notices on unusual input if a stage fails: the input may be the cause."""
     advance: Callable[[int], None] = _ignore
-    """Function that is called with numbers of loop orders that were looked at."""
+    """Function that is called with the number of loop orders that were just tried."""
     stop: threading.Event | None = None
-    """Set when the search is to end."""
+    """Event that is set when the search must end."""
     layers: frozenset[str] | None = None
-    """Names of layers: of a network only the problems that one of them poses are mapped; None: all."""
+    """Names of layers: only the problems of these layers of a network are mapped; None: all."""
 
 
 def _the_item(item: Any) -> Iterable[Any]:
@@ -196,9 +199,9 @@ def _the_item(item: Any) -> Iterable[Any]:
 
 @dataclass(frozen=True)
 class Rest:
-    """The stages after a stage. Calling it with an item runs them and yields their results.
+    """Stages after a stage. Calling it with an item runs them and yields their results.
 
-    A pipeline that is cut off before its last stage yields the items that would have gone there.
+    A pipeline that is cut before its last stage yields the items for the missing stages.
     """
 
     stages: tuple[Stage, ...]
@@ -206,7 +209,7 @@ class Rest:
     end: Callable[[Any], Iterable[Any]] = _the_item
 
     def __call__(self, item: Any) -> Iterator[Any]:
-        """The results for `item`. Raises WrongTypeError if the next stage takes something else."""
+        """Yield the results for `item`. Raises WrongTypeError if the next stage takes another type."""
         if not self.stages:
             return iter(self.end(item))
         stage = self.stages[0]
@@ -220,22 +223,22 @@ class Rest:
 
 @dataclass(frozen=True)
 class _CheckedRest(Rest):
-    """The rest as a user's stage gets it: wrong items are told in the line that hands them on."""
+    """Rest for a user's stage: wrong items are reported at the line that hands them on."""
 
     expected: type = object
 
     def __call__(self, item: Any) -> Iterator[Any]:
-        """The results for `item`. Raises WrongTypeError unless it is what the stage declares to hand on."""
+        """Yield the results for `item`. Raises WrongTypeError unless it has the type that the stage declares."""
         if not isinstance(item, self.expected):
             raise WrongTypeError(f"handed on {type_name(type(item))} instead of {type_name(self.expected)}")
         return super().__call__(item)
 
 
 def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
-    """The results of a user's stage; what it hands on and yields is checked to be what it declares.
+    """Results of a user's stage; the types of its items and results are checked against its declaration.
 
-    Raises InputError where the code of the stage fails. What fails in a stage of tilewright below is passed on, unless
-    it was given items that the user's stage made.
+    Raises InputError if the code of the stage fails. An error in a later stage of tilewright is passed on, unless that
+    stage got items that the user's stage made.
     """
     expected: type = type(item) if stage.gives is Same else stage.gives or object
     try:
@@ -260,10 +263,10 @@ def run_stages(stages: Sequence[Stage], item: Any, control: Control | None = Non
 
 
 def is_own(kind: type[Stage]) -> bool:
-    """True for a stage of tilewright, False for one that a user wrote."""
+    """Whether a stage belongs to tilewright, not to a user."""
     return kind.__module__.startswith("tilewright.")
 
 
 def type_name(kind: Types) -> str:
-    """A type, or the types of a tuple, as a person would say it."""
+    """Text of a type, or of the types of a tuple."""
     return " or ".join(one.__name__ for one in kind) if isinstance(kind, tuple) else kind.__name__

@@ -1,5 +1,4 @@
-"""The stages of a flow by name, also by the names that zigzag-dse and Stream give them; modules are imported when they
-are used."""
+"""Stages of a flow by name, also by their names in zigzag-dse and Stream; modules are imported when they are used."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,32 +18,32 @@ _ELSEWHERE = {
     },
     CORE: {SINGLE: "is for whole networks; a computation node is one layer"},
 }
-"""Flow -> another flow -> what is told of a stage that only the other has."""
+"""Texts about a stage that only another flow has, by flow and other flow."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The stages that pipelines of a flow may have."""
+    """Stages that pipelines of a flow may have."""
 
     flow: str
 
     @cached_property
     def listed(self) -> Mapping[str, Listed]:
-        """The stages by our names, in the order of the table."""
+        """Stages by their names here, in the order of the table."""
         return {stage.name: stage for stage in STAGES if self.flow in stage.flows}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Our names."""
+        """Names of the stages here."""
         return tuple(self.listed)
 
     @cached_property
     def other_names(self) -> Mapping[str, str]:
-        """Names that others use as well -> ours, without `Stage` at their end."""
+        """Names here of stages by their names in other tools, without `Stage` at the end."""
         return {name: stage.name for stage in self.listed.values() for name in stage.also}
 
     def canonical_name(self, name: str) -> str:
-        """Our name of a stage, '' if there is no such stage: also for `LomaStage` or `WorkloadStage`."""
+        """Name here of a stage, also for `LomaStage` or `WorkloadStage`; '' if there is no such stage."""
         for candidate in (name, name.removeprefix("tilewright.pipeline.stages.").rpartition(".")[2]):
             short = candidate.removesuffix("Stage")
             found = self.other_names.get(short, short)
@@ -53,7 +52,7 @@ class Catalogue:
         return ""
 
     def elsewhere(self, name: str) -> str:
-        """Where a stage belongs that no pipeline of this flow may have; '' for a name that means nothing."""
+        """Text on the flow of a stage that this flow does not have; '' for an unknown name."""
         for stage in self.listed.values():
             if name in stage.absorbs:
                 return f"is no stage of its own here: {stage.name} does its work; leave it out"
@@ -63,10 +62,10 @@ class Catalogue:
         return ""
 
     def stage_class(self, name: str) -> type[Stage]:
-        """The class of a stage by our name."""
+        """Class of a stage by its name here."""
         module = import_module(f"tilewright.pipeline.stages.{self.listed[name].module}")
         return cast(type[Stage], getattr(module, name))
 
 
 CATALOGUES = {flow: Catalogue(flow) for flow in (SINGLE, MULTI, CORE)}
-"""Flow -> its stages."""
+"""Stages of each flow."""

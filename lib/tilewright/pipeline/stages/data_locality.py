@@ -19,14 +19,13 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class SearchUnusedMemory(LocalityParameters, Change):
-    """Finds for each layer of a network up to which memory its data have to go, so that what the next layer uses stays
-    on the chip where there is room.
+    """Finds, for each layer of a network, the outermost memory that its data need, so that data for the next layer stay
+    on the chip if there is room.
 
-    Stands before Workload; RemoveUnusedMemory, after it, makes use of what is found. Where the mapping file says it for
-    every layer (`memory_reach`) that counts.
+    Must come before Workload; RemoveUnusedMemory, after Workload, applies the result. If the mapping file gives
+    `memory_reach` for every layer, that is used instead.
 
-    Example:
-    [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
+    Example: [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
     """
 
@@ -35,7 +34,9 @@ class SearchUnusedMemory(LocalityParameters, Change):
     stands_for = "SearchUnusedMemoryStage, later SearchInterLayerDataLocalityStage"
 
     def change(self, item: NetworkProblem) -> NetworkProblem:
-        """The network with the reach of its data. Raises InputError where the mapping file says it for some layers."""
+        """Network with the reach of its data. Raises InputError if the mapping file gives the reach only for some
+        layers.
+        """
         from tilewright.mapping.locality import find_memory_reach
 
         if _is_given(item):
@@ -54,7 +55,7 @@ class SearchUnusedMemory(LocalityParameters, Change):
 
 
 def _is_given(item: NetworkProblem) -> bool:
-    """Whether the mapping file says how far the data go. Raises InputError if it does for some layers alone."""
+    """Whether the mapping file gives the reach of the data. Raises InputError if it does so only for some layers."""
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     entries = [item.mapping.constraints_for(layer) for layer in layers]
     without = [layer.name for layer, entry in zip(layers, entries, strict=True) if entry.memory_reach is None]
@@ -69,10 +70,9 @@ def _is_given(item: NetworkProblem) -> bool:
 class RemoveUnusedMemory(Change):
     """Maps a layer on the core without the memories that its data do not reach.
 
-    Stands after Workload and needs SearchUnusedMemory before it.
+    Must come after Workload, and needs SearchUnusedMemory before it.
 
-    Example:
-    [Sum, SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalEnergy, SpatialMappingGenerator,
+    Example: [Sum, SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalEnergy, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
     """
 
@@ -83,7 +83,7 @@ class RemoveUnusedMemory(Change):
     stands_for = "RemoveUnusedMemoryStage, later ExploitInterLayerDataLocalityStage"
 
     def change(self, item: LayerProblem) -> LayerProblem:
-        """The layer on its own, smaller core."""
+        """Layer on its own, smaller core."""
         from tilewright.mapping.locality import remove_unused_memories
 
         if item.memory_reach is None:
@@ -93,10 +93,10 @@ class RemoveUnusedMemory(Change):
 
 
 def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> JsonObject:
-    """What a run does with the data between layers, as plain data for the summary; {} where the model is not known.
+    """Place of the data between layers in a run, as plain data for the summary; {} if the model is not known.
 
-    `layers_below_top` counts the layers of which an operand ends below the last memory of the core: in the run itself
-    where it exploits data locality, else if it did.
+    `layers_below_top` counts the layers with an operand that ends below the last memory of the core: in the run itself
+    if it exploits data locality, else in a hypothetical run that does.
     """
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     exploited = any(record.memory_reach is not None for record in records)
@@ -117,7 +117,7 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
-    """Whether the data of each layer would stay below the top memory; None where that cannot be told."""
+    """Whether the data of each layer would stay below the top memory; None if not known."""
     from tilewright.mapping.locality import find_memory_reach
 
     if item.workload.is_folded:

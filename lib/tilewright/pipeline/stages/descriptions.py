@@ -1,4 +1,4 @@
-"""Descriptions that parser stages work on, and the network problem that they make together."""
+"""Descriptions on which parser stages work, and the network problem that they make together."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """Files that people wrote, '' for those that are not known."""
+    """Files that users wrote; '' if not known."""
 
     hardware: str = ""
     mapping: str = ""
@@ -29,7 +29,7 @@ class WrittenFiles:
 
 @dataclass(frozen=True)
 class Descriptions:
-    """Hardware, workload and mapping as they were given, and what was read of them so far.
+    """Hardware, workload and mapping as given, and the objects that were read from them so far.
 
     A source is a path of a file or of an artifact, the same data as dicts and lists, or the parsed object.
     """
@@ -38,32 +38,32 @@ class Descriptions:
     workload: "WorkloadSource | None" = None
     mapping: "MappingSource | None" = None
     network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
-    """What an ONNX file leaves open: sizes of dynamic dimensions, branches, precision."""
+    """Options for what an ONNX file leaves open: sizes of dynamic dimensions, branches, precision."""
     written: WrittenFiles = WrittenFiles()
-    """Where artifacts were given: the files that they were read from, for lines."""
+    """Files from which the given artifacts were read, for line numbers in messages."""
     accelerator: Accelerator | None = None
-    """The hardware, once it is read."""
+    """Hardware; None until it is read."""
     network: Workload | None = None
-    """The workload, once it is read."""
+    """Workload; None until it is read."""
     coverage: "Coverage | None" = None
-    """What of the network is costed."""
+    """Coverage of the network."""
     notices: tuple[str, ...] = ()
-    """What is legal but unusual."""
+    """Notices on unusual content."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong; reported together once everything is read."""
+    """Problems; they are reported together once everything is read."""
 
     @property
     def hardware_file(self) -> str:
-        """The file that problems with the hardware are told of, '' if it was not given as a file."""
+        """File named in problems of the hardware; '' if it was not given as a file."""
         return self.written.hardware or file_of(self.hardware)
 
     @property
     def mapping_file(self) -> str:
-        """The file that problems with the mapping are told of, '' if it was not given as a file."""
+        """File named in problems of the mapping; '' if it was not given as a file."""
         return self.written.mapping or file_of(self.mapping)
 
     def checked(self) -> "Descriptions":
-        """Itself. Raises InputError with everything that is wrong."""
+        """These descriptions. Raises InputError with all problems."""
         if self.problems:
             raise InputError(self.problems)
         return self
@@ -71,20 +71,20 @@ class Descriptions:
 
 @dataclass(frozen=True)
 class NetworkProblem:
-    """A network to be mapped on a core."""
+    """Network to be mapped on a core."""
 
     workload: Workload
     accelerator: Accelerator
     mapping: Mapping
     memory_reach: "tuple[MemoryReach, ...]" = ()
-    """Up to which memory the data of each layer go, in execution order; () for all the way."""
+    """Outermost memories of the data of each layer, in execution order; () if all data reach the top memory."""
     notices: tuple[str, ...] = ()
-    """What is legal but unusual in the descriptions."""
+    """Notices on unusual content of the descriptions."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Work of the network that is not costed; found out when None."""
+    """Work of the network without costs; None: it is determined here."""
 
     def __post_init__(self) -> None:
-        """Leave the layers to be costed that the core can run: whoever makes a problem, all stages see these alone."""
+        """Keep only the layers that the core can run, so that all stages see the same layers."""
         if len(self.accelerator.cores) != 1:
             return  # told when the core is asked for
         known = unmodelled_work(self.workload) if self.uncosted is None else self.uncosted
@@ -94,17 +94,17 @@ class NetworkProblem:
 
     @property
     def coverage(self) -> JsonObject:
-        """How much of the work of the network is costed, as plain data for the summary."""
+        """Share of the work of the network that has costs, as plain data for the summary."""
         return coverage_of(self.workload, self.uncosted or ())
 
     def check_complete(self) -> None:
-        """Raises InputError with a problem for each operator type whose work is not costed."""
+        """Raise InputError with a problem for each operator type with work without costs."""
         if self.uncosted:
             place = f"{self.workload.name} on {self.core.name}"
             raise InputError([Problem(f"not costed, which strict forbids: {row.text}", place) for row in self.uncosted])
 
     def check_layers(self) -> None:
-        """Raises InputError if nothing of the network is a layer that the core runs: a result would be of nothing."""
+        """Raise InputError if the core runs no layer of the network, since the result would be empty."""
         if any(node.layer is not None for node in self.workload.nodes):
             return
         rows = self.uncosted or ()
@@ -115,10 +115,10 @@ class NetworkProblem:
 
     @cached_property
     def core(self) -> Core:
-        """The core. Raises InputError if the accelerator has several."""
+        """Core. Raises InputError if the accelerator has several."""
         return single_core(self.accelerator)
 
 
 def of_core(workload: Workload, core: Core, mapping: Mapping, **others: Any) -> NetworkProblem:
-    """The problem of a network on a given core."""
+    """Problem of a network on a given core."""
     return NetworkProblem(workload, Accelerator(core.name, (core,)), mapping, **others)

@@ -1,7 +1,7 @@
-"""The catalogue of stages as a page of the documentation, made from the code.
+"""Catalogue of stages as a page of the documentation, made from the code.
 
-`python -m tilewright.pipeline.stages.document docs/stages.md` writes it between the marks of that page, and the worked
-examples, which are files of the project, into the blocks that name them.
+`python -m tilewright.pipeline.stages.document docs/stages.md` writes the catalogue between the marks of that page. It
+also copies the worked examples, which are files of the project, into the blocks that name them.
 """
 
 import inspect
@@ -41,37 +41,37 @@ BEGIN, END = "<!-- catalogue: made by tilewright.pipeline.stages.document -->", 
 MULTI_BEGIN = "<!-- catalogue of the multi-core flow: made by tilewright.pipeline.stages.document -->"
 MULTI_END = "<!-- end of the catalogue of the multi-core flow -->"
 SHOWN_FILE = re.compile(r"(<!-- file: (\S+) -->\n```python\n).*?```\n", re.DOTALL)
-"""A block of a page that shows a file of the project."""
+"""Pattern of a block of a page that shows a file of the project."""
 
 
 def _groups(flow: str, without: str = "") -> dict[str, tuple[str, ...]]:
-    """Heading -> the stages of a flow under it; stages that are also in the flow `without` are left out."""
+    """Stages of a flow by heading, without those that are also in the flow `without`."""
     listed = [stage for stage in STAGES if flow in stage.flows and without not in stage.flows]
     headings = dict.fromkeys(stage.heading for stage in listed)
     return {heading: tuple(stage.name for stage in listed if stage.heading == heading) for heading in headings}
 
 
 GROUPS = _groups(SINGLE)
-"""Heading -> the stages under it."""
+"""Stages of the single-core flow by heading."""
 MULTI_GROUPS = _groups(MULTI, without=SINGLE)
-"""Groups of stages for the multi-core flow; AcceleratorParser is that of the single-core flow."""
+"""Stages of the multi-core flow by heading; AcceleratorParser is that of the single-core flow."""
 
 
 @dataclass(frozen=True)
 class PagePart:
-    """A part of the page that is made from the code."""
+    """Part of the page that is made from the code."""
 
     begin: str
     end: str
     catalogue: Catalogue
     groups: Mapping[str, tuple[str, ...]]
     types: Mapping[str, tuple[type, ...]]
-    """Heading -> the types under it."""
+    """Types by heading."""
     other_tool: str
-    """Whose stages ours stand for."""
+    """Tool to whose stages those of the flow correspond."""
 
     def text(self) -> str:
-        """All stages, then the types that flow between them, in Markdown."""
+        """Markdown text of all stages, then of the types of their items and results."""
         parts = []
         for heading, names in self.groups.items():
             parts.append(f"### {heading}")
@@ -111,7 +111,7 @@ PARTS = (
 
 
 def stage_text(kind: type[Stage], other_tool: str) -> str:
-    """The section of one stage; `other_tool` has a stage that it stands for."""
+    """Section of one stage; `other_tool` has the corresponding stage."""
     words, _ = docstring_parts(kind)
     rows = [
         f"| takes, gives | {_down(kind)} |",
@@ -160,7 +160,7 @@ def _cell(text: str) -> str:
 
 
 def type_text(kind: type) -> str:
-    """The section of one type: what it is and its fields."""
+    """Section of one type: its docstring and its fields."""
     words = " ".join(inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0].split())
     documented = field_docs(kind)
     rows = [f"| `{name}` | {_cell(documented.get(name, ''))} |" for name in _field_names(kind)]
@@ -173,13 +173,13 @@ def _field_names(kind: type) -> list[str]:
 
 
 def docstring_parts(kind: type) -> tuple[str, str]:
-    """The words of a stage's docstring, and its example as YAML: an edit or a list of stages."""
+    """(text of a stage's docstring, its example as YAML: an edit or a list of stages)."""
     words, _, example = inspect.cleandoc(kind.__doc__ or "").partition("\nExample:")
     return words.strip(), " ".join(example.split())
 
 
 def example_yaml(kind: type[Stage]) -> str:
-    """The example of a stage as the value of `pipeline:`."""
+    """Example of a stage as the value of `pipeline:`."""
     _, example = docstring_parts(kind)
     if example.startswith("["):
         return "\n".join(textwrap.wrap(example, 100, initial_indent="  ", subsequent_indent="   "))
@@ -187,9 +187,9 @@ def example_yaml(kind: type[Stage]) -> str:
 
 
 def with_catalogue(page: str, project: Path = Path()) -> str:
-    """The text of a page with the catalogues between their marks, and with the files of the project that it shows.
+    """Text of a page with the catalogues between their marks, and with the files of the project that it shows.
 
-    Raises ValueError if it has no marks.
+    Raises ValueError if a mark is missing.
     """
     for part in PARTS:
         page = with_part(page, part.begin, part.end, f"\n\n{part.text()}\n")

@@ -16,7 +16,7 @@ EDIT_KEYS = {
     "drop": ("drop",),
     "set": ("set", "parameters"),
 }
-"""Kind of edit -> its keys."""
+"""Allowed keys of each kind of edit."""
 STAGE_KEYS = ("stage", "parameters")
 FORMS = (
     "NAME, {stage: NAME, parameters: {...}}, {replace: NAME, stage: NAME}, {insert: NAME, before: NAME}, "
@@ -27,20 +27,20 @@ StageValue = str | Stage | type[Stage]
 
 @dataclass(frozen=True)
 class Entry:
-    """One stage of a pipeline as it is written: a name, a dotted path, or (from Python) a class or an object."""
+    """Stage of a pipeline as it is written: a name, a dotted path, or (from Python) a class or an object."""
 
     stage: StageValue
     parameters: Any = field(default_factory=dict)
     place: KeyPath = ()
-    """Where it is written; () for a stage of the default pipeline."""
+    """Place where the entry is written; () for a stage of the default pipeline."""
 
     def title(self, catalogue: Catalogue) -> str:
-        """What the stage is called."""
+        """Name of the stage."""
         return _title(self.stage, catalogue)
 
     @property
     def parameter_place(self) -> KeyPath:
-        """Where its parameters are written."""
+        """Place where its parameters are written."""
         return (*self.place, "parameters") if self.place else ()
 
 
@@ -51,7 +51,9 @@ def _title(stage: StageValue, catalogue: Catalogue) -> str:
 
 
 def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> tuple[list[Entry], list[Problem]]:
-    """The entries of a pipeline, which is a list of stages or of edits of `default`; the catalogue knows the names."""
+    """(entries of a pipeline, problems); `value` is a list of stages or of edits of `default`, and the catalogue knows
+    the names.
+    """
     if not isinstance(value, list | tuple):
         return [], [problem_at((), "must be a list of stages, or of edits of the default pipeline", repr(value)[:40])]
     if not value:
@@ -151,7 +153,7 @@ def _insert(
 def _places_of(
     name: Any, place: KeyPath, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> list[int]:
-    """Where the stages of a name stand in the pipeline; a problem if nowhere."""
+    """Indices of the stages with a name in the pipeline; if there are none, a problem is recorded."""
     titles = list(dict.fromkeys(entry.title(catalogue) for entry in entries))
     wanted = _title(name, catalogue) if _is_stage_value(name) else ""
     found = [i for i, entry in enumerate(entries) if wanted and entry.title(catalogue) == wanted]
@@ -168,25 +170,25 @@ def _no_entries(onnx: bool) -> list[Entry]:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """A kind of pipeline."""
+    """Kind of pipeline."""
 
     catalogue: Catalogue
     default_entries: Callable[[CoreSearchOptions, bool], list[Entry]]
-    """The default pipeline; the second argument is True for ONNX models."""
+    """Function that gives the default pipeline; its second argument is True for ONNX models."""
     takes: type
-    """What the first stage is given."""
+    """Type of the item for the first stage."""
     giver: str
-    """Who gives that, for people."""
+    """Source of that item, for messages."""
     problem: type | None = None
-    """What the parsers make; None: there are none."""
+    """Type that the parsers make; None: the flow has no parsers."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries
-    """The parsers that a full list may leave out."""
+    """Function that gives the parsers that a full list may leave out."""
     collects: tuple[type, ...] = ()
-    """What results of the first stage must be; () for anything."""
+    """Allowed types of the results of the first stage; () for any type."""
 
     @property
     def ends_with(self) -> tuple[str, ...]:
-        """The stages of which one ends a pipeline."""
+        """Names of the stages with which a pipeline may end."""
         return tuple(name for name in self.catalogue.names if self.catalogue.stage_class(name).gives is None)
 
     def gives(self, wanted: type) -> list[str]:
@@ -196,6 +198,6 @@ class Flow:
 
 
 def hands_on(kind: Any, wanted: type) -> bool:
-    """True if a stage makes items of a type, rather than passing on what it is given."""
+    """Whether a stage makes items of a type, rather than passing on its own item."""
     gives = kind.gives
     return isinstance(gives, type) and issubclass(gives, wanted)

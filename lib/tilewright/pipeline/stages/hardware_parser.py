@@ -1,4 +1,4 @@
-"""AcceleratorParser: reads the hardware."""
+"""Stage AcceleratorParser, which reads the hardware."""
 
 from dataclasses import dataclass, replace
 
@@ -12,11 +12,10 @@ from tilewright.pipeline.stages.descriptions import Descriptions
 class AcceleratorParser(Change):
     """Reads the hardware description: a YAML file, a dict, or an artifact.
 
-    What is wrong with it is reported together with what is wrong with the other descriptions.
+    Its problems are reported together with those of the other descriptions.
 
-    Example:
-    [ONNXModelParser, AcceleratorParser, Sum, Workload, MinimalEnergy, SpatialMappingGenerator, MinimalEnergy, Loma,
-    CostModel]
+    Example: [ONNXModelParser, AcceleratorParser, Sum, Workload, MinimalEnergy, SpatialMappingGenerator, MinimalEnergy,
+    Loma, CostModel]
     """
 
     takes = Descriptions
@@ -24,7 +23,7 @@ class AcceleratorParser(Change):
     stands_for = "AcceleratorParserStage"
 
     def change(self, item: Descriptions) -> Descriptions:
-        """The descriptions with their accelerator."""
+        """Descriptions with their accelerator."""
         if item.hardware is None:
             return replace(item, problems=(*item.problems, *InputError("no hardware is given").problems))
         notices: list[str] = []

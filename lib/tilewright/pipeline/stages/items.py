@@ -1,6 +1,6 @@
-"""Items that flow through a pipeline below the parsers: networks to loop orders down, evaluations to results up.
+"""Items that go down a pipeline below the parsers (networks to loop orders), and results that come up (evaluations).
 
-With them goes the tally of a search: for each spatial mapping of a layer what was tried and what came of it.
+The tally of a search says for each spatial mapping of a layer what was tried, and with which result.
 """
 
 import math
@@ -28,32 +28,34 @@ Notes = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True)
 class CandidateTally:
-    """What was tried for one spatial mapping, or for a part of its loop orders."""
+    """Counts for one spatial mapping, or for a part of its loop orders."""
 
     candidate: int
-    """Position among the candidates of the layer."""
+    """Index among the candidates of the layer."""
     unrolling: Unrolling
     orders: int = 0
-    """Loop orders looked at."""
+    """Number of loop orders that were tried."""
     feasible: int = 0
-    """Orders among these that meet the constraints and fit the core."""
+    """Number of these orders that meet the constraints and fit the core."""
     energy_pj: float | None = None
-    """Energy of the mapping that was chosen, if one was."""
+    """Energy of the chosen mapping, in pJ; None if none was chosen."""
     latency_cycles: float | None = None
     reason: str = ""
-    """Why there is none to choose."""
+    """Reason why no mapping was chosen."""
     missed_by: float = math.inf
-    """What the order that missed by least needed over what there is; of several reasons the closest one."""
+    """Smallest ratio of needed to available capacity among the orders that do not fit; of several reasons the closest
+    one.
+    """
     notes: Notes = ()
-    """What the search says of itself, as JSON values."""
+    """Notes of the search about itself, as JSON values."""
 
     @property
     def key(self) -> tuple[int, Unrolling]:
-        """Tallies of one key are of the same spatial mapping."""
+        """Key of the spatial mapping; tallies with equal keys belong to the same one."""
         return self.candidate, self.unrolling
 
     def plus(self, other: "CandidateTally") -> "CandidateTally":
-        """Both parts together; what was chosen stays that of the first, unless only the second has something."""
+        """Sum of both tallies; the chosen mapping is that of the first, unless only the second has one."""
         feasible = self.feasible + other.feasible
         closest = other if not self.reason or (other.reason and other.missed_by < self.missed_by) else self
         chosen = other if self.energy_pj is None else self
@@ -69,7 +71,7 @@ class CandidateTally:
         )
 
     def row(self) -> CandidateRow:
-        """The row of `candidates` in a record."""
+        """Row of `candidates` in a record."""
         return CandidateRow(
             unrolling_record(self.unrolling),
             self.orders,
@@ -81,24 +83,24 @@ class CandidateTally:
 
 
 class Tally:
-    """Adds up tallies by spatial mapping, in the order in which these are first met."""
+    """Sums of tallies by spatial mapping, in the order of first occurrence."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[int, Unrolling], CandidateTally] = {}
 
     def add(self, entries: Iterable[CandidateTally]) -> None:
-        """Count what was tried."""
+        """Add tallies."""
         for entry in entries:
             known = self._by_key.get(entry.key)
             self._by_key[entry.key] = entry if known is None else known.plus(entry)
 
     def choose(self, key: tuple[int, Unrolling], energy_pj: float, latency_cycles: float) -> None:
-        """Note the figures of the mapping that is the best so far of a spatial mapping."""
+        """Record energy and latency of the best mapping so far of a spatial mapping."""
         known = self._by_key.get(key) or CandidateTally(*key)
         self._by_key[key] = replace(known, energy_pj=energy_pj, latency_cycles=latency_cycles, reason="")
 
     def refuse(self, reason: str) -> None:
-        """Note why nothing was chosen of spatial mappings that have mappings which fit."""
+        """Record the reason why no mapping was chosen, for spatial mappings that have mappings which fit."""
         for key, known in self._by_key.items():
             if known.feasible and known.energy_pj is None:
                 self._by_key[key] = replace(known, reason=reason)
@@ -108,13 +110,14 @@ class Tally:
 
 
 SUMMED_NOTES = ("nodes", "evaluations", "orders_in_space")
-"""Notes that count work or choices."""
+"""Notes that are counts, and can be summed."""
 
 
 def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | None) -> JsonObject:
-    """What the searches of all spatial mappings of a layer say together, {} if nothing.
+    """Combined notes of the searches of all spatial mappings of a layer; {} if there are none.
 
-    The notes are those of the chosen spatial mapping, but the bound is that of all, and a proof needs all.
+    The notes are those of the chosen spatial mapping, but the bound is that over all spatial mappings, and a proof
+    requires proofs for all.
     """
     all_notes = [dict(entry.notes) for entry in entries if entry.notes]
     if not all_notes:
@@ -150,48 +153,48 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LayerProblem:
-    """A layer to be mapped on a core."""
+    """Layer to be mapped on a core."""
 
     layer: Layer
     core: Core
     constraints: MappingConstraints
-    """What the mapping file says for the layer."""
+    """Constraints of the mapping file for the layer."""
     memory_reach: "MemoryReach | None" = None
-    """Up to which memory the data of the layer go; None for all the way."""
+    """Outermost memories of the data of the layer; None if all data reach the top memory."""
     names: tuple[str, ...] = ()
-    """All layers of the network that have this problem."""
+    """Names of all layers of the network with this problem."""
 
 
 @dataclass(frozen=True)
 class SpatialCandidate(LayerProblem):
-    """A layer with one spatial mapping to be tried."""
+    """Layer with one spatial mapping to be tried."""
 
     unrolling: Unrolling = ()
     index: int = 0
-    """Position among the candidates of the layer."""
+    """Index among the candidates of the layer."""
 
     @classmethod
     def of(cls, problem: LayerProblem, unrolling: Unrolling, index: int = 0) -> "SpatialCandidate":
-        """A candidate for a layer."""
+        """Candidate for a layer."""
         own = {field.name: getattr(problem, field.name) for field in fields(LayerProblem)}
         return cls(**own, unrolling=unrolling, index=index)
 
 
 @dataclass(frozen=True, eq=False)
 class TemporalProblem(PreparedProblem):
-    """A layer with its spatial mapping, ready for loop orders: what temporal mappers search.
+    """Layer with its spatial mapping, ready for loop orders: the item that temporal mappers search.
 
     `spatial.temporal_sizes` are the iterations that are left of each loop dimension.
     """
 
     ordering: tuple[TemporalOrderingEntry, ...] = ()
-    """The temporal ordering that the mapping file asks for, innermost first."""
+    """Temporal ordering that the mapping file asks for, innermost first."""
     candidate: int = 0
-    """Position of the spatial mapping among the candidates of the layer."""
+    """Index of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """The level boundaries that the mapping file gives for a complete ordering; () if it leaves them open."""
+    """Level boundaries that the mapping file gives for a complete ordering; () if it leaves them open."""
     names: tuple[str, ...] = ()
-    """All layers of the network that have this problem."""
+    """Names of all layers of the network with this problem."""
 
     @classmethod
     def of(
@@ -202,26 +205,26 @@ class TemporalProblem(PreparedProblem):
         given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = (),
         names: tuple[str, ...] = (),
     ) -> "TemporalProblem":
-        """A prepared problem with what the search of its loop orders has to know."""
+        """Problem made from a prepared problem and the facts that the search of its loop orders needs."""
         own = {field.name: getattr(prepared, field.name) for field in fields(PreparedProblem)}
         return cls(**own, ordering=ordering, candidate=candidate, given_boundaries=given_boundaries, names=names)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluations:
-    """Costs of mappings of one layer, and the tally of what was tried for them."""
+    """Costs of mappings of one layer, and the tally of what was tried."""
 
     costs: CostedBatch | None = None
-    """Loop orders with their energy and latency; None: none to report, the tally says why."""
+    """Loop orders with their energy and latency; None if there are none, for which the tally gives the reason."""
     tally: tuple[CandidateTally, ...] = ()
-    """Tally of each spatial mapping: what was tried and what came of it."""
+    """Tally of each spatial mapping: counts and result."""
 
 
 @dataclass(frozen=True, repr=False)
 class MappedWorkload(OneCoreTables):
-    """A network mapped on a core; `layers`, `energy`, `ports` and `schedule` are tables of it."""
+    """Network mapped on a core, with the tables `layers`, `energy`, `ports` and `schedule`."""
 
     records: tuple[LayerRecord, ...]
-    """The mapping of each distinct layer problem, in the order of first use."""
+    """Mapping of each distinct layer problem, in the order of first use."""
     summary: dict[str, Any]
     """Totals of the network; see docs/artifacts.md."""

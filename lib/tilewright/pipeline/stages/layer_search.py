@@ -1,4 +1,4 @@
-"""Searching many layer problems: each distinct one once, through the store, in several threads, with progress."""
+"""Search of many layer problems: each distinct one once, with the store, in several threads, with progress."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from tilewright.search.store import Store
 
 @dataclass(frozen=True)
 class LayerTask:
-    """A problem under the key of its content (`SearchIdentity.key_of`)."""
+    """Problem under the key of its content (`SearchIdentity.key_of`)."""
 
     key: str
     problem: LayerProblem
@@ -26,29 +26,29 @@ class LayerTask:
 
 @dataclass
 class LayerSearch:
-    """The search of all problems that the store does not have, and what is known so far.
+    """Search of all problems that are not in the store, with the results so far.
 
-    `search` are the stages that map a layer; its control says how. Results do not depend on threads or store.
+    `search` are the stages that map a layer, with their control. Results do not depend on threads or store.
     """
 
     title: str
-    """What is searched, for people who wait."""
+    """Name of the search in the progress bar."""
     search: Rest
     on_found: Callable[[LayerTask, list[LayerRecord]], None] | None = None
-    """Told each problem that was searched, when it is finished."""
+    """Function that is called for each problem when its search is finished."""
     found: dict[str, list[LayerRecord]] = field(default_factory=dict)
-    """Key -> records of the mappings."""
+    """Records of the mappings, by key of the problem."""
     failures: dict[str, MappingError] = field(default_factory=dict)
-    """Key -> why nothing fits."""
+    """Reasons why nothing fits, by key of the problem."""
     objective: str = "latency"
-    """What decides between several mappings of a problem where no stage does; the one that counts comes first."""
+    """Objective that orders several mappings of a problem if no stage does; the one that counts comes first."""
     all_of_them: bool = True
-    """Whether the others are wanted as well; False: only how many there are."""
+    """Whether the other mappings are kept too; False: only their number."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def control(self) -> Control:
-        """How the search runs."""
+        """Control of the search."""
         return self.search.control
 
     @property
@@ -61,7 +61,7 @@ class LayerSearch:
     def run(self, tasks: Sequence[LayerTask]) -> None:
         """Fill `found` and `failures` for tasks with different keys.
 
-        When interrupted, what is finished stays in the store.
+        On an interruption, finished results stay in the store.
         """
         missing = [task for task in tasks if not self._take_from_store(task)]
         shown = self.control.show_progress and bool(missing)
@@ -79,7 +79,7 @@ class LayerSearch:
             self._search_in_threads(missing, search)
 
     def _search_in_threads(self, missing: list[LayerTask], search: Rest) -> None:
-        """The kernel releases the interpreter lock, so threads are enough."""
+        """Search in threads, which suffice because the kernel releases the interpreter lock."""
         with ThreadPoolExecutor(self.control.threads) as pool:
             pending: dict[Future[list[LayerRecord] | MappingError], LayerTask] = {
                 pool.submit(self._attempt, search, task): task for task in missing
@@ -96,14 +96,14 @@ class LayerSearch:
                 raise
 
     def _attempt(self, search: Rest, task: LayerTask) -> list[LayerRecord] | MappingError:
-        """The records of a layer, or why nothing fits."""
+        """Records of a layer, or the reason why nothing fits."""
         try:
             return search_alternatives(search, task.problem, self.objective, all_of_them=self.all_of_them)
         except MappingError as error:
             return error
 
     def _take_from_store(self, task: LayerTask) -> bool:
-        """Use an earlier result of this problem if there is one."""
+        """Use an earlier result of this problem if there is one; returns whether there is."""
         if self.store is None:
             return False
         stored = self.store.get(task.key)
@@ -128,7 +128,7 @@ class LayerSearch:
 
 
 def _key_of_all(key: str) -> str:
-    """Where all mappings of a problem are stored; under the key itself is the one that counts."""
+    """Key under which all mappings of a problem are stored; `key` itself has the one that counts."""
     return content_digest([key, "all"])
 
 

@@ -1,5 +1,6 @@
-"""Running the stages below Workload on one layer, and records from the evaluations: rows chosen of batches, with their
-full breakdown.
+"""Execution of the stages below Workload on one layer, and records made from the evaluations.
+
+A record has the full breakdown of a row that was chosen from a batch.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ from tilewright.workload.layer import Layer
 
 
 def single_row(costs: CostedBatch, row: int) -> CostedBatch:
-    """One order of a batch with its costs, which keeps nothing of the others alive."""
+    """One order of a batch with its costs, as copies, so that the rest of the batch can be freed."""
     batch = costs.batch
     one = slice(row, row + 1)
     boundaries = None if batch.boundaries is None else batch.boundaries[one].copy()
@@ -33,24 +34,25 @@ def single_row(costs: CostedBatch, row: int) -> CostedBatch:
 
 
 def tally_key(batch: OrderBatch) -> tuple[int, Unrolling]:
-    """Key of the spatial mapping that a batch is of."""
+    """Key of the spatial mapping of a batch."""
     return getattr(batch.problem, "candidate", 0), batch.problem.spatial.unrolling
 
 
 def what_is_minimised(stages: tuple[Stage, ...]) -> str:
-    """What the outermost reduction of stages minimises, or else their mapper; '' if neither is there."""
+    """Objective of the outermost reduction of stages, or else of their mapper; '' if there is neither."""
     kept = next((str(what) for stage in stages if (what := getattr(stage, "minimises", ""))), "")
     mappers = [stage for stage in stages if isinstance(stage.gives, type) and _maps_orders(stage.gives)]
     return kept or next((str(goal) for stage in mappers if (goal := getattr(stage, "objective", ""))), "")
 
 
 Rank = Callable[[CostedBatch], Sequence[np.ndarray]]
-"""Columns by which mappings are compared (`reductions.Reduction.rank`)."""
+"""Function that gives the columns by which mappings are compared (`reductions.Reduction.rank`)."""
 
 
 def rank_of(stages: tuple[Stage, ...], objective: str) -> Rank:
-    """What decides between several mappings of a layer: the outermost reduction of stages, else what their mapper
-    minimises, else `objective`."""
+    """Rank that decides between several mappings of a layer: that of the outermost reduction of stages, else by the
+    objective of their mapper, else by `objective`.
+    """
     kept = [stage for stage in stages if getattr(stage, "minimises", "") and hasattr(stage, "rank")]
     if kept:
         return cast(Rank, kept[0].rank)  # type: ignore[attr-defined]  # a Reduction, which is made of this module
@@ -59,12 +61,12 @@ def rank_of(stages: tuple[Stage, ...], objective: str) -> Rank:
 
 
 def model_of(stages: tuple[Stage, ...]) -> str:
-    """The model profile of the figures that stages make, '' if they do not say."""
+    """Model profile of the results of stages; '' if they do not say."""
     return next((str(model) for stage in reversed(stages) if (model := getattr(stage, "model", ""))), "")
 
 
 def records_of(found: Sequence[Evaluations], stages: tuple[Stage, ...]) -> list[LayerRecord]:
-    """The record of every mapping that stages have found for a layer and that fits."""
+    """Records of all mappings that stages have found for a layer and that fit."""
     tally = _tally_of(found)
     return [_record(costs, row, tally, stages) for costs, row in _fitting(found)]
 
@@ -77,16 +79,16 @@ def _tally_of(found: Iterable[Evaluations]) -> list[CandidateTally]:
 
 
 def _fitting(found: Iterable[Evaluations]) -> Iterator[tuple[CostedBatch, int]]:
-    """Batches and rows of the mappings that fit."""
+    """Pairs (batch, row) of the mappings that fit."""
     for one in found:
         if one.costs is not None:
             yield from ((one.costs, int(row)) for row in np.flatnonzero(one.costs.fits))
 
 
 def _best_of(found: Sequence[Evaluations], rank: Rank) -> tuple[CostedBatch, int] | None:
-    """Batch and row of the best mapping, of equal ones the first; None where nothing fits.
+    """(batch, row) of the best mapping, of equal ones the first; None if nothing fits.
 
-    Where none is acceptable to the rank, the first that fits: the stages below have let it pass.
+    If the rank accepts none, the first mapping that fits is returned, because the later stages have let it pass.
     """
     best, best_rank = next(_fitting(found), None), None
     for one in found:
@@ -120,8 +122,9 @@ PROOF_NOTES = ("proven", "value", "lower_bound", "gap", "covers", "spatial_mappi
 
 
 def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> dict[str, Any]:
-    """The notes without the proof where a reduction goes by another objective than the mapper: what is the best by the
-    one proves nothing about the other."""
+    """Notes, without the proof if the objectives of reduction and mapper differ: the optimum by one objective proves
+    nothing about the other.
+    """
     goals = {str(goal) for stage in stages for key in ("minimises", "objective") if (goal := getattr(stage, key, ""))}
     if "proven" not in notes or len(goals) <= 1:
         return notes
@@ -129,10 +132,10 @@ def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> 
 
 
 def search_layer(search: Rest, problem: LayerProblem, objective: str = "latency") -> LayerRecord:
-    """The record of the mapping that counts for a layer: of those that come back the best, by the outermost reduction
-    of the search, or else by `objective`; `alternatives` counts the others.
+    """Record of the mapping that counts for a layer: the best of those returned, by the outermost reduction of the
+    search, or else by `objective`; `alternatives` counts the others.
 
-    Raises NothingFitsError if nothing comes back that fits, with the reason for each spatial mapping.
+    Raises NothingFitsError if no mapping fits, with the reason for each spatial mapping.
     """
     return search_alternatives(search, problem, objective, all_of_them=False)[0]
 
@@ -140,8 +143,9 @@ def search_layer(search: Rest, problem: LayerProblem, objective: str = "latency"
 def search_alternatives(
     search: Rest, problem: LayerProblem, objective: str = "latency", *, all_of_them: bool = True
 ) -> list[LayerRecord]:
-    """The records of all mappings that come back for a layer, the one that counts first, then the others as they came;
-    with `all_of_them` False that one alone. Raises NothingFitsError as `search_layer` does."""
+    """Records of all mappings that are returned for a layer: first the one that counts, then the others in their order;
+    with `all_of_them` False only the first. Raises NothingFitsError as `search_layer` does.
+    """
     found = evaluations_of(search, problem)
     best = _best_of(found, rank_of(search.stages, objective))
     if best is None:
@@ -157,12 +161,12 @@ def search_alternatives(
 
 
 def evaluations_of(search: Rest, problem: LayerProblem) -> list[Evaluations]:
-    """All that the stages below Workload give back for a layer."""
+    """Evaluations that the stages below Workload return for a layer."""
     return list(_flat(search(problem)))
 
 
 def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
-    """Evaluations, also those in lists."""
+    """Evaluations, including those in lists."""
     for result in results:
         if isinstance(result, list):
             yield from _flat(iter(result))
@@ -173,8 +177,9 @@ def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
 
 
 def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -> list[str]:
-    """Why nothing fits, for each spatial mapping; a loop order that is asked for is named with its entry of the mapping
-    file."""
+    """Reasons why nothing fits, for each spatial mapping; a loop order from the mapping file is named with its
+    entry.
+    """
     lines = []
     for entry in _tally_of(found):
         unrolling = "; ".join(
@@ -190,9 +195,9 @@ def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -
 
 
 def order_total(search: Rest, problem: LayerProblem) -> int | None:
-    """How many orders the search of a layer will look at, None if its mapper does not know; for progress only.
+    """Number of orders that the search of a layer will try, for progress; None if its mapper does not know.
 
-    Runs the stages that make the items of the temporal mapper, and asks it.
+    The function runs the stages before the temporal mapper, and asks the mapper.
     """
     stages = search.stages
     place = next((i for i, stage in enumerate(stages) if stage.gives is not None and _maps_orders(stage.gives)), None)
@@ -213,7 +218,7 @@ def order_total(search: Rest, problem: LayerProblem) -> int | None:
 
 
 def sum_if_known(totals: Iterable[int | None]) -> int | None:
-    """The sum; None if one of them is not known."""
+    """Sum of the numbers; None if one of them is not known."""
     known = list(totals)
     return None if None in known else sum(total for total in known if total is not None)
 

@@ -1,4 +1,4 @@
-"""MappingParser: reads what the mapping file fixes, and puts network, core and mapping together."""
+"""Stage MappingParser, which reads the mapping file, and combines network, core and mapping."""
 
 from dataclasses import dataclass
 
@@ -23,10 +23,9 @@ NO_HARDWARE = Accelerator("", ())
 class MappingParser(Change):
     """Reads the mapping file and checks it against the core and the network, which other parsers have read before.
 
-    A pipeline that leaves it out gets it behind its other parsers: in zigzag-dse they read this file.
+    A pipeline without this stage gets it after its other parsers: in zigzag-dse they read this file.
 
-    Example:
-    [WorkloadParser, AcceleratorParser, MappingParser, Sum, Workload, MinimalLatency, SpatialMappingConversion,
+    Example: [WorkloadParser, AcceleratorParser, MappingParser, Sum, Workload, MinimalLatency, SpatialMappingConversion,
     TemporalOrderingConversion, CostModel]
     """
 
@@ -35,7 +34,7 @@ class MappingParser(Change):
     stands_for = "the mapping file in WorkloadParserStage and ONNXModelParserStage"
 
     def change(self, item: Descriptions) -> NetworkProblem:
-        """The problem. Raises InputError with everything that is wrong with any of the descriptions."""
+        """Problem of the descriptions. Raises InputError with everything that is wrong with any of them."""
         problems = Problems()
         problems.found += item.problems
         mapping = problems.attempt(given_mapping, item.mapping, problems.notices)
@@ -73,5 +72,5 @@ def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> 
 
 
 def _layers_on(core: Core, network: Workload) -> list[Layer]:
-    """The layers that the core runs."""
+    """Layers that the core runs."""
     return [node.layer for node in restrict_to_core(network, core)[0].nodes if node.layer is not None]

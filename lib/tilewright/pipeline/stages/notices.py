@@ -1,4 +1,4 @@
-"""Notices of a run on one core on its files: unusual values, lanes that layers do not get, units that never work."""
+"""Notices of a run on one core about its files: unusual values, lanes that layers do not get, units that never work."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,10 +23,10 @@ from tilewright.workload.source import read_layers
 
 
 def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
-    """A notice for each cause of lanes that are cut, and for each side of the array that is never full.
+    """Notices, one for each reason of lost lanes, and for each side of the array that is never full.
 
-    [] where the stages of the pipeline make other lanes than those of the mapping file. `file` is what the mapping was
-    read from, for lines.
+    [] if the stages of the pipeline make other lanes than those of the mapping file. `file` is the mapping file, for
+    line numbers.
     """
     stages = pipeline.search().stages
     known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)
@@ -47,9 +47,9 @@ def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> lis
 
 
 def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
-    """The files by their kinds, and what is unusual in them.
+    """(files by kind, notices on unusual content).
 
-    What is wrong with one is left to the step that reads it: the artifact is what counts.
+    Problems of a file are left to the step that reads it, since the artifact is what counts.
     """
     found: dict[str, str] = {}
     notices: list[str] = []

@@ -1,4 +1,4 @@
-"""Stages made from what a pipeline says of their parameters, and from the options and settings of the run."""
+"""Stages made from the parameters in a pipeline, and from the options and settings of the run."""
 
 import sys
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ def make_stage(
     place: KeyPath,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Stage | None, list[Problem]]:
-    """A stage with the given parameters, and for the rest those of the run; or what is wrong with them.
+    """(stage with the given parameters and for the others those of the run, problems).
 
-    Those of the run are `options` and, by the names of parameters, `settings`.
+    The parameters of the run are `options` and, by name, `settings`.
     """
     if given is None:
         given = {}
@@ -53,7 +53,7 @@ def _at(problem: Problem, place: KeyPath) -> Problem:
 
 
 def _at_setting(problem: Problem, place: KeyPath, of_run: Mapping[str, Any]) -> Problem:
-    """What is wrong with a parameter that comes from the settings of the run is wrong there."""
+    """Problem moved to the settings of the run, if it is about a parameter that comes from there."""
     inside = keys_of(problem.path)[len(place) :]
     return replace(problem, path=dotted(inside)) if inside and inside[0] in of_run else problem
 
@@ -73,7 +73,7 @@ def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tup
 
 
 def _of_parameter(problem: Problem, place: KeyPath, values: Mapping[str, Any]) -> Problem:
-    """A problem that a stage tells of its parameters: where it names one, there."""
+    """Problem that a stage reports about its parameters, moved to the parameter that it names."""
     inside = keys_of(problem.path)
     if not inside or inside[0] not in values:
         return moved(problem, place)

@@ -1,8 +1,8 @@
-"""A pipeline: stages in an order that fits, checked when it is built; and the default one of the single-core flow.
+"""Pipelines: stages in a valid order, checked when a pipeline is built; and the default one of the single-core flow.
 
-Whether stages fit is decided by what they take, give, collect and return.
+The types that stages take, give, collect and return decide whether an order is valid.
 
-The default is what `tilewright map` runs unless a pipeline is given.
+`tilewright map` runs the default pipeline unless another one is given.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placed:
-    """A stage, or its class where its parameters are wrong, and where it is written."""
+    """Stage, or its class if its parameters are wrong, with the place where it is written."""
 
     kind: type[Stage]
     entry: Entry
@@ -39,7 +39,7 @@ class Placed:
 
 
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """What is wrong with the order of stages; one kind of fault at a time, since others often only follow from it."""
+    """Problems with the order of stages, of one kind at a time, since others often only follow from the first."""
     return (
         _items_that_do_not_fit(placed, flow)
         or _results_that_do_not_fit(placed, flow)
@@ -48,7 +48,9 @@ def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """The first stage that is given something else than it takes; those behind it often only follow from it."""
+    """Problem of the first stage that gets an item of another type than it takes; later ones often only follow from
+    it.
+    """
     current: type | None = flow.takes
     giver = flow.giver
     for index, item in enumerate(placed):
@@ -77,7 +79,7 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Flow) -> str:
-    """Which stage would give what is missing, and whether it only stands in the wrong place."""
+    """Text on the stage that would give the missing item, or on its right position."""
     # What takes itself what is missing would not get it either.
     later = [item.kind for item in placed[index + 1 :] if hands_on(item.kind, wanted)]
     makers = [kind for kind in later if not issubclass(wanted, kind.takes)]
@@ -133,7 +135,7 @@ def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
 
 
 def _files_written_twice(placed: list[Placed]) -> list[Problem]:
-    """Stages that would write over the files of another one."""
+    """Problems of stages that would overwrite the files of another one."""
     sums = [index for index, item in enumerate(placed) if _is_one_of(item.kind.returns, MappedWorkload)]
     networks = [index for index, item in enumerate(placed) if item.kind.gives is LayerProblem]
     writers: dict[str, str] = {}
@@ -151,22 +153,22 @@ def _files_written_twice(placed: list[Placed]) -> list[Problem]:
 
 
 def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
-    """Where a problem of a default stage is told: at the nearest entry that a person wrote."""
+    """Place for a problem of a default stage: the nearest entry that the user wrote."""
     others = sorted(range(len(placed)), key=lambda other: abs(other - index))
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
 
 
 MAPPER_OF = {engine: engine.capitalize() for engine in get_args(SearchEngine)}
-"""Search engine -> the stage that hands on loop orders."""
+"""Stage that hands on loop orders, by search engine."""
 
 
 def parser_entries(onnx: bool = True) -> list[Entry]:
-    """The stages that read what people wrote."""
+    """Stages that read the users' files."""
     return [Entry("ONNXModelParser" if onnx else "WorkloadParser"), Entry("AcceleratorParser"), Entry("MappingParser")]
 
 
 def search_entries(options: CoreSearchOptions) -> list[Entry]:
-    """The stages that map a network, outermost first; their parameters are those of the options."""
+    """Stages that map a network, outermost first; their parameters are those of the options."""
     reduction = Entry(REDUCTION_OF[options.objective])
     mapper = Entry(MAPPER_OF[options.temporal_mapping_search_engine])
     locality = isinstance(options, SearchOptions) and options.exploit_data_locality
@@ -185,7 +187,7 @@ def search_entries(options: CoreSearchOptions) -> list[Entry]:
 
 
 def default_entries(options: CoreSearchOptions, onnx: bool = True) -> list[Entry]:
-    """The whole default pipeline."""
+    """Entries of the whole default pipeline."""
     return [*parser_entries(onnx), *search_entries(options)]
 
 
@@ -197,7 +199,7 @@ SINGLE = Flow(
     problem=NetworkProblem,
     parser_entries=parser_entries,
 )
-"""The single-core flow."""
+"""Single-core flow."""
 
 
 @dataclass(frozen=True)
@@ -218,11 +220,11 @@ class Pipeline:
         prefix: KeyPath = ("pipeline",),
         flow: Flow = SINGLE,
     ) -> "Pipeline":
-        """The pipeline that `value` describes: None for the default, else a list of stages or of edits of the default.
+        """Pipeline that `value` describes: None for the default, else a list of stages or of edits of the default.
 
-        `options` give the parameters that the pipeline does not; `onnx` says which parser is the default; dotted paths
-        are looked up below `folder`; `documents` and `prefix` say where `value` is written; `flow` says what pipelines
-        are made of. Raises InputError with everything that is wrong.
+        `options` give the parameters that the pipeline does not set; `onnx` selects the default parser; dotted paths
+        are looked up below `folder`; `documents` and `prefix` are the place of `value`; `flow` is the kind of pipeline.
+        Raises InputError with everything that is wrong.
         """
         pipeline, problems = check_pipeline(value, options or SearchOptions(), onnx=onnx, folder=folder, flow=flow)
         if problems or pipeline is None:
@@ -230,15 +232,15 @@ class Pipeline:
         return pipeline
 
     def run(self, item: Any, control: Control | None = None) -> Iterator[Any]:
-        """The results for an item of the type that the first stage takes."""
+        """Results for an item of the type that the first stage takes."""
         return run_stages(self.stages, item, control)
 
     def parsers(self) -> "Pipeline":
-        """The slice that reads descriptions."""
+        """Slice that reads descriptions."""
         return Pipeline(self.stages[: self._parser_count])
 
     def search(self) -> "Pipeline":
-        """The slice that maps the network problem which the parsers make."""
+        """Slice that maps the network problem which the parsers make."""
         return Pipeline(self.stages[self._parser_count :])
 
     @property
@@ -246,8 +248,9 @@ class Pipeline:
         return next((i for i, stage in enumerate(self.stages) if stage.takes is not Descriptions), len(self.stages))
 
     def unused(self, given: Mapping[str, Any], options: CoreSearchOptions) -> list[Unused]:
-        """What has no effect of the options that were given beside a pipeline, by name: it has no stage for them, or
-        says them itself. Those at their defaults ask for nothing."""
+        """Given options without effect: the pipeline has no stage for them, or sets them itself. Options at their
+        defaults are not reported.
+        """
         stages = [each for stage in self.stages for each in (stage, *stage.inner())]
         names = {base.__name__ for stage in stages for base in type(stage).__mro__}
         wanted = {
@@ -266,7 +269,7 @@ class Pipeline:
 
     @property
     def exports(self) -> bool:
-        """True if a stage writes files of its own."""
+        """Whether a stage writes files of its own."""
         return any(stage.exports for stage in self.stages)
 
 
@@ -279,9 +282,9 @@ def check_pipeline(
     flow: Flow = SINGLE,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """The pipeline that `value` describes, or everything that is wrong with it.
+    """(pipeline that `value` describes, problems); the pipeline is None if there are problems.
 
-    `settings` are further parameters of the run, by name; what is wrong with one is told at its name alone.
+    `settings` are further parameters of the run, by name; a problem of a setting is reported only under its own name.
     """
     default = flow.default_entries(options, onnx)
     entries, problems = (default, []) if value is None else read_entries(value, default, flow.catalogue)
@@ -334,7 +337,7 @@ def _class_of(entry: Entry, flow: Flow, folder: Path | None, problems: list[Prob
 
 
 def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any:
-    """The parameters of an entry; a search goes by what the reduction above it keeps, unless it is told otherwise."""
+    """Parameters of an entry; the objective of a search is by default that of the reduction above it."""
     given = entry.parameters
     if "objective" not in getattr(kind, "__dataclass_fields__", {}) or not isinstance(given, dict):
         return given
@@ -344,7 +347,9 @@ def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any
 
 
 def _parsers_first(placed: list[Placed]) -> list[Placed]:
-    """Stages that take anything and stand among parsers behind them: parsers pass on all results, and run before."""
+    """Stages with all parsers first: a stage that takes any item and stands among parsers is moved after them, as
+    parsers pass on all results.
+    """
     last = max((i for i, item in enumerate(placed) if item.kind.takes is Descriptions), default=-1)
     looking = [item for item in placed[:last] if item.kind.takes is object and item.kind.gives is Same]
     others = [item for item in placed[: last + 1] if item not in looking]
@@ -354,9 +359,11 @@ def _parsers_first(placed: list[Placed]) -> list[Placed]:
 def _with_what_goes_without_saying(
     placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
-    """List with the parsers that a list leaves out, and what is no stage of its own in lists of zigzag-dse.
+    """Stages of a list with the parsers that it leaves out, and with SpatialMappingConversion, which lists of
+    zigzag-dse lack.
 
-    There, the parsers read the mapping file too, and SpatialMappingGenerator does what SpatialMappingConversion does.
+    In zigzag-dse the parsers read the mapping file too, and SpatialMappingGenerator does the work of
+    SpatialMappingConversion.
     """
 
     def made(entry: Entry) -> Placed:

@@ -1,4 +1,4 @@
-"""Places of the problems of a pipeline in a configuration, which are told by their place inside `pipeline:`."""
+"""Places of problems of a pipeline in a configuration; the problems give places inside `pipeline:`."""
 
 import re
 from collections.abc import Container, Iterable
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 def problem_at(place: KeyPath, message: str, value: str = "", allowed: str = "", nearest: str = "") -> Problem:
-    """A problem at keys and list indices inside the value of `pipeline:`."""
+    """Problem at keys and list indices inside the value of `pipeline:`."""
     return Problem(message, path=dotted(place), value=value, allowed=allowed, nearest=nearest)
 
 
 def moved(problem: Problem, place: KeyPath) -> Problem:
-    """A problem that was told without regard to the pipeline, as one of a place in it."""
+    """Problem that was reported outside of a pipeline, moved to a place in it."""
     message = f"{problem.path}: {problem.message}" if problem.path else problem.message
     return replace(problem, message=message, path=dotted(place))
 
 
 def placed(problem: Problem, prefix: KeyPath = (), documents: "Iterable[YamlDocument]" = ()) -> Problem:
-    """A problem of a pipeline that stands at `prefix`, on the line of the first document that knows its place."""
+    """Problem of a pipeline that is at `prefix`, on the line of the first document that knows its place."""
     place = (*prefix, *keys_of(problem.path))
     told = replace(problem, path=dotted(place))
     for document in documents:
@@ -36,10 +36,10 @@ def placed(problem: Problem, prefix: KeyPath = (), documents: "Iterable[YamlDocu
 
 
 def is_of_setting(problem: Problem, settings: Container[object]) -> bool:
-    """Whether a problem is of a setting of the run, which is told at the setting's own name."""
+    """Whether a problem is about a setting of the run, which is reported under the setting's own name."""
     return next(iter(keys_of(problem.path)), None) in settings
 
 
 def keys_of(path: str) -> KeyPath:
-    """The place that a text such as pipeline[3].parameters.lpf_limit means."""
+    """Place from a text such as pipeline[3].parameters.lpf_limit."""
     return tuple(int(index) if index else key for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path))

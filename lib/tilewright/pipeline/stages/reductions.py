@@ -1,4 +1,4 @@
-"""Stages that keep less than they get: the best mapping, the sum over a network, everything as one list."""
+"""Stages that keep less than they get: the best mapping, the sum over a network, or everything as one list."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from tilewright.search.summary import one_a_layer, summarize
 
 @dataclass(frozen=True)
 class Reduction(Stage):
-    """Base of stages that keep one mapping: subclasses say by `rank` which one.
+    """Base of stages that keep one mapping, chosen by the `rank` of a subclass.
 
     Batches are reduced as they come, so that memory does not grow with the number of orders.
     """
@@ -28,28 +28,28 @@ class Reduction(Stage):
     collects = Evaluations
     returns = Evaluations
     minimises: ClassVar[str] = ""
-    """What the record calls the objective."""
+    """Name of the objective in a record."""
 
     def __init_subclass__(cls, **others: Any) -> None:
-        """A subclass that does not say what it minimises minimises what its name says."""
+        """Set `minimises` of a subclass that does not set it to the name of the subclass."""
         super().__init_subclass__(**others)
         if "minimises" not in cls.__dict__:
             cls.minimises = cls.__name__
 
     @abstractmethod
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Columns, one number for each order of a batch, by which mappings are compared, the most important first.
+        """Columns, with one number for each order of a batch, by which mappings are compared, the most important first.
 
-        The smallest wins; ties go to the next column, and at last to the mapping that was found first. Where the first
-        column is infinite, a mapping is not acceptable; orders that do not fit have infinite energy and latency.
+        The smallest value wins; ties are decided by the next column, and finally by the order of discovery. An infinite
+        value in the first column makes a mapping unacceptable; orders that do not fit have infinite energy and latency.
         """
 
     def refusal(self) -> str:
-        """Why nothing is acceptable although something fits."""
+        """Reason why no mapping is acceptable although some fit."""
         return f"none of the mappings that fit is acceptable to {self.name()}"
 
     def run(self, item: Any, rest: Rest) -> Iterator[Evaluations]:
-        """One result: the best mapping with the tally of all, or the tally alone."""
+        """Yield one result: the best mapping with the tally of all, or only the tally."""
         tally = Tally()
         best: CostedBatch | None = None
         best_rank: tuple[float, ...] = ()
@@ -69,7 +69,7 @@ class Reduction(Stage):
         yield Evaluations(best, tuple(tally))
 
     def _best_row(self, costs: CostedBatch | None) -> tuple[int | None, tuple[float, ...]]:
-        """The first of the best rows of a batch and its rank; None if none is acceptable."""
+        """(index of the first best row of a batch, its rank); the index is None if none is acceptable."""
         if costs is None:
             return None, ()
         columns = self.rank(costs)
@@ -78,16 +78,16 @@ class Reduction(Stage):
 
 
 class OfObjective(Reduction):
-    """Keeps the best by the objective that it names; subclasses here are one for each of `OBJECTIVES`."""
+    """Keeps the best mapping by an objective; this module has one subclass for each of `OBJECTIVES`."""
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """The objective, then the metric that it leaves out."""
+        """Columns: the objective, then the metric that it does not include."""
         return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
 
 
 @dataclass(frozen=True)
 class MinimalLatency(OfObjective):
-    """Keeps the mapping with the fewest cycles; of equal ones that with less energy, then the first found.
+    """Keeps the mapping with the fewest cycles; of equal ones the one with less energy, then the first found.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """
@@ -98,7 +98,7 @@ class MinimalLatency(OfObjective):
 
 @dataclass(frozen=True)
 class MinimalEnergy(OfObjective):
-    """Keeps the mapping with the least energy; of equal ones that with fewer cycles, then the first found.
+    """Keeps the mapping with the least energy; of equal ones the one with fewer cycles, then the first found.
 
     Example: {replace: MinimalLatency, stage: MinimalEnergy}
     """
@@ -120,9 +120,9 @@ class MinimalEDP(OfObjective):
 
 @dataclass(frozen=True)
 class Sum(Stage):
-    """Adds up the layers of a network, which run one after another, into its summary.
+    """Sums the layers of a network, which run one after another, into its summary.
 
-    A layer counts once: where stages in between yield several records of one, the first.
+    A layer counts once: if stages in between yield several records of it, only the first.
 
     Example: {drop: Sum}
     """
@@ -133,12 +133,12 @@ class Sum(Stage):
     stands_for = "SumStage"
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
-        """One result: all records with the totals."""
+        """Yield one result: all records with the totals."""
         yield summed(item, rest(item), rest.stages)
 
 
 def summed(item: NetworkProblem, found: Iterable[LayerRecord], stages: tuple[Stage, ...]) -> MappedWorkload:
-    """The network with its totals, from what `stages` have found. Raises InputError where layers are missing."""
+    """Network with its totals, from the results of `stages`. Raises InputError if layers are missing."""
     records = one_a_layer(found)
     known = {name for record in records for name in record.names}
     wanted = [node.layer.name for node in item.workload.layers_in_order if node.layer is not None]
@@ -163,5 +163,5 @@ class Listify(Stage):
     stands_for = "ListifyStage"
 
     def run(self, item: Any, rest: Rest) -> Iterator[list[Any]]:
-        """One result: the list."""
+        """Yield one result: the list."""
         yield list(rest(item))

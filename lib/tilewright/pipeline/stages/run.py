@@ -1,4 +1,4 @@
-"""Running pipelines: a layer, a network, or a network from descriptions."""
+"""Execution of pipelines: for a layer, a network, or a network from descriptions."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -31,12 +31,12 @@ DEFAULT_OPTIONS = SearchOptions()
 
 @lru_cache(maxsize=64)
 def default_pipeline(options: SearchOptions = DEFAULT_OPTIONS, onnx: bool = True) -> Pipeline:
-    """The pipeline that is run when none is given."""
+    """Pipeline that runs if none is given."""
     return Pipeline.build(None, options, onnx=onnx)
 
 
 def read_problem(descriptions: Descriptions, options: SearchOptions = DEFAULT_OPTIONS) -> NetworkProblem:
-    """The network problem that descriptions make, read by the parsers of the default pipeline.
+    """Network problem that descriptions make, read by the parsers of the default pipeline.
 
     Raises InputError with the problems of all descriptions.
     """
@@ -53,10 +53,10 @@ def map_layer(
     progress: Advance | None = None,
     stop: threading.Event | None = None,
 ) -> LayerRecord:
-    """The best mapping of one layer, with full breakdown and a row for each spatial candidate.
+    """Best mapping of one layer, with full breakdown and a row for each spatial candidate.
 
-    Runs the slice of the default pipeline below Workload. `progress` is told orders as they are looked at. Raises
-    MappingError if nothing fits, with the reason for each candidate, SearchStoppedError when `stop` is set.
+    Runs the slice of the default pipeline below Workload. `progress` is called with the number of orders just tried.
+    Raises MappingError if nothing fits, with the reason for each candidate, SearchStoppedError if `stop` is set.
     """
     stages = below_workload(default_pipeline(options).stages)
     control = Control(stop=stop) if progress is None else Control(advance=progress, stop=stop)
@@ -68,7 +68,7 @@ def map_layer(
 
 
 def below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """The stages that search a layer by itself; which memories it does without only a network can say."""
+    """Stages that search a single layer; those that need a whole network, to remove memories, are left out."""
     place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
     return tuple(stage for stage in stages[place + 1 :] if not stage.needs)
 
@@ -86,18 +86,18 @@ def map_workload(
     on_record: Callable[[LayerRecord], None] | None = None,
     show_progress: bool = False,
 ) -> MappedWorkload:
-    """Map every layer of a network. `on_record` is told each newly mapped layer as it is finished.
+    """Map every layer of a network. `on_record` is called with each newly mapped layer when it is finished.
 
     Runs the slice of the pipeline after the parsers, by default that of the default pipeline. Raises InputError for
-    problems in the code of a user's stage, MappingError naming every layer that fits in no way. When interrupted,
-    finished layers stay in `store`.
+    problems in the code of a user's stage, MappingError with every layer that has no mapping that fits. On an
+    interruption, finished layers stay in `store`.
     """
     control = Control(threads, store, exports or Path("exports"), show_progress, on_record)
     return map_problem(of_core(workload, core, mapping), pipeline or default_pipeline(options), control)
 
 
 def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | None = None) -> MappedWorkload:
-    """Run the slice of a pipeline after the parsers on a network; its records, with the totals of the network."""
+    """Records and totals of a network, after the slice of a pipeline after the parsers."""
     search = pipeline.search()
     # To the end: stages that write do so when everything has passed.
     results = list(_flat(search.run(problem, control or Control())))
@@ -110,10 +110,10 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
 def map_some_layers(
     problem: NetworkProblem, pipeline: Pipeline, layers: Iterable[str], control: Control | None = None
 ) -> tuple[LayerRecord, ...]:
-    """The records of some layers of a network, given by name, as `map_problem` makes them among those of all layers.
+    """Records of some layers of a network, given by name, equal to those that `map_problem` makes for all layers.
 
-    Stages that only look at results are left out. Where a stage of a user's above Workload remains, which may need all
-    records, all layers are mapped. Raises MappingError naming every one of them that fits in no way.
+    Stages that only observe results are left out. If a user's stage above Workload remains, all layers are mapped, as
+    that stage may need all records. Raises MappingError with every requested layer that has no mapping that fits.
     """
     stages = tuple(stage for stage in pipeline.search().stages if not stage.observes)
     above = stages[: next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)]
@@ -127,19 +127,19 @@ def map_some_layers(
 
 
 def sums_up_plainly(pipeline: Pipeline) -> bool:
-    """Whether the totals of a network are those of `summed_again`, and not of a stage of a user's."""
+    """Whether the totals of a network are those of `summed_again`, not those of a user's stage."""
     return all(isinstance(one, Sum) for one in pipeline.stages if issubclass(one.returns, MappedWorkload))
 
 
 def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[LayerRecord]) -> MappedWorkload:
-    """The totals that `map_problem` makes of the records of all layers."""
+    """Totals that `map_problem` makes from the records of all layers."""
     stages = pipeline.search().stages
     place = next((i for i, stage in enumerate(stages) if isinstance(stage, Sum)), -1)
     return summed(problem, records, stages[place + 1 :])
 
 
 def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:
-    """Results, also those in lists. Raises InputError for what is neither a record nor a network."""
+    """Results, including those in lists. Raises InputError for objects that are neither a record nor a network."""
     for result in results:
         if isinstance(result, list):
             yield from _flat(iter(result))

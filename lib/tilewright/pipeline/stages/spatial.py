@@ -1,4 +1,4 @@
-"""Stages that choose spatial mappings: one, all one after the other, or all together where optima are proven.
+"""Stages that choose spatial mappings: one, several one after another, or all together if optima are proven.
 
 `CustomSpatialMappingGenerator` is the generator that Stream uses for its computation nodes.
 """
@@ -38,19 +38,21 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 REASONS = 100
-"""Spatial mappings at most for which a record says why they have no mapping."""
+"""Largest number of spatial mappings without orders whose reasons are in a record."""
 
 
 def mapper_of(rest: Rest) -> Exact | None:
-    """The stage that searches all spatial mappings of a layer together, if there is one; not a user's variant of it."""
+    """Stage Exact, which searches all spatial mappings of a layer together; None if there is none. A user's variant of
+    it does not count.
+    """
     return next((stage for stage in rest.stages if type(stage) is Exact), None)
 
 
 def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings) -> Iterator[Evaluations]:
-    """The results of all spatial mappings of a layer; `covered` says which these are.
+    """Results of all spatial mappings of a layer; `covered` says which these are.
 
-    Where the mapper proves optima they are one search (docs/proofs.md#exact-search, 7). Then only those have a row of
-    their own in the tally of which a mapping was the best for a while, or of which it is known that they have none.
+    If the mapper proves optima, there is one search for all (docs/proofs.md#exact-search, 7). Then a spatial mapping
+    has a row in the tally only if one of its mappings was the best for a while, or if it is known to have none.
     """
     mapper = mapper_of(rest)
     if mapper is None or any(candidate.constraints.level_boundaries for candidate in candidates):
@@ -64,24 +66,25 @@ def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, covered: Spat
 
 @dataclass
 class _Together:
-    """One search over all spatial mappings of a layer, which are made as it asks for them."""
+    """One search over all spatial mappings of a layer, which are made when the search requests them."""
 
     rest: Rest
     mapper: Exact
     problem: LayerProblem
     starts: Sequence[SpatialCandidate]
-    """Spatial mappings that it begins with: for them it is never worse than loma and salsa, whatever the time budget.
+    """Spatial mappings that are searched first: for them the result is never worse than that of loma and salsa,
+    whatever the time budget.
     """
     covered: SpatialMappings
-    """Which spatial mappings the proof is about."""
+    """Spatial mappings that the proof covers."""
     others: Iterable[SpatialChoice] = ()
-    """All the others, those that fill most lanes first; some may be among `starts`."""
+    """All other spatial mappings, those that fill most lanes first; some may also be among `starts`."""
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
-    """Why spatial mappings have no orders, of the first REASONS that have none."""
+    """Reasons of the first REASONS spatial mappings that have no orders."""
 
     def results(self) -> Iterator[Evaluations]:
-        """The best mapping with its certificate, and the tally of others; where nothing fits, the reasons."""
+        """Best mapping with its certificate, and the tally of others; if nothing fits, the reasons."""
         ordering = self.problem.constraints.temporal_ordering
         try:
             found = self.mapper.search(self._choices(), len(self.starts), ordering, self.rest.control)
@@ -108,7 +111,9 @@ class _Together:
             yield Choice(index, passes, rest, layer, core, partial(self._prepared, index))
 
     def _each(self, least: float) -> Iterator[tuple[SpatialCandidate, int, float]]:
-        """(spatial mapping, its passes at least, those of all that follow), each mapping once."""
+        """Triples (spatial mapping, lower bound of its passes, lower bound of those of all that follow), each mapping
+        once.
+        """
         known = {candidate.unrolling for candidate in self.starts}
         for candidate in self.starts:
             yield candidate, passes_of(candidate.layer, candidate.unrolling), least
@@ -117,7 +122,7 @@ class _Together:
                 yield SpatialCandidate.of(self.problem, choice.unrolling), choice.passes, choice.rest_passes
 
     def _prepared(self, index: int) -> TemporalProblem | None:
-        """The problem of the loop orders of a spatial mapping; None, with the reason kept, where there are none."""
+        """Problem of the loop orders of a spatial mapping; None if there are none, with the reason recorded."""
         place = self.rest.stages.index(self.mapper)
         makers = tuple(stage for stage in self.rest.stages[:place] if stage.gives is not Same)
         candidate = replace(self.made[index], index=index)
@@ -130,7 +135,7 @@ class _Together:
         return problem
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
-        """The best mapping, after a row for each other spatial mapping that was the best for a while."""
+        """Best mapping, after a row for each other spatial mapping that was the best for a while."""
         for index, energy_pj, latency_cycles in found.improved:
             if index != found.candidate:
                 unrolling = self.made[index].unrolling
@@ -151,8 +156,8 @@ def _the_item(item: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class SpatialMappingGenerator(SpatialParameters, Stage):
-    """Hands on the spatial mappings to try: the one that the mapping file gives, and where that leaves sides of the
-    array open, the best generated ones.
+    """Hands on the spatial mappings to try: the one from the mapping file, and if that leaves sides of the array open,
+    the best generated ones.
 
     Example: {set: SpatialMappingGenerator, parameters: {nb_spatial_mappings_generated: 10}}
     """
@@ -163,7 +168,7 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
     stands_for = "SpatialMappingGeneratorStage"
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
-        """The results of one candidate after the other. Raises MappingError if no spatial mapping is valid."""
+        """Yield the results of one candidate after another. Raises MappingError if no spatial mapping is valid."""
         mapper, mixed = mapper_of(rest), self.enable_mix_spatial_mapping
         given, hints = dict(item.constraints.spatial_mapping), dict(item.constraints.spatial_mapping_hint)
         sides = [name for name, _ in item.core.operational_array.dimensions if name not in given]
@@ -180,7 +185,7 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
     def _whole_space(
         self, item: LayerProblem, rest: Rest, mapper: Exact, covered: SpatialMappings
     ) -> Iterator[Evaluations]:
-        """The results of one search over every spatial mapping, which begins with those that loma and salsa try."""
+        """Results of one search over every spatial mapping, which begins with those that loma and salsa try."""
         described = item.layer, item.core, item.constraints, self.profile
         tried, mixed = self.spatial_count(proves=False) or DEFAULT_SPATIAL_MAPPINGS, self.enable_mix_spatial_mapping
         refusal: MappingError | None = None
@@ -199,13 +204,13 @@ _Loop = tuple[str, int]
 
 @dataclass(frozen=True)
 class CustomSpatialMappingGenerator(ModelChoice, Stage):
-    """Hands on the spatial mapping that the mapping file or the core gives, or else what the rule of Stream makes: on
-    each side of the array one loop, by the largest of its divisors for which array and bandwidth have room.
+    """Hands on the spatial mapping from the mapping file or the core, or else the mappings of Stream's rule: each side
+    of the array gets one loop, with its largest divisor for which array and bandwidth have room.
 
-    A mapping that is given is taken as it is: sides of the array that it does not name are not used. Without one, every
-    combination of loops over the sides is handed on in which no loop occurs twice. The capacity of the innermost
-    memories limits neither: what does not fit there is a row of the tally. Its place is in a pipeline of a single core
-    or in the `pipeline` of IntraCoreMapping.
+    A given mapping is used unchanged: sides of the array that it does not name are not used. Without one, every
+    combination of loops over the sides is handed on in which no loop occurs twice. In both cases the capacity of the
+    innermost memories is not a limit: a mapping that does not fit is a row of the tally. The stage belongs in a
+    pipeline of a single core or in the `pipeline` of IntraCoreMapping.
 
     Example: {replace: SpatialMappingGenerator, stage: CustomSpatialMappingGenerator}
     """
@@ -216,7 +221,7 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
     stands_for = "nothing; CustomSpatialMappingGeneratorStage in Stream"
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
-        """The results of one candidate after the other. Raises MappingError if no side of the array can be used."""
+        """Yield the results of one candidate after another. Raises MappingError if no side of the array can be used."""
         found = [_given(item, self.profile)] if item.constraints.spatial_mapping else list(self._generated(item))
         if not found:
             raise MappingError(f"layer '{item.layer.name}' has no loops for all sides of the array that it could use")
@@ -235,7 +240,7 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
 
 
 def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_Loop | None]:
-    """The loops that a side of the array may take, each with its factor; None alone where there is none."""
+    """Loops that a side of the array may take, each with its factor; [None] if there is none."""
     options: list[_Loop | None] = []
     for dimension, size in item.layer.loop_sizes:
         factor = next((f for f in range(min(limits[side][dimension], size), 1, -1) if size % f == 0), 1)
@@ -245,7 +250,7 @@ def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_L
 
 
 def _given(item: LayerProblem, profile: ModelProfile) -> Unrolling:
-    """The given spatial mapping, cut to the sizes of array and layer. Raises MappingError for unknown sides."""
+    """Given spatial mapping, limited to the sizes of array and layer. Raises MappingError for unknown sides."""
     sides = item.core.operational_array.dimensions
     draft = given_draft(item.layer, item.core, item.constraints, size_limits(item.layer, item.core), profile)
     return tuple((name, tuple(draft.get(name, {}).items())) for name, _ in sides)

@@ -1,4 +1,4 @@
-"""SpatialMappingConversion, the stage that turns a spatial mapping into loops per memory level."""
+"""Stage SpatialMappingConversion, which turns a spatial mapping into loops per memory level."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpatialMappingConversion(BoundaryParameters, Stage):
-    """Turns a spatial mapping into what each memory of each operand serves, and prepares the cost model for it.
+    """Turns a spatial mapping into the loops that each memory of each operand serves, and prepares the cost model.
 
-    Without a generator before it, it takes the spatial mapping of the mapping file; sides of the array that this leaves
-    open are not used. A spatial mapping that is impossible, or for which no loop order is, is a row of the tally with
-    the reason and ends nothing.
+    Without a generator before it, the stage takes the spatial mapping of the mapping file; sides of the array that it
+    leaves open are not used. An impossible spatial mapping, or one without a loop order, becomes a row of the tally
+    with the reason, and the search continues.
 
     Example: {set: SpatialMappingConversion, parameters: {temporal_mapping_type: even}}
     """
 
     access_same_data_considered_as_no_access: bool = True
-    """An input that the array uses again in the next cycle is not read again."""
+    """Whether an input that the array uses again in the next cycle is not read again."""
 
     takes = LayerProblem
     gives = TemporalProblem
     stands_for = "SpatialMappingConversionStage"
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
-        """The results for one spatial mapping, or why there are none."""
+        """Yield the results for one spatial mapping, or the reason why there are none."""
         candidate = item if isinstance(item, SpatialCandidate) else SpatialCandidate.of(item, self._given(item))
         try:
             yield from rest(self.prepared(candidate))
@@ -51,7 +51,7 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
             yield Evaluations(None, (CandidateTally(candidate.index, candidate.unrolling, reason=str(error)),))
 
     def prepared(self, item: SpatialCandidate) -> TemporalProblem:
-        """The problem of the loop orders. Raises MappingError where the spatial mapping is impossible."""
+        """Problem of the loop orders. Raises MappingError if the spatial mapping is impossible."""
         given = item.constraints
         even = given.temporal_mapping_type or self.temporal_mapping_type
         same_data = given.access_same_data_considered_as_no_access
@@ -66,7 +66,7 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
         return TemporalProblem.of(prepared, given.temporal_ordering, item.index, given.level_boundaries, item.names)
 
     def _given(self, item: LayerProblem) -> Unrolling:
-        """The spatial mapping of the mapping file, cut to what array and layer have room for."""
+        """Spatial mapping of the mapping file, limited to the sizes of array and layer."""
         given = item.constraints.spatial_mapping
         sides = dict(given)
         closed = (*given, *((name, ()) for name, _ in item.core.operational_array.dimensions if name not in sides))

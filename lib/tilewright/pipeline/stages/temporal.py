@@ -1,6 +1,4 @@
-"""Temporal mappers, stages that hand on loop orders of a layer with its spatial mapping; and CostModel, which says what
-those cost.
-"""
+"""Temporal mappers, stages that hand on loop orders of a layer with its spatial mapping; and CostModel."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -41,17 +39,19 @@ class TemporalMapper(Stage):
     returns = Evaluations
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """The loop orders to cost."""
+        """Batches of loop orders whose costs are needed."""
         raise NotImplementedError
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
-        """The results of one batch after the other; of the one mapping where the mapping file gives all of it."""
+        """Yield the results of one batch after another, or of the single mapping if the mapping file gives all of
+        it.
+        """
         for batch in given_mapping(item) if item.given_boundaries else self.batches(item, rest):
             yield from rest(batch)
 
 
 def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
-    """The order and the level boundaries of the mapping file. Raises MappingError if they leave a choice."""
+    """Order and level boundaries of the mapping file, as a batch. Raises MappingError if they leave a choice."""
     order = complete_order(layer_ordering(item.ordering, item), item.spatial.temporal_sizes)
     if order is None:
         raise MappingError(f"level_boundaries are given, but {OPEN_ORDER}")
@@ -61,9 +61,9 @@ def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
 
 @dataclass(frozen=True)
 class Loma(LomaParameters, TemporalMapper):
-    """Every order of the loop factors that meets the temporal ordering of the mapping file.
+    """Tries every order of the loop factors that meets the temporal ordering of the mapping file.
 
-    Orders are made and costed in batches, so that memory does not grow with their number.
+    Orders are made and evaluated in batches, so that memory does not grow with their number.
 
     Example: {set: Loma, parameters: {lpf_limit: 8}}
     """
@@ -71,14 +71,16 @@ class Loma(LomaParameters, TemporalMapper):
     stands_for = "LomaStage"
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
-        """The results of one batch after the other; of the one mapping where the mapping file gives all of it."""
+        """Yield the results of one batch after another, or of the single mapping if the mapping file gives all of
+        it.
+        """
         orders = loma_batches(item, item.ordering, self.lpf_limit, rest.control.stop)
         for batch in given_mapping(item) if item.given_boundaries else orders:
             yield from rest(batch)
             rest.control.advance(batch.visited)
 
     def order_total(self, item: TemporalProblem) -> int:
-        """How many orders there are; 0 if the ordering is impossible."""
+        """Number of orders; 0 if the ordering is impossible."""
         entries, sizes = layer_ordering(item.ordering, item), item.spatial.temporal_sizes
         if complete_order(entries, sizes) is not None:
             return 1
@@ -90,10 +92,11 @@ class Loma(LomaParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class Salsa(SalsaParameters, TemporalMapper):
-    """Simulated annealing over the orders of all prime factors: for layers with too many orders to try them all.
+    """Searches by simulated annealing over the orders of all prime factors, for layers with too many orders to try them
+    all.
 
-    Neighbours that do not fit the core are rejected; the same seed gives the same result. By default it goes by what
-    the reduction above goes by.
+    Neighbours that do not fit the core are rejected; the same seed gives the same result. The default objective is that
+    of the reduction above.
 
     Example: {replace: Loma, stage: Salsa, parameters: {salsa_iteration_number: 5000, salsa_restarts: 4}}
     """
@@ -101,25 +104,26 @@ class Salsa(SalsaParameters, TemporalMapper):
     stands_for = "SalsaStage"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """The best order of every chain."""
+        """Batches with the best order of every chain."""
         from tilewright.search.salsa import salsa_batches
 
         control = rest.control
         return salsa_batches(item, item.ordering, self, control.stop, control.advance)
 
     def order_total(self, item: TemporalProblem) -> int:
-        """How many neighbours all chains look at."""
+        """Number of neighbours that all chains try together."""
         return self.salsa_iteration_number * self.salsa_restarts
 
 
 @dataclass(frozen=True)
 class Exact(ExactParameters, TemporalMapper):
-    """The optimum over the orders of all prime factors, with a certificate, by branch and bound.
+    """Finds the optimum over the orders of all prime factors, with a certificate, by branch and bound.
 
     All spatial mappings that SpatialMappingGenerator or CustomSpatialMappingGenerator hand on for a layer are one
-    search, with one certificate; those of another stage are searched one by one. Where the time budget ends first: the
-    best found, with a lower bound and the gap to it. The record says which (`search`). By default it goes by what the
-    reduction above goes by. Layers whose outputs are addressed by a window have no proof: Loma searches them.
+    search, with one certificate; those of another stage are searched one by one. If the time budget ends first, the
+    result is the best found, with a lower bound and the gap to it. The field `search` of the record says which of the
+    two it is. The default objective is that of the reduction above. Layers whose outputs are addressed by a window have
+    no proof: Loma searches them.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -127,7 +131,7 @@ class Exact(ExactParameters, TemporalMapper):
     stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """The best order."""
+        """Batch with the best order."""
         from tilewright.search.exact.search import exact_batches
 
         self._check(item)
@@ -143,9 +147,9 @@ class Exact(ExactParameters, TemporalMapper):
     def search(
         self, choices: "Iterable[Choice]", starts: int, ordering: tuple[TemporalOrderingEntry, ...], control: Control
     ) -> "ExactResult | None":
-        """The optimum over all spatial mappings of a layer; None where nothing fits, or where there is no proof.
+        """Optimum over all spatial mappings of a layer; None if nothing fits, or if there is no proof.
 
-        Raises MappingError where the search has found nothing and cannot say that there is nothing.
+        Raises MappingError if the search has found nothing and cannot prove that there is nothing.
         """
         from tilewright.search.exact.search import search_choices
 
@@ -161,16 +165,16 @@ class Exact(ExactParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class ExactAnswer(TemporalMapper):
-    """What a search over all spatial mappings of a layer has found, for the stages after the mapper."""
+    """Result of a search over all spatial mappings of a layer, for the stages after the mapper."""
 
     result: "ExactResult"
     unrolling: Unrolling
-    """Unrolling of the spatial mapping that it is of."""
+    """Unrolling of the spatial mapping of the result."""
     allocation: str
     notes: tuple[tuple[str, object], ...]
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """The best order of the layer, where `item` is its spatial mapping."""
+        """Batch with the best order of the layer, if `item` has its spatial mapping."""
         from tilewright.search.exact.search import batch_of
 
         if item.spatial.unrolling != self.unrolling:
@@ -180,9 +184,10 @@ class ExactAnswer(TemporalMapper):
 
 
 def _with_boundaries(batch: OrderBatch) -> OrderBatch:
-    """The orders with the boundaries of the allocator where a free search found no better ones.
+    """Orders with the boundaries of the allocator if a free search found no better ones.
 
-    The result of such a search says all of the mapping: what is left open is searched once more when it is read back.
+    The result of a free search fixes the whole mapping: an open part would be searched again when the result is read
+    back.
     """
     if batch.boundaries is not None or not len(batch.orders):
         return batch
@@ -196,9 +201,9 @@ def _with_boundaries(batch: OrderBatch) -> OrderBatch:
 
 @dataclass(frozen=True)
 class TemporalOrderingConversion(TemporalMapper):
-    """Exactly the loop order that the mapping file gives as `temporal_ordering`, without any search.
+    """Uses exactly the loop order that the mapping file gives as `temporal_ordering`, without any search.
 
-    An ordering that leaves loops open is a reason why the layer has no mapping.
+    If the ordering leaves loops open, the layer has no mapping, with that reason.
 
     Example: {replace: Loma, stage: TemporalOrderingConversion}
     """
@@ -206,7 +211,7 @@ class TemporalOrderingConversion(TemporalMapper):
     stands_for = "TemporalOrderingConversionStage"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """The one order. Raises MappingError if the ordering leaves a choice."""
+        """Batch with the given order. Raises MappingError if the ordering leaves a choice."""
         entries = layer_ordering(item.ordering, item)
         order = complete_order(entries, item.spatial.temporal_sizes)
         if order is None:
@@ -214,14 +219,14 @@ class TemporalOrderingConversion(TemporalMapper):
         yield OrderBatch.of_orders(item, [order])
 
     def order_total(self, item: TemporalProblem) -> int:
-        """One."""
+        """Number of orders: 1."""
         return 1
 
 
 @dataclass(frozen=True)
 class CostModel(Stage):
-    """Costs batches of loop orders with the compiled cost model: energy and latency of each, whether it fits, and if
-    none does, why the one that misses by least does not. Stands at the end of every pipeline.
+    """Computes the costs of batches of loop orders with the compiled cost model: energy and latency of each, and
+    whether it fits. If none fits, it gives the reason for the closest one. Every pipeline ends with this stage.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]
     """
@@ -232,7 +237,7 @@ class CostModel(Stage):
     stands_for = "CostModelStage"
 
     def run(self, item: OrderBatch, rest: Rest) -> Iterator[Evaluations]:
-        """One result: the costs of the batch."""
+        """Yield one result: the costs of the batch."""
         costs = cost_orders(item)
         tally = CandidateTally(
             *tally_key(item),

@@ -1,4 +1,4 @@
-"""Options beside stages that have no effect."""
+"""Given options that have no effect because of the stages of a pipeline."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,8 +9,9 @@ from tilewright.pipeline.stages.base import Stage
 
 
 def unused_beside(stages: Sequence[Stage], options: Parameters, given: Iterable[str]) -> list[Unused]:
-    """What has no effect of the options of these names beside stages, which do not have them, or say them themselves.
-    Those at their defaults ask for nothing."""
+    """Notices of options that have no effect, because the stages do not have them, or set them themselves. Options at
+    their defaults are not reported.
+    """
     every = [each for stage in stages for each in (stage, *stage.inner())]
     defaults, made = type(options)().as_dict(), options.as_dict()
     found = []

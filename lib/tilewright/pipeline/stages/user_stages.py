@@ -1,9 +1,9 @@
-"""Stages that a user wrote: found by dotted path below the working folder, and known by the digest of their code.
+"""User's stages, found by dotted path below the working folder, and identified by the digest of their code.
 
 `config.stages.bound.MinimalEnergyUnderLatency` is the class of that name in `config/stages/bound.py`. Modules are
-imported under their dotted names from their source, never from bytecode; `sys.path` is left as it was.
+imported under their dotted names from their source, never from bytecode; `sys.path` is unchanged afterwards.
 
-What stages are, as JSON: two searches with equal identities give equal results, so one can stand for the other.
+The identity of stages is JSON: two searches with equal identities give equal results, so one can replace the other.
 """
 
 import ast
@@ -32,16 +32,16 @@ from tilewright.search.store import problem_key
 
 _lock = threading.RLock()
 _loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
-"""(folder, dotted module) -> (digest of the code, the module)."""
+"""(digest of the code, module) by (folder, dotted module)."""
 
 
 def is_dotted_path(name: str) -> bool:
-    """True for the form in which stages of users are named."""
+    """Whether a name has the form of a user's stage."""
     return "." in name and all(part.isidentifier() for part in name.split("."))
 
 
 def load_class(dotted: str, folder: Path | None = None) -> type[Stage]:
-    """The stage of that dotted path below `folder` (default: the working folder).
+    """Stage of that dotted path below `folder` (default: the working folder).
 
     Raises InputError if there is no such file or class, if it is not a stage, or if the file cannot be imported.
     """
@@ -90,8 +90,7 @@ def digest_of_class(kind: type[Stage]) -> str | None:
 
 
 def _files_of_class(kind: type[Stage]) -> tuple[tuple[Path, ...], Path | None]:
-    """The file of a stage with the local files that it imports, and the folder to which they belong; none if it is not
-    known."""
+    """(file of a stage and local files that it imports, their folder); ((), None) if the file is not known."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None:
         return (), None
@@ -107,7 +106,7 @@ def _digest_of_files(files: tuple[Path, ...], folder: Path) -> str:
 
 
 def local_files(path: Path, folder: Path) -> tuple[Path, ...]:
-    """A Python file and the files below `folder`, or beside it, that it imports, directly or not; sorted."""
+    """Python file and the files below `folder`, or next to it, that it imports, directly or indirectly; sorted."""
     seen: set[Path] = set()
     waiting = [path]
     while waiting:
@@ -137,7 +136,7 @@ def _imported(file: Path, beside: Path, folder: Path) -> list[Path]:
 
 
 def _files_of_module(bases: tuple[Path, ...], parts: list[str]) -> list[Path]:
-    """Files of a module and of the packages that hold it, in the first folder that has any."""
+    """Files of a module and of the packages that contain it, in the first folder that has any."""
     for base in bases:
         found = []
         for length in range(1, len(parts) + 1):
@@ -152,7 +151,9 @@ def _files_of_module(bases: tuple[Path, ...], parts: list[str]) -> list[Path]:
 
 
 def _load_module(name: str, path: Path, folder: Path) -> ModuleType:
-    """Import a file under its dotted name, anew if its code has changed. Raises InputError if it cannot be imported."""
+    """Module imported from a file under its dotted name, again if its code has changed. Raises InputError if the import
+    fails.
+    """
     files = local_files(path, folder)
     digest = _digest_of_files(files, folder)
     with _lock:
@@ -186,8 +187,9 @@ def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
 
 @contextmanager
 def _importing_from(*folders: Path) -> Iterator[None]:
-    """Look for modules in these folders first, and neither read nor write bytecode of what lies there: it would not
-    notice quick edits."""
+    """Look for modules in these folders first, without reading or writing their bytecode, which would not notice quick
+    edits.
+    """
     places = tuple(dict.fromkeys(str(folder) for folder in folders))
     before, finder = sys.path[:], _SourceFinder(places)
     sys.path[:0] = places
@@ -200,13 +202,15 @@ def _importing_from(*folders: Path) -> Iterator[None]:
 
 
 class _SourceFinder:
-    """Finds modules as Python does, and has those below some folders, but for installed ones, run from their source."""
+    """Finder of modules like that of Python, except that modules below some folders run from their source, unless they
+    are installed.
+    """
 
     def __init__(self, folders: tuple[str, ...]) -> None:
         self.folders = tuple(os.path.join(folder, "") for folder in folders)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The module, if it is one that a user wrote."""
+        """Specification of the module, if a user wrote it; else None."""
         if name.partition(".")[0] == NAME:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -218,7 +222,7 @@ class _SourceFinder:
 
 
 class SearchIdentity:
-    """What a search of layers is, by its stages."""
+    """Identity of a search of layers, by its stages."""
 
     def __init__(self, stages: tuple[Stage, ...]) -> None:
         self.stages = [identity_of(stage) for stage in stages]
@@ -236,29 +240,29 @@ class SearchIdentity:
 
 
 def search_modules(stages: Iterable[Stage]) -> set[str]:
-    """The modules that a search of layers begins with: what calls its stages, and these, each run its own."""
+    """Modules with which a search of layers begins: the one that calls its stages, and those of the stages."""
     own = {type(stage).__module__ for stage in _all_of(stages) if is_own(type(stage))}
     return {"tilewright.pipeline.stages.layer_search", *own}
 
 
 def search_code(stages: tuple[Stage, ...]) -> str:
-    """Digest of the code of tilewright that decides what a search of layers finds.
+    """Digest of the code of tilewright that decides the result of a search of layers.
 
-    Stages of users may call anything of it: with one of them it is all the code that maps.
+    A user's stage may call any function of it; with one, the digest covers all the code that maps.
     """
     code = code_digest_of_modules(search_modules(stages))
     return code if all(is_own(type(stage)) for stage in _all_of(stages)) else code + code_digest("map")
 
 
 def _all_of(stages: Iterable[Stage]) -> Iterator[Stage]:
-    """Stages and those inside of them."""
+    """Stages, and the stages inside them."""
     for stage in stages:
         yield stage
         yield from _all_of(stage.inner())
 
 
 def identity_of(stage: Stage) -> dict[str, Any]:
-    """Name and parameters of a stage, and the digest of its code if a user wrote it (None: it is not in a file)."""
+    """Name and parameters of a stage, and for a user's stage the digest of its code (None: it is not in a file)."""
     own: dict[str, Any] = {"stage": stage.name(), "parameters": parameters_of(stage)}
     if stage.inner():
         own["inner"] = [identity_of(inside) for inside in stage.inner()]
@@ -269,18 +273,18 @@ def identity_of(stage: Stage) -> dict[str, Any]:
 
 
 def code_digests(stages: Iterable[Stage]) -> list[str | None]:
-    """Digest of the code of each stage that a user wrote, those inside of stages included."""
+    """Digest of the code of each user's stage, including those inside other stages."""
     return [identity_of(stage)["code"] for stage in _all_of(stages) if not is_own(type(stage))]
 
 
 def code_files(stages: Iterable[Stage]) -> tuple[str, ...]:
-    """Files of the stages that the user wrote, those inside of stages and what they import included; sorted."""
+    """Sorted files of the user's stages, including those inside other stages and the files that they import."""
     kinds = {type(stage) for stage in _all_of(stages) if not is_own(type(stage))}
     return tuple(sorted({str(file) for kind in kinds for file in _files_of_class(kind)[0]}))
 
 
 def is_identified(stage: Stage) -> bool:
-    """True if the identity of a stage changes with its code and with its parameters."""
+    """Whether the identity of a stage changes with its code and with its parameters."""
     if is_own(type(stage)):
         return True
     values = (getattr(stage, field.name) for field in fields(stage))
@@ -288,13 +292,13 @@ def is_identified(stage: Stage) -> bool:
 
 
 def parameters_of(stage: Stage) -> JsonObject:
-    """Parameter -> value, as JSON, in the order of definition; from Python, a parameter may be what has no JSON."""
+    """Parameters by name as JSON, in the order of definition; a value without a JSON form is given by its `repr`."""
     values = ((field.name, getattr(stage, field.name)) for field in fields(stage))
     return {name: repr(value) if (plain := _as_json(value)) is None else plain[0] for name, value in values}
 
 
 def _as_json(value: Any) -> tuple[Any] | None:
-    """A value as JSON, in a tuple; None if it has no such form."""
+    """Value as JSON, in a tuple of one; None if it has no such form."""
     try:
         return (encode(value),)
     except TypeError:

@@ -1,8 +1,7 @@
-"""Stages that only look: they write files, or draw figures, of what passes them, and pass it on.
+"""Stages that only observe: they write files or draw figures of the results that pass, and pass the results on.
 
-Most write for programs that read the output of zigzag-dse.
-
-The files go into the folder of exports, `results/single/<run>/exports/` in the pipeline. Nothing ever reads them back.
+Most write for programs that read the output of zigzag-dse. The files go into the folder of exports,
+`results/single/<run>/exports/` in the pipeline. No verb reads them back.
 """
 
 from collections import Counter
@@ -40,20 +39,20 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class PipelinePlace:
-    """Where in a pipeline something passes: for a whole network, for a layer, or for a spatial mapping of one."""
+    """Place in a pipeline: for a whole network, for a layer, or for a spatial mapping of a layer."""
 
     core: Core | None
     layers: dict[str, Layer]
     """Layers by name."""
     names: tuple[str, ...] = ()
-    """The layers that share the problem of this layer; () for a network."""
+    """Names of the layers with the problem of this layer; () for a network."""
     candidate: int | None = None
-    """Position of the spatial mapping among those of the layer; None above the stages that choose one."""
+    """Index of the spatial mapping among those of the layer; None above the stages that choose one."""
     node_ids: dict[str, int] | None = None
 
     @classmethod
     def of(cls, item: Any) -> "PipelinePlace":
-        """Where an item stands."""
+        """Place of an item."""
         if isinstance(item, NetworkProblem):
             nodes = [node for node in item.workload.layers_in_order if node.layer is not None]
             layers = {node.layer.name: node.layer for node in nodes if node.layer is not None}
@@ -66,10 +65,10 @@ class PipelinePlace:
         return cls(item.core, dict.fromkeys(names, item.layer), names, candidate)
 
     def stem(self, layer: str, number: int = 1) -> str:
-        """How names of files begin for a mapping of a layer, `number`: the how manieth of those that pass here.
+        """Beginning of file names for a mapping of a layer; `number` counts the mappings that pass here, from 1.
 
-        The first is the layer's own: `conv`, `conv-2`, ... of a layer, `conv`, `conv-1`, `conv-2`, ... of its spatial
-        mappings, with `conv-1.2` for the second mapping of one.
+        The first mapping has the layer's own name: `conv`, `conv-2`, ... for a layer; `conv`, `conv-1`, `conv-2`, ...
+        for its spatial mappings, with `conv-1.2` for the second mapping of one.
         """
         name = file_name_of(layer)
         if self.candidate is None:
@@ -79,17 +78,17 @@ class PipelinePlace:
         return f"{name}-{self.candidate}" if self.candidate else name
 
     def file_names(self, file_name: str) -> list[str]:
-        """A file of this place: as it is named for a network, else for each layer after its name."""
+        """File names of this place: `file_name` for a network, else one for each layer, with its name in front."""
         return [f"{self.stem(name)}_{file_name}" for name in self.names] or [file_name]
 
 
 def file_name_of(layer: str) -> str:
-    """The name of a layer in names of files."""
+    """Name of a layer in file names."""
     return layer.replace("/", "_")
 
 
 class NamedMapping(NamedTuple):
-    """A mapping of a layer that passed, and how names of its files begin."""
+    """Mapping of a layer that passed, and the beginning of its file names."""
 
     layer: str
     stem: str
@@ -97,7 +96,7 @@ class NamedMapping(NamedTuple):
 
 
 class Passed:
-    """The results that passed a stage while it looked."""
+    """Results that passed a stage while it observed them."""
 
     def __init__(self, item: Any, rest: Rest) -> None:
         self.item = item
@@ -108,7 +107,7 @@ class Passed:
         self.evaluations: list[Evaluations] = []
 
     def watch(self, results: Iterator[Any]) -> Iterator[Any]:
-        """Pass results on and note them."""
+        """Yield the results unchanged, and record them."""
         for result in results:
             self._note(result)
             yield result
@@ -125,7 +124,7 @@ class Passed:
             self.layers.append(result)
 
     def named_records(self) -> list[NamedMapping]:
-        """Everything that passed, layers of networks in execution order; no two stems are equal."""
+        """Everything that passed, layers of networks in execution order, with distinct file names."""
         found = [
             (placed.name, placed.record)
             for network in self.networks
@@ -143,8 +142,9 @@ class Passed:
 
 
 def check_file_names(workload: Workload, numbered: bool) -> None:
-    """Raise InputError where files of two layers would be one; `numbered`: where several mappings of a layer may have
-    files, which have a number behind its name."""
+    """Raise InputError if two layers would have the same file; `numbered`: several mappings of a layer may have files,
+    which have a number after its name.
+    """
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     counts = Counter(map(file_name_of, names))
     problems = []
@@ -161,7 +161,7 @@ def check_file_names(workload: Workload, numbered: bool) -> None:
 
 
 def _wrong_name(parameter: str, name: str) -> list[Problem]:
-    """What is wrong with the name of a file or a folder."""
+    """Problems of the name of a file or a folder."""
     if name and "/" not in name and not name.startswith("."):
         return []
     allowed = "a name without folders that does not begin with a dot"
@@ -170,10 +170,10 @@ def _wrong_name(parameter: str, name: str) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Save(Writer):
-    """Base of stages that write files of what passes."""
+    """Base of stages that write files of the results that pass."""
 
     folder: str = field(default="", kw_only=True)
-    """Folder below that of the exports; a second stage that writes the same files needs one of its own."""
+    """Folder below the folder of exports; a second stage that writes the same files needs another one."""
 
     observes = True
     exports = True
@@ -184,20 +184,20 @@ class Save(Writer):
             raise InputError(problems)
 
     def wrong_names(self) -> list[Problem]:
-        """What is wrong with further names of files."""
+        """Problems of further file names."""
         return []
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """The files that the stage writes, by where it stands."""
+        """Pattern of the files that the stage writes at its position in the pipeline."""
         raise NotImplementedError
 
     def written(self, above_workload: bool, above_sum: bool) -> str:
-        """Files with their folder."""
+        """Pattern of the files with their folder."""
         files = self.files(above_workload, above_sum)
         return f"{self.folder}/{files}" if self.folder else files
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Everything that comes back; files are written when all of it has."""
+        """Yield all results, and write the files after the last one."""
         if isinstance(item, NetworkProblem):
             above_sum = any(isinstance(stage, Sum) for stage in rest.stages)
             if LAYER in self.files(True, above_sum):
@@ -218,8 +218,8 @@ LAYER = "<layer>"
 
 @dataclass(frozen=True)
 class SimpleSave(Save):
-    """Saves energy and latency as JSON: above Sum of the network (`overall_simple.json`), below it of each layer
-    (`<layer>_simple.json`), and where several mappings of a layer pass, a list of all of them.
+    """Saves energy and latency as JSON: above Sum those of the network (`overall_simple.json`), below Sum those of each
+    layer (`<layer>_simple.json`). If several mappings of a layer pass, the file has a list of all of them.
 
     Example: {insert: SimpleSave, before: Sum}
     """
@@ -227,11 +227,11 @@ class SimpleSave(Save):
     stands_for = "SimpleSaveStage"
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """One for the network, or one for each layer."""
+        """Pattern of one file for the network, or of one for each layer."""
         return export_file_name(OVERALL if above_sum else LAYER, SIMPLE)
 
     def write(self, passed: Passed, folder: Path) -> None:
-        """One file for the network, or one for each layer."""
+        """Write one file for the network, or one for each layer."""
         for network in passed.networks:
             write_simple(folder, network.summary)
         of_layer: dict[str, list[Any]] = {}
@@ -258,10 +258,10 @@ def _pairs(found: Evaluations) -> list[dict[str, float]]:
 
 @dataclass(frozen=True)
 class CompleteSave(Save):
-    """Saves the inputs and outputs of the cost model as JSON: below Sum of each layer (`<layer>_complete.json`), above
-    it the sums over the network (`overall_complete.json`).
+    """Saves the inputs and outputs of the cost model as JSON: below Sum those of each layer (`<layer>_complete.json`),
+    above Sum the sums over the network (`overall_complete.json`).
 
-    Where several mappings of a layer pass, each has a file (`<layer>-2_complete.json`).
+    If several mappings of a layer pass, each has a file (`<layer>-2_complete.json`).
 
     Example: {insert: CompleteSave, after: Workload}
     """
@@ -269,11 +269,11 @@ class CompleteSave(Save):
     stands_for = "CompleteSaveStage"
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """One for the network, or one for each layer."""
+        """Pattern of one file for the network, or of one for each layer."""
         return export_file_name(OVERALL if above_sum else LAYER, COMPLETE)
 
     def write(self, passed: Passed, folder: Path) -> None:
-        """One file for the network, or one for each layer."""
+        """Write one file for the network, or one for each layer."""
         place = passed.place
         if place.core is None:
             return
@@ -290,20 +290,20 @@ class _Pickle(Save):
     file_name: str = ""
 
     def wrong_names(self) -> list[Problem]:
-        """What is wrong with the name of the file."""
+        """Problems of the name of the file."""
         return _wrong_name("file_name", self.file_name)
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """One for the network, or one for each layer."""
+        """Pattern of one file for the network, or of one for each layer."""
         return self.file_name if above_workload else f"{LAYER}_{self.file_name}"
 
     def write(self, passed: Passed, folder: Path) -> None:
-        """One pickle of plain dicts; those of single layers have the layer's name in front."""
+        """Write one pickle of plain dicts; those of single layers have the layer's name in front."""
         for name, file_name in zip(passed.place.names or ("",), passed.place.file_names(self.file_name), strict=True):
             write_pickle(folder / file_name, self.values(passed, name))
 
     def values(self, passed: Passed, layer: str) -> list[JsonObject]:
-        """What is pickled of a layer, of all with ''."""
+        """Dicts to pickle for a layer, or for all with ''."""
         raise NotImplementedError
 
 
@@ -320,7 +320,7 @@ class PickleSave(_Pickle):
     stands_for = "PickleSaveStage"
 
     def values(self, passed: Passed, layer: str) -> list[JsonObject]:
-        """The complete object of every mapping."""
+        """Complete object of every mapping."""
         place = passed.place
         if place.core is None:
             return []
@@ -333,8 +333,8 @@ class PickleSave(_Pickle):
 
 @dataclass(frozen=True)
 class Dump(_Pickle):
-    """Saves what passes, just as it is, as a pickled list of plain dicts: records of layers, networks with records and
-    summary, or the loop orders of batches with their costs.
+    """Saves the results that pass, unchanged, as a pickled list of plain dicts: records of layers, networks with
+    records and summary, or the loop orders of batches with their costs.
 
     Example: {insert: Dump, after: Sum, parameters: {file_name: records.pickle}}
     """
@@ -345,7 +345,7 @@ class Dump(_Pickle):
     stands_for = "DumpStage"
 
     def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
-        """Networks, then records, then evaluations."""
+        """Dicts of networks, then of records, then of evaluations."""
         networks = [
             {"summary": one.summary, "records": [record_row(r) for r in one.records]} for one in passed.networks
         ]
@@ -353,7 +353,7 @@ class Dump(_Pickle):
 
 
 def _evaluations(found: Evaluations) -> JsonObject:
-    """Batches as plain data: the loop orders that fit, innermost first, with their costs."""
+    """Batch as plain data: the loop orders that fit, innermost first, with their costs."""
     rows = [] if found.costs is None else np.flatnonzero(found.costs.fits).tolist()
     plain: dict[str, Any] = {
         "candidates": [encode(entry.row()) for entry in found.tally],
@@ -368,11 +368,11 @@ def _evaluations(found: Evaluations) -> JsonObject:
 
 @dataclass(frozen=True)
 class PlotTemporalMappings(Save):
-    """Draws each mapping that passes: its loop nest over the memory levels of each operand
-    (`<layer>_loop_nest.svg`, `.png`), and energy and latency of all as bars (`breakdown.svg`, `.png`).
+    """Draws each mapping that passes: its loop nest over the memory levels of each operand (`<layer>_loop_nest.svg`,
+    `.png`), and energy and latency of all as bars (`breakdown.svg`, `.png`).
 
-    Above Workload the bars are those of the whole network, below it of one layer. Where several mappings of a layer
-    pass, each has a figure (`<layer>-2_loop_nest.svg`).
+    Above Workload the bars are those of the whole network, below Workload those of one layer. If several mappings of a
+    layer pass, each has a figure (`<layer>-2_loop_nest.svg`).
 
     Example: {insert: PlotTemporalMappings, before: Workload}
     """
@@ -380,11 +380,11 @@ class PlotTemporalMappings(Save):
     stands_for = "PlotTemporalMappingsStage and VisualizationStage"
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """A figure of each layer."""
+        """Pattern of a figure of each layer."""
         return f"{LAYER}_loop_nest.svg"
 
     def write(self, passed: Passed, folder: Path) -> None:
-        """The figures of everything that came back."""
+        """Write the figures of all results."""
         from tilewright.results.figures import write_breakdown
         from tilewright.results.nest_figure import write_nest_figure
 

@@ -1,5 +1,6 @@
-"""The stage Workload: runs the stages below it for every layer of a network, each distinct problem once, and tells of
-layers for which nothing fits by cause.
+"""Stage Workload, which runs the stages below it for every layer of a network, each distinct problem once.
+
+Layers for which nothing fits are reported together, grouped by cause.
 """
 
 from collections import Counter
@@ -37,12 +38,13 @@ from tilewright.search.evaluate import with_reach
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]
-"""Names of the layers of one problem, and why nothing fits."""
+"""(names of the layers of one problem, reason why nothing fits)."""
 
 
 def told_by_cause(failures: Sequence[Failure], core: str) -> str:
-    """What is wrong with the layers of a network on a core: those that fail for one cause together, with the first of
-    them as the example."""
+    """Text on the layers of a network that fail on a core, grouped by cause, with the first one of each group as the
+    example.
+    """
     alike: dict[tuple[str, ...], list[Failure]] = {}
     for names, error in failures:
         reasons = error.reasons if isinstance(error, NothingFitsError) else str(error).splitlines()
@@ -66,15 +68,15 @@ def _told(failures: Sequence[Failure], core: str) -> str:
 
 @dataclass(frozen=True)
 class Workload(Goal, Stage):
-    """Maps every layer of a network in execution order; layers that pose the same problem are mapped once.
+    """Maps every layer of a network in execution order; layers with the same problem are mapped once.
 
-    A layer has one mapping. Where several come back from the stages below, that one counts which the outermost
-    reduction below keeps, or without one the best by `objective`; the record says how many others there were
-    (`alternatives`). Stages below Workload see all of them, stages above it what counts.
+    A layer has one mapping. If several come back from the stages below, the outermost reduction below decides which one
+    counts, or without a reduction `objective` does; the record has the number of the others (`alternatives`). Stages
+    below Workload see all of them, stages above it only the one that counts.
 
-    Finished layers are kept in the store, and are not searched again unless the layer, the core, what the mapping file
-    says, or the stages below with their parameters and code have changed. Layers for which nothing fits are named
-    together, at the end.
+    Finished layers are kept in the store. They are searched again only if the layer, the core, its constraints in the
+    mapping file, or the stages below with their parameters and code have changed. Layers for which nothing fits are
+    named together, at the end.
 
     Example: [Workload, MinimalEnergy, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """
@@ -86,7 +88,7 @@ class Workload(Goal, Stage):
     stands_for = "WorkloadStage"
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[LayerRecord]:
-        """The record of each distinct problem, in the order of first use."""
+        """Yield the record of each distinct problem, in the order of first use."""
         _check_names(item.workload, any(stage.exports for stage in rest.stages))
         observers, search = _split(rest)
         wanted = any(stage.observes for stage in observers.stages)
@@ -106,12 +108,12 @@ class Workload(Goal, Stage):
 
 
 def _is_reduced(search: Rest) -> bool:
-    """True where a stage of the search says which of several mappings is the best."""
+    """Whether a stage of the search decides which of several mappings is the best."""
     return bool(what_is_minimised(search.stages))
 
 
 def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[LayerRecord]], None]:
-    """Tells whoever listens the record of a problem that was searched."""
+    """Function that reports the record of a problem that was searched."""
 
     def tell(task: LayerTask, records: list[LayerRecord]) -> None:
         if search.control.on_record is not None:
@@ -121,9 +123,9 @@ def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[La
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
-    """The stages right below that only look at results, and the search.
+    """(stages directly below that only observe results, search).
 
-    Stages that change the layer's problem may stand between them: they are part of both.
+    Stages that change the layer's problem may be between them: they are part of both.
     """
     stages = rest.stages
     count = next(
@@ -138,7 +140,7 @@ def _giving(records: list[LayerRecord]) -> Callable[[Any], Iterable[LayerRecord]
 
 
 def _check_names(workload: graph.Workload, files: bool) -> None:
-    """Layers are told apart by name in records, summaries and mapping files, and in names of files."""
+    """Check that names of layers are distinct in records, summaries and mapping files, and in file names."""
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
@@ -148,7 +150,7 @@ def _check_names(workload: graph.Workload, files: bool) -> None:
 
 
 def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> list[LayerTask]:
-    """The problems, each under the key of its search and of the `objective` that decides where no stage does."""
+    """Distinct problems, each under the key of its search and of the `objective` that decides if no stage does."""
     identity = SearchIdentity(search.stages)
     by_key: dict[str, LayerProblem] = {}
     names: dict[str, list[str]] = {}
@@ -165,7 +167,7 @@ def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> li
 
 
 def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProblem:
-    """The problem after the stages that change it: what differs only before them is the same search."""
+    """Problem after the stages that change it: problems that are equal after them have the same search."""
     for stage in stages:
         if isinstance(stage, Change):
             problem = stage.change(problem)
@@ -175,9 +177,10 @@ def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProbl
 
 
 def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: Rest) -> LayerRecord:
-    """A record with the names of the layers that have this problem, the first of them as its own, and what its work is.
+    """Record with the names of the layers that have this problem, the first of them as its own, and with its kind of
+    work.
 
-    Its area is that of the whole core, also where the layer does without some of its memories; which, it says too.
+    Its area is that of the whole core, even if the layer does without some memories; the record names these.
     """
     core, names = item.core, task.problem.names
     node = next(node for node in item.workload.layers_in_order if node.layer and node.layer.name == names[0])
@@ -192,8 +195,7 @@ def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: R
 
 
 def _on_own_core(record: LayerRecord, core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerRecord:
-    """The record with how the core of the layer differs from the whole one: by how far its data go, or by what a stage
-    did to it."""
+    """Record with the differences between the core of the layer and the whole core, by data locality or by a stage."""
     is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
     if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:
         return record

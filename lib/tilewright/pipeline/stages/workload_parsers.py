@@ -1,4 +1,4 @@
-"""The stages that read the network: WorkloadParser for descriptions of layers, ONNXModelParser for ONNX models."""
+"""Stages that read the network: WorkloadParser for descriptions of layers, ONNXModelParser for ONNX models."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkParser(Change):
-    """Base of the stages that read the network; a subclass says which sources it reads, and how."""
+    """Base of the stages that read the network; a subclass defines which sources it reads, and how."""
 
     takes = Descriptions
     gives = Descriptions
 
     def change(self, item: Descriptions) -> Descriptions:
-        """The descriptions with their network. Problems are told together with those of the other descriptions."""
+        """Descriptions with their network. Problems are reported together with those of the other descriptions."""
         notices: list[str] = []
         try:
             if item.workload is None:
@@ -44,7 +44,7 @@ class NetworkParser(Change):
         return replace(item, network=network, coverage=coverage, notices=(*item.notices, *notices))
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """The network of a source of that kind, and what of it is costed where that is known. Raises InputError."""
+        """(network of a source of that kind, its coverage if known). Raises InputError."""
         raise NotImplementedError
 
 
@@ -60,7 +60,7 @@ class WorkloadParser(ModelChoice, NetworkParser):
     stands_for = "WorkloadParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """The network of a YAML file or of a list. Raises InputError."""
+        """(network, None) of a YAML file or of a list. Raises InputError."""
         if kind != LAYERS:
             raise InputError("WorkloadParser reads YAML files and lists of layers; ONNXModelParser reads ONNX models")
         return read_layers(item.workload, notices, self.model), None
@@ -81,7 +81,7 @@ class ONNXModelParser(ModelChoice, NetworkParser):
     stands_for = "ONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """The network of an ONNX model. Raises InputError."""
+        """(network, coverage) of an ONNX model. Raises InputError."""
         if kind != NETWORK:
             raise InputError("ONNXModelParser reads ONNX models; WorkloadParser reads YAML files and lists of layers")
         return read_network(item.workload, self.model, item.network_options, self.network_name, notices)

@@ -1,1 +1,1 @@
-"""The stages of the flow of several cores, and what they hand on."""
+"""Stages of the multi-core flow, and their items."""

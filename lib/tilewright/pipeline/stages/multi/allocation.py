@@ -1,4 +1,6 @@
-"""InterCoreMapping, the stage that chooses which core runs what, and its base class for other ways to choose."""
+"""Stage InterCoreMapping, which chooses the core of each part of a layer, and its base class for other ways to
+choose.
+"""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -24,17 +26,17 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem, only_genome
 from tilewright.pipeline.stages.multi.slices import Slice
 
 GenomeOf = Callable[[MultiCoreProblem], Genome]
-"""Gives the cores of the parts with a choice."""
+"""Function that gives the cores of the parts that have a choice."""
 PROPOSALS = "proposals"
-"""Why a search ended that evaluated what a stage proposes."""
+"""Reason why a search ended: all allocations that a stage proposed were evaluated."""
 
 
 @dataclass(frozen=True)
 class CoreAllocation(ScheduleSettings, Goal, Stage):
-    """Base of the stages that give every part of a layer a core: a subclass proposes allocations.
+    """Base of the stages that assign a core to every part of a layer: a subclass proposes allocations.
 
-    Each is scheduled; the best by `objective` is the result, and those that no other is better than in both latency and
-    energy are the Pareto front.
+    Each allocation is scheduled. The best by `objective` is the result, and those that no other one dominates in
+    latency and energy are the Pareto front.
     """
 
     takes = CostedCnProblem
@@ -43,23 +45,25 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
 
     @property
     def settings(self) -> ScheduleSettings:
-        """How schedules are made."""
+        """Settings of the schedules."""
         return self.part(ScheduleSettings)
 
     @abstractmethod
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """The allocations to be tried: for each part with a choice, in the order of `problem.space.flexible`, one of
-        its cores in `problem.space.gene_choices`."""
+        """Allocations to be tried: for each part with a choice, in the order of `problem.space.flexible`, one of its
+        cores in `problem.space.gene_choices`.
+        """
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
-        """The schedule of the best allocation. Raises InputError where network, costs and cores do not fit together."""
+        """Schedule of the best allocation. Raises InputError if network, costs and cores do not match."""
         problem = multi_run.multi_core_problem(item, self.settings)
         found = self.search(problem, rest.control)
         yield MultiCoreResult(problem, found)
 
     def search(self, problem: MultiCoreProblem, control: Control) -> AllocationResult:
-        """The best of the proposed allocations. Raises MappingError where none has a schedule, InputError for one that
-        gives a part another core than it may have."""
+        """Best of the proposed allocations. Raises MappingError if none has a schedule, InputError for one that assigns
+        a part to a core that may not run it.
+        """
         space = problem.space
         genomes = list(dict.fromkeys(_checked(space.gene_choices, genome) for genome in self.allocations(problem)))
         judge = schedule_judge(problem.assembled.problem, problem.options)
@@ -85,7 +89,7 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
 
 
 def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
-    """A proposed genome as plain numbers. Raises InputError if it is none of this space."""
+    """Proposed genome as plain numbers. Raises InputError if it does not belong to this space."""
     cores = tuple(int(core) for core in genome)
     if len(cores) != len(choices):
         raise InputError(f"an allocation names {len(cores)} cores for {len(choices)} parts with a choice")
@@ -101,11 +105,11 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
 
 @dataclass(frozen=True)
 class InterCoreMapping(AllocationParameters, CoreAllocation):
-    """Searches which core runs which part of each layer by a genetic algorithm, and schedules the best allocation.
+    """Searches the core of each part of each layer by a genetic algorithm, and schedules the best allocation.
 
-    Where there are few allocations, all of them are tried. With `allocation_engine: exact` the search goes on until the
-    best is proven to be the best. docs/multi-core-model.md#allocation and docs/multi-core-model.md#scheduling have the
-    rules.
+    If there are few allocations, all of them are tried. With `allocation_engine: exact` the search continues until the
+    best one is proven to be optimal. docs/multi-core-model.md#allocation and docs/multi-core-model.md#scheduling have
+    the rules.
 
     Example: {set: InterCoreMapping, parameters: {nb_ga_individuals: 32, operands_to_prefetch: [W]}}
     """
@@ -123,18 +127,18 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
         object.__setattr__(self, "exports", self.plot_hof)
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """None beforehand: each generation follows from the one before."""
+        """Empty: each generation follows from the one before, so none are proposed beforehand."""
         return ()
 
     def search(self, problem: MultiCoreProblem, control: Control) -> AllocationResult:
-        """The best allocation that was found. Raises MappingError where none has a schedule."""
+        """Best allocation that was found. Raises MappingError if none has a schedule."""
         given = problem.inputs
         title = f"{given.graph.network} on {given.descriptions.accelerator.name}"
         with allocation_progress(title, control.show_progress) as tell:
             return multi_run.allocate(problem, self.part(AllocationOptions, threads=control.threads), tell)
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
-        """The schedule of the best allocation. Raises InputError where network, costs and cores do not fit together."""
+        """Schedule of the best allocation. Raises InputError if network, costs and cores do not match."""
         for result in super().run(item, rest):
             if self.plot_hof:
                 _draw_hall_of_fame(result, rest.control.exports)
@@ -142,7 +146,7 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
 
 
 def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
-    """The schedule of each allocation of the front, the fastest first, as `hall_of_fame_1.svg` and `.png`, ..."""
+    """Draw the schedule of each allocation of the front, the fastest first, as `hall_of_fame_1.svg` and `.png`, ..."""
     from tilewright.results.multi.bars import ScheduleView, tile_ranges
     from tilewright.results.multi.gantt import write_schedule_figure
 
@@ -155,20 +159,20 @@ def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class FixedAllocation(CoreAllocation):
-    """Schedules one allocation that is known: what `tilewright schedule` puts in place of the search."""
+    """Schedules one known allocation: `tilewright schedule` uses this stage instead of the search."""
 
     genome_of: GenomeOf = field(default=lambda problem: only_genome(problem.space))
-    """The core of each part with a choice; by default there must be none."""
+    """Function that gives the core of each part with a choice; by default no part may have a choice."""
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """The one."""
+        """Known allocation, as a tuple of one."""
         return (self.genome_of(problem),)
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
-        """The schedule of the allocation, which is simulated once.
+        """Schedule of the allocation, which is simulated once.
 
-        Raises InputError where network, costs, cores and allocation do not fit together, MappingError where the
-        allocation has no schedule.
+        Raises InputError if network, costs, cores and allocation do not match, MappingError if the allocation has no
+        schedule.
         """
         problem = multi_run.multi_core_problem(item, self.settings)
         space = problem.space
@@ -193,9 +197,9 @@ class FixedAllocation(CoreAllocation):
 def in_place_of_search(
     stages: Slice, genome_of: Callable[[MultiCoreProblem], Genome], given: ScheduleSettings
 ) -> Slice:
-    """The slice of `tilewright allocate` with an allocation that is known in place of its last stage.
+    """Slice of `tilewright allocate` with a known allocation instead of its last stage.
 
-    Those that only look at results are left out: what they write is of the search.
+    Stages that only observe results are left out, because their files are about the search.
     """
     values = settings_of(stages, given).as_dict()
     above = tuple(stage for stage in stages.stages[:-1] if not stage.observes)
@@ -203,14 +207,14 @@ def in_place_of_search(
 
 
 def settings_of(stages: Slice, given: ScheduleSettings) -> ScheduleSettings:
-    """How the slice of `tilewright allocate` makes schedules: as its last stage says, or as is given where it does
-    not."""
+    """Schedule settings of the slice of `tilewright allocate`: those of its last stage if it has them, else those
+    given.
+    """
     last = stages.stages[-1]
     return last.settings if isinstance(last, CoreAllocation) else given
 
 
 def objective_of(stages: Slice, given: str) -> str:
-    """What the allocation that the slice chooses minimises: as its last stage says, or as is given where it does
-    not."""
+    """Objective of the allocation that the slice chooses: that of its last stage if it has one, else the given one."""
     last = stages.stages[-1]
     return last.objective if isinstance(last, CoreAllocation) else given

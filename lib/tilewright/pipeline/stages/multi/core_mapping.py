@@ -1,6 +1,6 @@
 """Intra-core mapping: the cost of each class of CNs on one core (Stream's IntraCoreMappingStage).
 
-Those are of the mapping file, of the core's own dataflows, or searched.
+Spatial mappings come from the mapping file or from the core's own dataflows, or they are searched.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableMapping, Sequence
@@ -40,12 +40,12 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 @dataclass(frozen=True)
 class _System:
-    """A core file in its accelerator."""
+    """Core file in its accelerator."""
 
     accelerator: MultiCoreAccelerator
     core: Core
     core_ids: frozenset[int]
-    """The cores of this file."""
+    """Ids of the cores with this file."""
     off_chip: Core | None
 
 
@@ -57,12 +57,12 @@ class _Attempt:
     streams: tuple[str, ...]
     """Memory operands that stream."""
     is_whole: bool = True
-    """Whether streams may take all the room that there is."""
+    """Whether streams may take all the free room."""
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is to be tried for a class, or why nothing is."""
+    """Attempts for a class, or the reason why there are none."""
 
     cost_class: CostClass
     attempts: tuple[_Attempt, ...] = ()
@@ -70,7 +70,7 @@ class _Plan:
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]
-"""Rows of one search on the cores of one accelerator that were found before: for other tilings of its networks."""
+"""Rows found earlier by one search on the cores of one accelerator, for other tilings of its networks."""
 
 
 def map_core(
@@ -90,13 +90,13 @@ def map_core(
     known: KnownRows | None = None,
     only: Collection[int] | None = None,
 ) -> tuple[CoreCostRow, ...]:
-    """The rows of one core for all cost classes of a graph, in order.
+    """Rows of one core for all cost classes of a graph, in order.
 
-    `core_file_name` is a key of `accelerator.distinct_cores`. A class that the core cannot run is a row with a reason.
-    `on_found` is told each mapping that was searched; when interrupted, those stay in `store`. `stages` search a CN
-    instead of the stages below Workload in the default pipeline. `needs` are those of `class_needs`, which several
-    cores can share. A class whose row is in `known` is not mapped; rows that are new are put there. `only` are numbers
-    of classes that alone get rows; None: all. Raises InputError for an unknown core.
+    `core_file_name` is a key of `accelerator.distinct_cores`. A class that the core cannot run has a row with a reason.
+    `on_found` is called for each mapping that was searched; on an interruption, finished ones stay in `store`. `stages`
+    search a CN instead of the stages below Workload in the default pipeline. `needs` are those of `class_needs`, which
+    several cores can share. A class whose row is in `known` is not mapped; new rows are added to `known`. `only` are
+    numbers of the classes that get rows; None: all. Raises InputError for an unknown core.
     """
     system = _system(accelerator, core_file_name)
     classes = cost_classes(graph, workload, mapping)
@@ -134,7 +134,7 @@ def map_core(
 
 
 def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) -> list[Hashable]:
-    """[layer of the graph] what decides which cores may run it."""
+    """[layer of the graph] properties that decide which cores may run it."""
     node_of = {node.node_id: node for node in workload.nodes}
     kinds: list[Hashable] = []
     for cn_layer in graph.layers:
@@ -149,7 +149,8 @@ def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) 
 def _row_key(
     core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], kinds: Sequence[Hashable]
 ) -> Hashable:
-    """What the row of a class on a core depends on, whatever its place in the table and the names of its layers.
+    """Key of everything on which the row of a class on a core depends, without its place in the table and the names of
+    its layers.
 
     `kinds` are those of the layers of the graph.
     """
@@ -162,16 +163,17 @@ def _row_key(
 def class_reasons(
     graph: CnGraph, workload: Workload, mapping: LayerMapping, accelerator: MultiCoreAccelerator, core_file_name: str
 ) -> tuple[str, ...]:
-    """Why no core of a file may run each cost class, by what the files say; '' where one may.
+    """Reasons why no core with a file may run each cost class, from the files alone; '' if one may.
 
-    Of the accelerator the rows of a core depend on this, on the core and on the off-chip core alone.
+    The rows of a core depend on these reasons, on the core and on the off-chip core, and on nothing else of the
+    accelerator.
     """
     classes = cost_classes(graph, workload, mapping)
     return _class_reasons(graph, workload, mapping, _system(accelerator, core_file_name), classes)
 
 
 def unknown_core_file(accelerator: MultiCoreAccelerator, name: str) -> Problem:
-    """What is told of a core file that an accelerator does not have."""
+    """Problem of a core file that an accelerator does not have."""
     known = list(accelerator.distinct_cores)
     nearest = nearest_name(name, known)
     message = "has no such core file"
@@ -199,7 +201,7 @@ def _plans(
     wanted: Sequence[tuple[CostClass, Mapping[str, int], str]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
-    """A plan for each class, of which is given what it needs and why no core may run it."""
+    """Plan for each class; `wanted` has the class, its needs, and the reason why no core may run it."""
     plans = []
     for cost_class, its_needs, reason in wanted:
         layer = graph.shapes[cost_class.shape]
@@ -218,7 +220,7 @@ def _class_reasons(
 
 
 def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: _System) -> str:
-    """Why no core of this file may run a class, by what the files say; '' if one may run one of its layers."""
+    """Reason why no core with this file may run a class, from the files alone; '' if one may run one of its layers."""
     reasons: dict[int, str] = {}
     for node in nodes:
         assert node.layer is not None
@@ -231,7 +233,7 @@ def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: 
 
 
 def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
-    """The distinct problems of plans that have not been searched."""
+    """Distinct problems of plans that have not been searched."""
     tasks = {attempt.task.key: attempt.task for plan in plans for attempt in plan.attempts}
     return [task for key, task in tasks.items() if key not in layers.found and key not in layers.failures]
 
@@ -239,7 +241,7 @@ def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
 def _with_more_streams(
     plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
 ) -> _Plan:
-    """A plan of which nothing was found, with what is left to try: that operands stream although they fit."""
+    """Plan without a mapping so far, with the remaining attempts: operands stream although they fit."""
     tried = {attempt.streams for attempt in plan.attempts}
     more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts
     return replace(plan, attempts=(*plan.attempts, *(attempt for attempt in more if attempt.streams not in tried)))
@@ -253,7 +255,7 @@ def _plan(
     identity: SearchIdentity,
     also_what_fits: bool = False,
 ) -> _Plan:
-    """The mappings to look for, one for each set of operands that may stream and each dataflow."""
+    """Plan with the mappings to search, one for each set of operands that may stream and each dataflow."""
     link = dict(cost_class.constraints.memory_operand_links)
     unlinked = [operand for operand in layer.operands if operand not in link]
     if unlinked:
@@ -286,20 +288,20 @@ def _plan(
 
 
 def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[tuple[tuple[str, ...], Core]]:
-    """Sets of operands that may stream, each with the sizes of the memories in which they have room."""
+    """Sets of operands that may stream, each with the core whose memory sizes leave room for them."""
     for streams in stream_choices(core, kept, also_what_fits):
         for sized in stream_buffers(core, kept, streams):
             yield streams, sized
 
 
 def _with_partial_results(layer: Layer) -> Layer:
-    """A step of a reduction that is not the last hands on partial sums."""
+    """Layer whose outputs are partial sums: a step of a reduction that is not the last one."""
     bits = tuple((name, layer.bits_of[OUTPUT] if name == FINAL_OUTPUT else of) for name, of in layer.precision_bits)
     return replace(layer, precision_bits=bits)
 
 
 def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreCostRow:
-    """The row of the best mapping that was found, or of the reason why there is none."""
+    """Row of the best mapping that was found, or of the reason why there is none."""
     if plan.reason:
         return CoreCostRow(number, plan.reason)
     found = _found(plan, layers)
@@ -316,7 +318,7 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreC
 
 
 def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
-    """All mappings that were found for a plan."""
+    """Mappings that were found for a plan."""
     return [
         MappedCn(
             attempt.task.problem.layer,
@@ -331,10 +333,10 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
 
 
 def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
-    """Rank by what the search minimises, the off-chip memory included, of the latency what schedules count of it; of
-    equal ones the whole latency, then that which streams least.
+    """Rank by the objective of the search, including the off-chip memory, with the part of the latency that schedules
+    count; of equal ones by the whole latency, then by the number of streams.
 
-    Of those that are equal in this too, the first one counts: the dataflow that the core names first.
+    Of those that are still equal, the first one counts: that of the core's first dataflow.
     """
     record = mapped.record
     # Off-loading overlaps with the next CN, by default: a schedule counts the cycles up to it (total1).
@@ -345,6 +347,6 @@ def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
 
 
 def _told(failure: MappingError) -> str:
-    """The reasons of a search, on one line."""
+    """Reasons of a search, on one line."""
     lines = failure.reasons if isinstance(failure, NothingFitsError) else str(failure).splitlines()
     return "; ".join(line.strip() for line in lines)

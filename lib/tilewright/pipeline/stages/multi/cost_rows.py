@@ -1,7 +1,8 @@
 """Rows of the cost table from records of mapped CNs: cycles, energy on the core, kept and streamed operands.
 
-Operands that do not fit the core stay in the off-chip memory and stream during the CN: Stream's IntraCoreMappingStage,
-the rule for operands that are too large; docs/multi-core-model.md#cost-of-a-node-on-a-core says where this differs.
+Operands that do not fit the core stay in the off-chip memory and stream during the CN. This is the rule of Stream's
+IntraCoreMappingStage for operands that are too large; docs/multi-core-model.md#cost-of-a-node-on-a-core lists the
+differences.
 """
 
 import math
@@ -23,26 +24,26 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _SHOWN = ("spatial_mapping", "memory_operand_links", "loop_order", "temporal_mapping", "memory_levels")
-"""What of a record a row shows of its mapping; enough to evaluate it again."""
+"""Fields of a record's mapping in a row; they suffice to evaluate it again."""
 
 
 @dataclass(frozen=True)
 class MappedCn:
-    """A mapping of a CN."""
+    """Mapping of a CN."""
 
     layer: Layer
     """Layer as it was mapped."""
     core: Core
-    """Core as it was mapped: with the off-chip memory on top for what streams."""
+    """Core as it was mapped: with the off-chip memory on top for streams."""
     streams: tuple[str, ...]
     """Memory operands that stream."""
     record: LayerRecord
     takes_partial_sums: bool = False
-    """Whether it goes on with partial sums of another CN."""
+    """Whether the CN continues the partial sums of another CN."""
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
-    """The row of a class, but for what is the same on every core."""
+    """Row of a class, without the fields that are equal on every core."""
     record = mapped.record
     parts = record.latency_breakdown_cycles
     going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
@@ -71,7 +72,7 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
 
 
 def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
-    """The row with what it is about: a class, its number, and the shape of its CNs."""
+    """Row with its description: a class, its number, and the shape of its CNs."""
     loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
     steps = (
         (cost_class.takes_partial_sums, "takes partial sums"),
@@ -82,7 +83,7 @@ def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer
 
 
 def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
-    """Why a core cannot read partial sums back from where outputs lie; '' if it can."""
+    """Reason why a core cannot read back partial sums from the memory of its outputs; '' if it can."""
     operand = dict(links)[OUTPUT]
     levels = memory_hierarchy(core).memories_of(operand)
     lacking = [core.memories[k].name for k in levels if (operand, "tl") not in core.memories[k].port_of]
@@ -91,17 +92,18 @@ def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]])
 
 @dataclass(frozen=True)
 class _GoingOn:
-    """What a CN costs besides when it takes partial sums, which a mapping of it alone does not have."""
+    """Additional costs of a CN that continues partial sums, which its mapping alone does not have."""
 
     cycles: int = 0
     words: tuple[tuple[int, str, float], ...] = ()
-    """(memory of the core as mapped, direction, words)."""
+    """Triples (memory of the core as mapped, direction, words)."""
 
 
 def _going_on(mapped: MappedCn) -> _GoingOn:
-    """Every first accumulation reads what it adds to: reads and refills that mirror the writes, where there are none.
+    """Additional costs: every first accumulation reads its addend; reads and refills mirror the writes where there are
+    none.
 
-    The partial sums come from the top memory before computing starts, nothing overlaps.
+    The partial sums come from the top memory before computing starts, without overlap.
     """
     layer, core, record = mapped.layer, mapped.core, mapped.record
     links = record.memory_operand_links
@@ -118,20 +120,21 @@ def _going_on(mapped: MappedCn) -> _GoingOn:
 
 
 def _mirrored(layer: Layer, written: float, read: float) -> float:
-    """Words that are read at the first accumulations, where `written` words are written and `read` read at later ones.
+    """Words that are read at the first accumulations, if `written` words are written and `read` words are read at later
+    ones.
 
-    Where nothing is accumulated, outputs are written with final precision: what they are added to is wider.
+    If nothing is accumulated, outputs are written with final precision, but their addends are wider.
     """
     return written - read if read else math.ceil(written * layer.bits_of[OUTPUT] / layer.bits_of[FINAL_OUTPUT])
 
 
 def _array_energy(mapped: MappedCn) -> float:
-    """Energy of all operations, whatever terms the array has."""
+    """Energy of all operations in pJ, over all terms of the array."""
     return sum(mapped.record.energy_terms_pj[term] for term in array_model(mapped.core.operational_array).terms)
 
 
 def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ...]:
-    """(entered term of the energy, pJ), without what the off-chip memory has of it."""
+    """Pairs (plug-in term of the energy, pJ), without the share of the off-chip memory."""
     own = len(mapped.core.memories) - _added_count(mapped)
     core, unrolling = replace(mapped.core, memories=mapped.core.memories[:own]), mapped.record.spatial_mapping
     terms = further_energy_terms(core)
@@ -140,7 +143,7 @@ def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ..
 
 
 def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, float], ...]:
-    """(memory of the core, pJ), without the off-chip memory, which the schedule counts."""
+    """Pairs (memory of the core, pJ), without the off-chip memory, which the schedule counts."""
     own = len(mapped.core.memories) - _added_count(mapped)
     terms: dict[int, list[float]] = {k: [] for k in range(own)}
     links = mapped.record.memory_operand_links
@@ -163,7 +166,7 @@ def _off_chip_index(core: Core, operand: str) -> int:
 
 
 def _stream(mapped: MappedCn, memory_operand: str, cycles: int, going_on: _GoingOn) -> Stream:
-    """What of an operand passes the off-chip memory: whole words, and at least every bit of it once."""
+    """Stream of an operand through the off-chip memory: whole words, and at least each bit once."""
     operand = next(o for o, linked in mapped.record.memory_operand_links.items() if linked == memory_operand)
     k = _off_chip_index(mapped.core, memory_operand)
     memory = mapped.core.memories[k]
@@ -190,7 +193,7 @@ def _whole(cycles: float) -> int:
 
 
 def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str, ...]) -> Core:
-    """The core with the off-chip memory on top of its hierarchy for some memory operands, serving the whole array.
+    """Core with the off-chip memory on top of its hierarchy for some memory operands, serving the whole array.
 
     Raises MappingError if there is no off-chip memory for one of them.
     """
@@ -216,7 +219,7 @@ def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str,
 
 
 def _above(memory: Memory, operands: tuple[str, ...], array: tuple[str, ...], names: set[str]) -> Memory:
-    """The off-chip memory as a level of the core: for some operands alone, under a name that no memory of it has."""
+    """Off-chip memory as a level of the core: only for some operands, under a name that no memory of the core has."""
     ports = tuple(
         Port(
             port.name,

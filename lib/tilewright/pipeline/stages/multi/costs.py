@@ -1,5 +1,7 @@
-"""IntraCoreMapping: what computation nodes cost on each core, by the stages that map a layer on a single core;
-and which lanes they do not get there."""
+"""Stage IntraCoreMapping: costs of computation nodes on each core, by the stages that map a layer on a single core.
+
+The module also reports lanes that computation nodes do not get on a core.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +35,9 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def _search_of_a_layer(options: CoreSearchOptions, onnx: bool) -> list[Entry]:
-    """The default pipeline below Workload; only a network can say which memories a layer does without."""
+    """Stages of the default pipeline below Workload; RemoveUnusedMemory is left out, because it needs a whole
+    network.
+    """
     entries = search_entries(options)
     first = next(place for place, entry in enumerate(entries) if entry.stage == "Workload") + 1
     return [entry for entry in entries[first:] if entry.stage != "RemoveUnusedMemory"]
@@ -46,21 +50,20 @@ CN_SEARCH = Flow(
     giver="IntraCoreMapping",
     collects=(Evaluations,),
 )
-"""The pipelines that search the mapping of a computation node on one core."""
+"""Pipelines that search the mapping of a computation node on one core."""
 
 
 @dataclass(frozen=True)
 class IntraCoreMapping(CnSearchOptions, Stage):
-    """Costs the CNs of each class of equal cost on each core that may run them.
+    """Computes the costs of CNs of each class of equal cost on each core that may run them.
 
-    The mapping of a CN is searched as a layer is in the single-core flow, with the same options and through the same
+    The mapping of a CN is searched like that of a layer in the single-core flow, with the same options and the same
     store; `pipeline` changes the stages of that search. Operands that do not fit a core stream from the off-chip
     memory. A core that cannot run a class has a row with the reason. docs/multi-core-model.md#cost-of-a-node-on-a-core
     has the rules.
 
-    Example:
-    {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator,
-    stage: CustomSpatialMappingGenerator}]}}
+    Example: {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator, stage:
+    CustomSpatialMappingGenerator}]}}
     """
 
     pipeline: list | tuple | None = None  # type: ignore[type-arg]
@@ -79,11 +82,11 @@ class IntraCoreMapping(CnSearchOptions, Stage):
 
     @property
     def options(self) -> CnSearchOptions:
-        """The options of the search."""
+        """Options of the search."""
         return self.part(CnSearchOptions)
 
     def inner(self) -> tuple[Stage, ...]:
-        """The stages that search a CN. Raises InputError with everything that is wrong with them."""
+        """Stages that search a CN. Raises InputError with everything that is wrong with them."""
         if self.pipeline is None:
             return _default_search(self.options)
         stages = Pipeline.build(self.pipeline, self.options, flow=CN_SEARCH).stages
@@ -97,7 +100,7 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         return stages
 
     def run(self, item: CnProblem, rest: Rest) -> Iterator[Any]:
-        """The results for the CNs with their costs. Raises InputError for unknown cores."""
+        """Yield the results for the CNs with their costs. Raises InputError for unknown cores."""
         given = item.descriptions
         # What CNs keep on a core is the same on all of them.
         needs = class_needs(item.graph, given.workload, cost_classes(item.graph, given.workload, given.mapping))
@@ -112,9 +115,9 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         needs: Sequence[Mapping[str, int]] | None = None,
         only: Collection[int] | None = None,
     ) -> tuple[CoreCostRow, ...]:
-        """The rows of a core file for the classes of CNs, or for `only` those of these numbers.
+        """Rows of a core file for the classes of CNs, or only for those with the numbers `only`.
 
-        `needs` are those of `class_needs`, where they are known. Raises InputError for an unknown core.
+        `needs` are those of `class_needs`, if known. Raises InputError for an unknown core.
         """
         given = item.descriptions
         return map_core(
@@ -135,14 +138,15 @@ class IntraCoreMapping(CnSearchOptions, Stage):
 
 
 def _telling(control: Control) -> Callable[[LayerTask], None] | None:
-    """Tells whoever listens each mapping that was found."""
+    """Function that reports each mapping that was found; None if nobody listens."""
     on_record = control.on_record
     return None if on_record is None else lambda task: on_record({"key": task.key})
 
 
 def costed(stages: Slice, problem: CnProblem, control: Control | None = None) -> CostedCnProblem:
-    """What the CNs cost on the wanted core files by the stages of `tilewright cost`. Raises InputError for an unknown
-    core."""
+    """Costs of the CNs on the requested core files by the stages of `tilewright cost`. Raises InputError for an unknown
+    core.
+    """
     found = stages.result(problem, CostedCnProblem, control)
     missing = [name for name in problem.wanted_core_files if name not in found.costs]
     if missing:
@@ -153,7 +157,7 @@ def costed(stages: Slice, problem: CnProblem, control: Control | None = None) ->
 
 
 def cost_model(stages: Slice) -> str:
-    """The model profile of the costs; where they come from a stage of a user's that has none, its name."""
+    """Model profile of the costs; for a user's stage without a profile, the name of the stage."""
     stage = stages.stages[0]
     return model_of(stage.inner()) or model_of((stage,)) or stage.name()
 
@@ -164,9 +168,9 @@ def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
 
 
 def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str, stages: Slice) -> list[str]:
-    """A notice for each cause for which computation nodes get fewer lanes on a core than the mapping file says.
+    """Notices, one for each reason why computation nodes get fewer lanes on a core than the mapping file says.
 
-    `stages` are those that cost them: what becomes of loops that several sides share is a matter of their model.
+    `stages` are those that compute the costs: their model decides how loops on several sides are treated.
     """
     model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
     cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling

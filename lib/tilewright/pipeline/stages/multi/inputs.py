@@ -1,10 +1,10 @@
-"""Inputs of the multi-core flow, and whether artifacts were made of the descriptions that are given now.
+"""Inputs of the multi-core flow, and checks that artifacts were made from the given descriptions.
 
-Everything that is missing or wrong is told at once.
+All missing and wrong inputs are reported at once.
 
-An artifact of something else gives wrong figures: the provenance of each has digests of what it was made of. Of the
-mapping file only that counts which the artifact depends on: the mapping file that `tilewright allocate` writes fixes
-cores, and fits the same CN graph and cost tables.
+An artifact of other descriptions would give wrong results, so its provenance has digests of its inputs. For the mapping
+file only those parts count on which the artifact depends: the mapping file that `tilewright allocate` writes fixes
+cores, and still matches the same CN graph and cost tables.
 """
 
 from collections.abc import Mapping as Table
@@ -46,12 +46,13 @@ _TELL = {
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Input in the provenance -> what is told where it differs."""
+"""Message for each input in the provenance that differs."""
 
 
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
-    """Digests of what the cost table of a core file depends on: of the accelerator the core, what its places are for,
-    and the off-chip core; of the mapping file what it says of each class of CNs on one core."""
+    """Digests of the inputs of the cost table of a core file: from the accelerator the core, the roles of its
+    instances, and the off-chip core; from the mapping file its constraints on each class of CNs on one core.
+    """
     from tilewright.multicore.scheduling.cost_classes import cost_classes
 
     accelerator = described.accelerator
@@ -73,7 +74,7 @@ def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_dig
 def origin_problems(
     provenance: Table[str, Any], expected: Table[str, str], file: str, verb: str, keys: tuple[str, ...] = ()
 ) -> list[Problem]:
-    """A problem if an artifact was made of something else than expected; `keys` are those that count, default all."""
+    """Problems if an artifact was made from other inputs than expected; `keys` are those that count, by default all."""
     inputs = provenance.get("inputs", {})
     wrong = [key for key in keys or expected if inputs.get(key) != expected[key]]
     if not wrong:
@@ -85,8 +86,9 @@ def origin_problems(
 def graph_origin_problems(
     provenance: Table[str, Any], described: SystemProblem, graph: "CnGraph", file: str
 ) -> list[Problem]:
-    """Whether a CN graph is of the descriptions. With another mapping file or other memories it is if they cut the
-    network in the same way."""
+    """Problems if a CN graph does not belong to the descriptions. Another mapping file or other memories are accepted
+    if the network is cut in the same way.
+    """
     expected = input_digests(described)
     problems = origin_problems(provenance, expected, file, "cns", ("workload",))
     if problems or all(provenance.get("inputs", {}).get(key) == value for key, value in expected.items()):
@@ -98,7 +100,7 @@ def graph_origin_problems(
 
 
 def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
-    """The options that `TilingOptions.stated` told; None if the network was cut by other means."""
+    """Options from the output of `TilingOptions.stated`; None if the network was cut by other means."""
     from dataclasses import fields
 
     from tilewright.multicore.nodes.tiling_options import TilingOptions
@@ -129,8 +131,9 @@ def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptio
 def read_cns(
     told: Problems, given: Descriptions | None, cns: "FilePath | CnProblem"
 ) -> "tuple[SystemProblem | None, CnGraph | None]":
-    """Descriptions and the CN graph that is in a folder, or both of CNs in memory; None for what is wrong, which is
-    told."""
+    """(descriptions, CN graph), read from a folder or taken from memory; None for what is wrong, with problems recorded
+    in `told`.
+    """
     from tilewright.multicore.nodes.graph import read_cn_graph
 
     if isinstance(cns, CnProblem):
@@ -141,7 +144,7 @@ def read_cns(
 
 
 def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
-    """The digest of the CN graph in a folder, or of one in memory, which is that of its artifact."""
+    """Digest of the CN graph in a folder, or of one in memory, which is that of its artifact."""
     from tilewright.multicore.nodes.graph import cn_graph_digest
 
     if isinstance(cns, str | PathLike):
@@ -150,7 +153,7 @@ def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
 
 
 def unused_of_graph(cns: "FilePath | CnProblem | None") -> list[Unused]:
-    """What was not used when the network was cut, of the folder of a CN graph or of one in memory."""
+    """Unused input of the tiling, from the folder of a CN graph or from one in memory."""
     if isinstance(cns, str | PathLike):
         return noted_rows(read_artifact(Path(cns) / CN_GRAPH).provenance.get(UNUSED, ()))
     return [] if cns is None else unused_in(cns.notices)
@@ -162,11 +165,11 @@ def read_inputs(
     costs: FilePath | CostedCnProblem,
     operands_to_prefetch: Sequence[str] = (),
 ) -> CostedCnProblem:
-    """Descriptions, the CN graph in the folder `cns`, and a cost table for each core file in the folder `costs`; or
-    what of them is in memory.
+    """Descriptions, the CN graph in the folder `cns`, and a cost table for each core file in the folder `costs`; each
+    may be in memory instead.
 
-    Raises InputError with everything that is wrong, missing or damaged, or that does not fit together, also with
-    operands to prefetch that no layer reads.
+    Raises InputError with everything that is wrong, missing, damaged, or that does not match, including operands to
+    prefetch that no layer reads.
     """
     told = Problems()
     if isinstance(costs, CostedCnProblem):
@@ -203,19 +206,19 @@ def read_inputs(
 
 
 def _model_of(table: Path) -> str:
-    """The cost model of a cost table."""
+    """Cost model of a cost table."""
     return str(read_artifact(table).provenance.get("options", {}).get("model", ""))
 
 
 def _unlike_models(models: Table[Path, str]) -> list[Problem]:
-    """A problem for each cost table that is of another cost model than the first one."""
+    """Problems, one for each cost table whose cost model differs from that of the first one."""
     first = next(iter(models.values()), "")
     message = "is of another cost model than the other tables; run `tilewright cost` again"
     return [Problem(message, str(file), value=model, allowed=first) for file, model in models.items() if model != first]
 
 
 def graph_problems(graph: "CnGraph", workload: Workload, file: str = "") -> list[Problem]:
-    """Whether a CN graph is of a workload: the same layers with the same loops."""
+    """Problems if a CN graph does not belong to a workload: it must have the same layers with the same loops."""
     known = [(node.node_id, node.name, node.layer.loop_sizes) for node in workload.nodes if node.layer is not None]
     found = [(layer.node_id, layer.name, layer.loop_sizes) for layer in graph.layers]
     if known == found:

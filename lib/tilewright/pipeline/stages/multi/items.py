@@ -1,4 +1,4 @@
-"""Items that go down a pipeline of the multi-core flow below the parsers: network with cores, CNs, and their costs."""
+"""Items that go down a multi-core pipeline below the parsers: network with cores, CNs, and their costs."""
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
 
 
 MODEL = "corrected"
-"""The profile by which every network is read: the others have neither all operators nor the tensors between them."""
+"""Profile with which every network is read: other profiles have neither all operators nor the tensors between them."""
 
 
 @dataclass(frozen=True)
 class SystemProblem:
-    """A network to be run on the cores of an accelerator."""
+    """Network to be run on the cores of an accelerator."""
 
     workload: Workload
     accelerator: MultiCoreAccelerator
     mapping: Mapping
     mapping_file: str = ""
-    """The file that the mapping was read from, '' if it is none; messages name its lines unless it is an artifact."""
+    """File of the mapping, '' if there is none; messages name its lines unless it is an artifact."""
     notices: tuple[str, ...] = ()
-    """What is legal but unusual in the descriptions."""
+    """Notices on unusual content of the descriptions."""
     uncosted: tuple[UncostedWork, ...] = ()
     """Work of the network for which there is no layer."""
     hardware_file: str = ""
-    """The file or artifact that the accelerator was read from, '' if it is none."""
+    """File or artifact of the accelerator; '' if there is none."""
 
     def check_complete(self) -> None:
-        """Raises InputError with a problem for each operator type whose work is not costed."""
+        """Raise InputError with a problem for each operator type with work without costs."""
         if self.uncosted:
             rows = [f"not costed, which strict forbids: {row.text}" for row in self.uncosted]
             raise InputError([Problem(row, self.workload.name) for row in rows])
 
     @property
     def coverage(self) -> dict[str, object]:
-        """How much of the work of the network is costed, and what only moves data, as in a summary."""
+        """Share of the work of the network that has costs, and operators that only move data, as in a summary."""
         passed: dict[str, int] = {}
         for node in self.workload.nodes:
             if node.status == "pass-through":
@@ -64,13 +64,14 @@ class SystemProblem:
 
 
 def read_system_problem(descriptions: Descriptions) -> SystemProblem:
-    """The problem that descriptions make. Raises InputError with everything that is wrong with any of them."""
+    """Problem that descriptions make. Raises InputError with everything that is wrong with any of them."""
     return system_problem(read_parts(descriptions))
 
 
 def read_parts(descriptions: Descriptions) -> Descriptions:
-    """The descriptions with their network and accelerator, or with what is wrong with these; the mapping file is left
-    to `system_problem`."""
+    """Descriptions with their network and accelerator, or with their problems; the mapping file is left to
+    `system_problem`.
+    """
     is_list = descriptions.workload is not None and kind_of_source(descriptions.workload) == LAYERS
     parser = WorkloadParser(MODEL) if is_list else ONNXModelParser(MODEL)
     read: Descriptions = next(run_stages((parser, AcceleratorParser()), descriptions))
@@ -78,7 +79,7 @@ def read_parts(descriptions: Descriptions) -> Descriptions:
 
 
 def system_problem(read: Descriptions) -> SystemProblem:
-    """The problem of a network and an accelerator that were read, with their mapping file, which is read here.
+    """Problem of a network and an accelerator that were read, with their mapping file, which is read here.
 
     Raises InputError with everything that is wrong with any of them.
     """
@@ -107,9 +108,9 @@ def system_problem(read: Descriptions) -> SystemProblem:
 
 
 def part_digest(accelerator: MultiCoreAccelerator) -> str:
-    """Digest of what the CN graph depends on: which cores there are, what they can run, what their memories hold.
+    """Digest of the inputs of the CN graph: the cores, what they can run, and what their memories hold.
 
-    Links, energies, bandwidths and arrays play no part, so that an edit of them changes nothing there.
+    It does not include links, energies, bandwidths and arrays, so that changes of them do not change the graph.
     """
     cores = []
     for place in accelerator.places:
@@ -131,26 +132,26 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
 
 
 def has_lines(file: str) -> bool:
-    """Whether problems with the mapping in a file can name its lines: it is a file that a person wrote."""
+    """Whether messages can name lines of the mapping file: it was written by a user and is no artifact."""
     return bool(file) and not is_artifact(Path(file))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CnProblem:
-    """A network cut into computation nodes (CNs), to be costed."""
+    """Network cut into computation nodes (CNs), before their costs are computed."""
 
     descriptions: SystemProblem
     """Network, accelerator and mapping file."""
     graph: "CnGraph"
-    """The CNs, and what flows between them."""
+    """CNs, and the data flow between them."""
     core_files: tuple[str, ...] = ()
-    """The core files to be costed; () for all of the accelerator."""
+    """Core files for which costs are requested; () for all of the accelerator."""
     notices: tuple[str, ...] = ()
-    """What is legal but unusual in how the network was cut."""
+    """Notices on unusual results of the tiling."""
 
     @property
     def wanted_core_files(self) -> tuple[str, ...]:
-        """The core files to be costed, by name."""
+        """Names of the core files for which costs are requested."""
         return self.core_files or tuple(self.descriptions.accelerator.distinct_cores)
 
     def __repr__(self) -> str:
@@ -159,17 +160,16 @@ class CnProblem:
 
 @dataclass(frozen=True, repr=False)
 class CostedCnProblem:
-    """A network cut into CNs, with what each of them costs on each core."""
+    """Network cut into CNs, with the costs of each on each core."""
 
     descriptions: SystemProblem
     """Network, accelerator and mapping file."""
     graph: "CnGraph"
-    """The CNs, and what flows between them."""
+    """CNs, and the data flow between them."""
     costs: "Table[str, tuple[CoreCostRow, ...]]"
-    """Core file -> a row for each class of CNs that cost the same (`scheduling.cost_classes`)."""
+    """Rows of each core file, one for each class of CNs with equal costs (`scheduling.cost_classes`)."""
     cost_model: str = ""
-    """The model profile of the costs, or the name of a stage of a user's that made them and has none; '' where nobody
-    says so."""
+    """Model profile of the costs, or the name of a user's stage without one that made them; '' if not known."""
 
     def __repr__(self) -> str:
         return terminal(f"<costed on {', '.join(self.costs)}: {self.graph!r}>")

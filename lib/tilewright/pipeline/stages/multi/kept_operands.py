@@ -1,5 +1,7 @@
-"""Operands that a CN keeps on its core, the sets that may stream instead, and the buffers of streams
-(docs/multi-core-model.md#cost-of-a-node-on-a-core)."""
+"""Operands that a CN keeps on its core, sets of operands that may stream instead, and the buffers of streams.
+
+The rules are in docs/multi-core-model.md#cost-of-a-node-on-a-core.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -18,7 +20,9 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _HOLDERS_OF_OTHERS = ("I2", "I1", "O")
-"""Memory operands: data that a CN reads by none of its own lie where the core keeps the first of these."""
+"""Memory operands: data that a CN reads without an operand are in the memory of the first of these that the core
+keeps.
+"""
 
 
 @dataclass(frozen=True)
@@ -26,21 +30,23 @@ class Needs:
     """Needs of one CN in the top memories of a core while it runs."""
 
     bits: Mapping[str, int]
-    """Memory operand -> bits."""
+    """Bits of each memory operand."""
     most_bits: Mapping[str, int]
-    """Memory operand -> bits that any mapping takes at most: outputs as partial sums, where these are wider."""
+    """Largest number of bits of each memory operand in any mapping: outputs count as partial sums if these are
+    wider.
+    """
     other_bits: int = 0
-    """Read by no operand of the layer, as a bias; this never streams."""
+    """Bits of data that no operand of the layer reads, such as a bias; this never streams."""
 
 
 def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tuple[tuple[str, ...], ...]:
-    """The sets of memory operands that may stream, those that stream least first; `((),)` where everything fits.
+    """Sets of memory operands that may stream, those with the fewest streams first; `((),)` if everything fits.
 
-    Where all of a memory fit in the end, but not as partial sums, which are wider than outputs, only some loop orders
-    are possible without streams, and streams are tried as well. With `also_what_fits` they are tried everywhere.
+    If all data of a memory fit in the end, but not as partial sums, which are wider than outputs, only some loop orders
+    are possible without streams, so streams are tried too. With `also_what_fits` they are always tried.
 
-    In a top memory that is too small for its operands together, the smallest ones stay, as many as fit or fewer: which
-    buffer the others need there, only a mapping says. () where not even that which never streams fits.
+    In a top memory that is too small for its operands together, the smallest operands stay, as many as fit or fewer:
+    the buffer that the others need is only known from a mapping. () if not even the data that never stream fit.
     """
     choices: list[list[tuple[str, ...]]] = []
     for memory, held in top_memories(core):
@@ -58,16 +64,16 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
 
 
 SMALLEST_SHARE = 32
-"""Buffers of streams are tried down to this part of what streams through them."""
+"""Smallest buffer of a stream that is tried: one over this share of its data."""
 
 
 def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterator[Core]:
-    """The core, then with smaller sizes of the top memories through which operands stream: powers of two, and the size
-    halved again and again, in every combination.
+    """Cores with smaller sizes of the top memories through which operands stream: first unchanged, then powers of two
+    and repeated halves of the size, in every combination.
 
-    A larger buffer moves less, but takes longer to fill before the first result. So what is tried for a memory is tried
-    for one of twice the size, too, and for every larger one if it has a power of two of bits: or more memory would make
-    a CN slower.
+    A larger buffer moves less data, but takes longer to fill before the first result. So every size that is tried for a
+    memory is also tried for one of twice the size, and for every larger one with a power of two of bits; otherwise more
+    memory could make a CN slower.
     """
     yield core
     choices: dict[str, list[int]] = {}
@@ -88,7 +94,7 @@ def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterat
 
 
 def _buffer_sizes(least: int, size: int, whole: int) -> list[int]:
-    """Powers of two below `size`, and its halves, from `least` on and below `whole`, from the largest on."""
+    """Powers of two below `size`, and its halves, from `least` on and below `whole`, in descending order."""
     found = {1 << exponent for exponent in range(1, size.bit_length())}
     found |= {size >> halvings for halvings in range(1, size.bit_length())}
     return sorted((one for one in found if least <= one < min(size, whole)), reverse=True)
@@ -101,15 +107,15 @@ def _holds_others(core: Core, held: tuple[str, ...]) -> bool:
 
 
 OTHER = ""
-"""Data that CNs read by no operand of their layer, as a bias."""
+"""Key of data that CNs read without an operand of their layer, such as a bias."""
 
 
 @once_a_graph
 def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tuple[dict[str, int], ...]:
-    """[class] layer operand, or OTHER -> bits of the largest CN.
+    """[class] bits of the largest CN by layer operand, or OTHER.
 
-    An operand is as large as the pieces that a scheduler keeps for it, which move as wholes, and at least as large as
-    the tile of the loop nest. Partial sums that are taken and those that are made count both.
+    An operand is as large as the pieces that a scheduler keeps for it, which move as a whole, and at least as large as
+    the tile of the loop nest. Partial sums that are read and those that are written both count.
     """
     pieces = data_pieces(workload, graph)
     count = max(len(graph.operands), 1)

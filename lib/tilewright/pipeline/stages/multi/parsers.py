@@ -1,4 +1,4 @@
-"""The stages that read the network and the mapping file of a run on several cores."""
+"""Stages that read the network and the mapping file of a run on several cores."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class StreamONNXModelParser(NetworkParser):
     """Reads an ONNX model, all its operators, and the tensors between them: a file, a model in memory, or an artifact.
 
-    Networks are read by the profile `corrected`, whatever the model of the costs is: the others know no such tensors
-    and no operators but convolutions and matrix products.
+    Networks are read with the profile `corrected`, independent of the model of the costs: other profiles have no such
+    tensors and only convolutions and matrix products.
 
     Example: {set: StreamONNXModelParser, parameters: {network_name: mine}}
     """
@@ -31,7 +31,7 @@ class StreamONNXModelParser(NetworkParser):
     stands_for = "ONNXModelParserStage, in lists of stages also StreamONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """The network of an ONNX model. Raises InputError."""
+        """(network, coverage) of an ONNX model. Raises InputError."""
         if kind != NETWORK:
             message = "StreamONNXModelParser reads ONNX models; UserDefinedModelParser reads descriptions of layers"
             raise InputError(message)
@@ -49,7 +49,7 @@ class UserDefinedModelParser(NetworkParser):
     stands_for = "UserDefinedModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """The network of a YAML file or of a list. Raises InputError."""
+        """(network, None) of a YAML file or of a list. Raises InputError."""
         if kind != LAYERS:
             message = "UserDefinedModelParser reads descriptions of layers; StreamONNXModelParser reads ONNX models"
             raise InputError(message)
@@ -58,12 +58,11 @@ class UserDefinedModelParser(NetworkParser):
 
 @dataclass(frozen=True)
 class SystemMappingParser(Change):
-    """Reads the mapping file, and puts it together with the network and the cores that other parsers have read.
+    """Reads the mapping file, and combines it with the network and the cores that other parsers have read.
 
-    A pipeline that leaves it out gets it behind its other parsers: in Stream they read this file.
+    A pipeline without this stage gets it after its other parsers: in Stream they read this file.
 
-    Example:
-    [AcceleratorParser, StreamONNXModelParser, SystemMappingParser, GenerateCNWorkloadHybrid, IntraCoreMapping,
+    Example: [AcceleratorParser, StreamONNXModelParser, SystemMappingParser, GenerateCNWorkloadHybrid, IntraCoreMapping,
     InterCoreMapping]
     """
 
@@ -72,5 +71,5 @@ class SystemMappingParser(Change):
     stands_for = "the mapping file in ONNXModelParserStage, later MappingParserStage"
 
     def change(self, item: Descriptions) -> SystemProblem:
-        """The problem. Raises InputError with everything that is wrong with any of the descriptions."""
+        """Problem of the descriptions. Raises InputError with everything that is wrong with any of them."""
         return system_problem(item)

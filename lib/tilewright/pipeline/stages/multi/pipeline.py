@@ -1,5 +1,5 @@
-"""The pipelines of the multi-core flow, the default one and those of users: built and checked, whole or in the slices
-that the verbs run.
+"""Pipelines of the multi-core flow, the default one and those of users: built, checked, and cut into slices for
+verbs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 def parser_entries(onnx: bool = True, split_layers: bool = False) -> list[Entry]:
-    """The stages that read what people wrote."""
+    """Stages that read the users' files."""
     reader = "StreamONNXModelParser" if onnx else "UserDefinedModelParser"
     splitter = [Entry("LayerSplitting")] if split_layers else []
     return [Entry(reader), Entry("AcceleratorParser"), *splitter, Entry("SystemMappingParser")]
 
 
 def multi_flow(split_layers: bool = False) -> Flow:
-    """The multi-core flow, with or without the layers split in its default pipeline."""
+    """Multi-core flow; its default pipeline splits layers if `split_layers` is true."""
 
     def parsers(onnx: bool) -> list[Entry]:
         return parser_entries(onnx, split_layers)
@@ -74,10 +74,11 @@ def check_multi_pipeline(
     folder: Path | None = None,
     sliced: bool = True,
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """The pipeline that `value` describes, or everything that is wrong with it; None is the default pipeline.
+    """(pipeline that `value` describes, problems); the pipeline is None if there are problems. A `value` of None means
+    the default pipeline.
 
-    `settings` are the parameters of a run by name, `options` those that all flows have. A `sliced` pipeline is one that
-    verbs run, whose descriptions were read before.
+    `settings` are the parameters of a run by name, `options` those that all flows have. A `sliced` pipeline is run by
+    verbs, and its descriptions were read before.
     """
     flow = multi_flow(settings.get("split_layers") is True and not sliced)
     options = options or CnSearchOptions()
@@ -97,7 +98,7 @@ def multi_pipeline(
     documents: "Sequence[YamlDocument]" = (),
     prefix: KeyPath = ("pipeline",),
 ) -> Pipeline:
-    """Stages as a pipeline. Raises InputError with everything that is wrong with it and with the settings."""
+    """Pipeline of the stages. Raises InputError with everything that is wrong with it and with the settings."""
     pipeline, problems = check_multi_pipeline(value, options, settings, onnx=onnx, sliced=sliced)
     if pipeline is None:
         # What is wrong with a setting has no place in the pipeline.
@@ -110,8 +111,7 @@ def multi_pipeline(
 
 
 def slice_of(pipeline: Pipeline, step: str) -> Slice:
-    """The slice that a step (cns, cost, allocate, schedule) runs of a pipeline that `check_multi_pipeline` has found
-    right."""
+    """Slice that a step (cns, cost, allocate, schedule) runs of a pipeline that passed `check_multi_pipeline`."""
     stages = pipeline.search().stages
     place = _costing_place(stages)
     assert place is not None
@@ -123,8 +123,7 @@ def slice_of(pipeline: Pipeline, step: str) -> Slice:
 def run_whole(
     pipeline: Pipeline, descriptions: Descriptions, control: Control, strict: bool = False
 ) -> MultiCoreResult:
-    """The result of a pipeline. With `strict`, raises InputError where there is work that is not costed, and for what
-    has no effect."""
+    """Result of a pipeline. With `strict`, raises InputError for work without costs and for input without effect."""
     problem = only_result(pipeline.parsers().run(descriptions, control), SystemProblem)
     if strict:
         # Here, because configurations are checked faster.
@@ -144,7 +143,7 @@ def run_whole(
 
 
 def _costing_place(stages: Sequence[Stage]) -> int | None:
-    """Where the stage stands that makes costs of CNs."""
+    """Index of the stage that computes the costs of CNs; None if there is none."""
     return next(
         (
             place
@@ -156,7 +155,9 @@ def _costing_place(stages: Sequence[Stage]) -> int | None:
 
 
 def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
-    """Why the verbs cannot run a pipeline: what was read is read, and results come up in the last slice alone."""
+    """Problems that prevent verbs from running a pipeline: descriptions are read only once, and results come up only in
+    the last slice.
+    """
     parsers = tuple(stage.name() for stage in pipeline.parsers().stages)
     plain = [check_pipeline(None, CnSearchOptions(), onnx=onnx, flow=multi_flow())[0] for onnx in (True, False)]
     problems = []

@@ -1,4 +1,4 @@
-"""Result of a pipeline of the multi-core flow: the network scheduled on the cores."""
+"""Result of a multi-core pipeline: the network scheduled on the cores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,58 +25,59 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiCoreResult(SeveralCoresTables):
-    """A network scheduled on the cores of an accelerator; `layers`, `cores`, `energy`, `schedule` and `transfers` are
-    tables of it."""
+    """Network scheduled on the cores of an accelerator, with the tables `layers`, `cores`, `energy`, `schedule` and
+    `transfers`.
+    """
 
     problem: MultiCoreProblem
-    """What was to be allocated and scheduled: the network, its costs, the cores that each part may run on."""
+    """Problem: the network, its costs, and the cores on which each part may run."""
     allocation: AllocationResult
-    """The chosen allocation, the Pareto front, and how they were found."""
+    """Chosen allocation, the Pareto front, and the course of the search."""
     made: ScheduleArtifact | None = None
-    """`artifact`, where it is made already."""
+    """Artifact, if it was already made."""
     single_core: bool = True
-    """Whether `document` compares with everything on one core, for each."""
+    """Whether `document` compares with the whole network on each single core."""
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
-        """The schedule of the chosen allocation with its logs; made, and verified, when it is first asked for."""
+        """Schedule of the chosen allocation with its logs; made and verified when it is first needed."""
         return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
 
     @cached_property
     def document(self) -> JsonObject:
-        """What was found and how, as in `allocation.json` of a run; made when it is first asked for."""
+        """Result and course of the search, as in `allocation.json` of a run; made when it is first needed."""
         compares = self.single_core and self.allocation.stopped_by != INTERRUPTED
         singles = multi_run.single_cores(self.problem) if compares else ()
         return allocation_document(self.allocation, self.names, self.problem.settings.stated(), singles)
 
     @property
     def names(self) -> SystemNames:
-        """What the numbers of the schedule stand for."""
+        """Names of the items of the schedule, by their numbers."""
         return self.problem.assembled.names
 
     @property
     def latency_cycles(self) -> int:
-        """Latency of the schedule."""
+        """Latency of the schedule, in cycles."""
         return self.artifact.schedule.latency_cycles
 
     @property
     def energy_pj(self) -> float:
-        """Energy of the schedule."""
+        """Energy of the schedule, in pJ."""
         return self.artifact.schedule.energy_pj
 
     @property
     def core_costs(self) -> Mapping[str, Sequence[CoreCostRow]]:
-        """Core file -> what each class of CNs costs on it."""
+        """Costs of each class of CNs, by core file."""
         return self.problem.inputs.costs
 
     @property
     def bounds(self) -> LowerBounds | None:
-        """What no allocation is below; None for a model of schedules for which nothing is proven."""
+        """Lower bounds over all allocations; None for a schedule model without proven bounds."""
         return self.problem.bounds
 
     @property
     def edp(self) -> float:
-        """Energy times latency, pJ · cycles."""
+        """Energy times latency, in pJ · cycles."""
         return energy_delay_product(self.energy_pj, self.latency_cycles)
 
     @cached_property
@@ -95,8 +96,9 @@ class MultiCoreResult(SeveralCoresTables):
         unused: Sequence[str] = (),
         **first: Any,
     ) -> JsonObject:
-        """The summary, where `objective` and the search for the `allocation` (None: there was none) are told as they
-        are given; with `notices` after those of the descriptions, what else was not used, and other fields."""
+        """Summary with the given `objective` and search for the `allocation` (None: there was none); `notices` are
+        appended to those of the descriptions, `unused` lists further unused input, and `first` has further fields.
+        """
         from tilewright.mapping.file_checks import document_behind
         from tilewright.mapping.runnable import work_of
         from tilewright.mapping.unused_entries import note_unused
@@ -126,7 +128,7 @@ class MultiCoreResult(SeveralCoresTables):
         return with_unused(summary, unused, with_lines=False)
 
     def core_table(self) -> "pandas.DataFrame":
-        """A row for each part of a layer: its core, how many CNs it has, when the first starts and the last ends."""
+        """Table with a row for each part of a layer: its core, its number of CNs, first start and last end."""
         import pandas
 
         schedule, space, names = self.artifact.schedule, self.problem.space, self.names
@@ -148,5 +150,5 @@ class MultiCoreResult(SeveralCoresTables):
         return pandas.DataFrame(rows)
 
     def mapping_text(self) -> str:
-        """A mapping file with the cores of the chosen allocation fixed: it reproduces the schedule."""
+        """Text of a mapping file that fixes the cores of the chosen allocation, and so reproduces the schedule."""
         return fixed_mapping_text(self.problem, self.allocation.chosen.genome)

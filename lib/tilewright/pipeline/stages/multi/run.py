@@ -1,4 +1,4 @@
-"""The verbs of the multi-core flow as functions: the scheduling problem of a run, its allocation, its schedule."""
+"""Functions of the multi-core verbs: the scheduling problem of a run, its allocation, its schedule."""
 
 import time
 from collections.abc import Callable
@@ -33,19 +33,21 @@ from tilewright.pipeline.stages.multi.items import CostedCnProblem
 
 @dataclass(frozen=True, eq=False)
 class MultiCoreProblem:
-    """A network on an accelerator, ready to be allocated and scheduled."""
+    """Network on an accelerator, ready to be allocated and scheduled."""
 
     inputs: CostedCnProblem
     assembled: AssembledProblem
     space: AllocationSpace
-    """The cores that the mapping file and the accelerator leave for each part of a layer."""
+    """Cores that the mapping file and the accelerator allow for each part of a layer."""
     settings: ScheduleSettings
     options: ScheduleOptions
-    """The settings as the scheduler takes them."""
+    """Settings in the form for the scheduler."""
 
     @cached_property
     def bounds(self) -> LowerBounds | None:
-        """What no allocation of the space is below; None for a model that is not causal: it does not hold for that."""
+        """Lower bounds over all allocations of the space; None for a model that is not causal, for which they do not
+        hold.
+        """
         if self.settings.schedule_model != CAUSAL:
             return None
         scheduling = self.assembled.problem
@@ -55,7 +57,7 @@ class MultiCoreProblem:
 
 
 def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | None = None) -> MultiCoreProblem:
-    """The problem of the inputs of a run. Raises InputError with everything that does not fit together."""
+    """Problem of the inputs of a run. Raises InputError with everything that does not match."""
     settings = settings or ScheduleSettings()
     given = inputs.descriptions
     described = (given.workload, inputs.graph, given.accelerator, given.mapping)
@@ -72,10 +74,10 @@ def allocate(
     progress: Callable[[SearchProgress], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AllocationResult:
-    """The best allocation that a search finds, by the engine that the options name; a time budget is by the clock.
+    """Best allocation that a search finds, with the engine of the options; `clock` measures a time budget.
 
-    Raises MappingError where none has a schedule, InputError where the schedules are of a model for which nothing is
-    proven and the engine is `exact`.
+    Raises MappingError if none has a schedule, InputError if the engine is `exact` and the schedule model has no
+    proofs.
     """
     scheduling = problem.assembled.problem
     judge = schedule_judge(scheduling, problem.options)
@@ -89,16 +91,17 @@ def allocate(
 
 
 def engine_problem(schedule_model: str) -> Problem:
-    """Problem that the exact engine proves nothing of a model of schedules."""
+    """Problem that the exact engine proves nothing for a schedule model."""
     message = f"proves nothing of schedules of the model {schedule_model}"
     return Problem(message, path="allocation_engine", value=EXACT, allowed=f"{GENETIC}, or schedule_model: {CAUSAL}")
 
 
 def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
-    """Schedules of the network on each compute core that can run anything, as far as possible, by the same scheduler.
+    """Schedules of the network on each single compute core that can run layers, as far as possible, by the same
+    scheduler.
 
-    Where no compute core can, for each other core. A core on which that has no schedule is left out; nothing is found
-    where the mapping leaves no choice.
+    If no compute core can, each other core is tried. A core without a schedule is left out; the result is () if the
+    mapping leaves no choice.
     """
     space = problem.space
     if not space.flexible:
@@ -121,7 +124,7 @@ def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
 
 
 def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
-    """The mapping file with the cores of an allocation fixed: it reproduces the schedule."""
+    """Text of a mapping file that fixes the cores of an allocation, and so reproduces the schedule."""
     given = problem.inputs.descriptions
     cores = layer_cores(problem.space, genome, problem.assembled.names)
     entries = fixed_entries(cores, problem.inputs.graph, given.workload, given.mapping)
@@ -129,7 +132,7 @@ def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
 
 
 def only_genome(space: AllocationSpace) -> Genome:
-    """The genome of a space without a choice. Raises InputError where there is one."""
+    """Genome of a space without a choice. Raises InputError if there is one."""
     if space.flexible:
         message = f"{len(space.flexible)} of {len(space.parts)} parts of layers may run on several cores"
         raise InputError(
@@ -139,9 +142,9 @@ def only_genome(space: AllocationSpace) -> Genome:
 
 
 def schedule(problem: MultiCoreProblem, genome: Genome) -> ScheduleArtifact:
-    """The schedule of an allocation, with its logs and the problem.
+    """Schedule of an allocation, with its logs and the problem.
 
-    A schedule of the causal model is verified: a fault is an error of ours (AssertionError). Raises MappingError where
+    A schedule of the causal model is verified; a fault is a bug of tilewright (AssertionError). Raises MappingError if
     the allocation has no schedule.
     """
     scheduling = problem.assembled.problem

@@ -1,8 +1,8 @@
-"""A slice of the pipeline of the multi-core flow: the stages that one verb runs, the default ones or those of a user.
+"""Slice of a multi-core pipeline: the stages that one verb runs, the default ones or those of a user.
 
-Between the verbs lie artifacts, so each runs a slice: `cns` the stages that cut the network, `cost` the one that costs
-computation nodes, for one core file, `allocate` the rest. `schedule` is given an allocation, which takes the place of
-the last stage.
+Verbs exchange artifacts, so each runs a slice: `cns` runs the stages that cut the network, `cost` the one that computes
+the costs of computation nodes, for one core file, and `allocate` the rest. `schedule` gets an allocation, which
+replaces the last stage.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,11 +23,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Slice:
-    """The stages that a verb runs."""
+    """Stages that a verb runs."""
 
     stages: tuple[Stage, ...]
     identity: tuple[Mapping[str, Any], ...] | None = None
-    """What they are, with digests of their code, if they come from a pipeline that was given."""
+    """Identity of the stages with digests of their code, if they come from a given pipeline."""
 
     @classmethod
     def default(
@@ -36,7 +36,7 @@ class Slice:
         options: CoreSearchOptions | None = None,
         settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> "Slice":
-        """The slice of the default pipeline, which is one stage, with its parameters from options and settings.
+        """Slice of the default pipeline, which is one stage, with its parameters from options and settings.
 
         Raises InputError with all that are wrong.
         """
@@ -46,26 +46,27 @@ class Slice:
         return cls((stage,))
 
     def result(self, item: Any, kind: type[T], control: Control | None = None) -> T:
-        """What the stages make of an item. Raises InputError where that is not one result of the kind."""
+        """Result of the stages for an item. Raises InputError unless it is one result of type `kind`."""
         return only_result(run_stages(self.stages, item, control), kind)
 
     def stated(self, options: Mapping[str, Any], **always: Any) -> JsonObject:
-        """What decides the result, for provenance: the options of the default stages, or the stages that were given
-        with the digests of their code; `always` is told of both."""
+        """Provenance of the result: the options of the default stages, or the given stages with digests of their code;
+        `always` is added to both.
+        """
         return {**options, **always} if self.identity is None else {**always, "pipeline": list(self.identity)}
 
     def unused(self, options: Parameters, given: Iterable[str]) -> list[Unused]:
-        """What has no effect of the options that were given by name beside stages of a user's."""
+        """Given options without effect because a user's stages do not use them."""
         return [] if self.identity is None else unused_beside(self.stages, options, given)
 
     @property
     def exports(self) -> bool:
-        """True if a stage writes files of its own."""
+        """Whether a stage writes files of its own."""
         return any(stage.exports for stage in self.stages)
 
 
 def only_result(results: Iterable[Any], kind: type[T]) -> T:
-    """The one result of stages, which run to their end. Raises InputError where there is another number of them."""
+    """Only result of stages, which run to their end. Raises InputError if there are none or several."""
     found = list(results)
     if len(found) != 1 or not isinstance(found[0], kind):
         told = ", ".join(type(result).__name__ for result in found[:3]) or "nothing"

@@ -1,4 +1,4 @@
-"""LayerSplitting: layers whose weights are too large for the cores become several layers."""
+"""Stage LayerSplitting, which splits layers whose weights are too large for the cores."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class LayerSplitting(SplitOptions, Change):
     """Splits the layers of an ONNX model over output channels, so that weights fit the smallest memory of the cores
-    that may run them, and reads the network that comes of it.
+    that may run them, and reads the resulting network.
 
-    Stands after the stages that read network and hardware. In the workflow `split_layers: true` puts it there.
+    Must come after the stages that read network and hardware. In the workflow, `split_layers: true` inserts it.
 
-    Example:
-    [StreamONNXModelParser, AcceleratorParser, LayerSplitting, GenerateCNWorkloadHybrid, IntraCoreMapping,
+    Example: [StreamONNXModelParser, AcceleratorParser, LayerSplitting, GenerateCNWorkloadHybrid, IntraCoreMapping,
     InterCoreMapping]
     """
 
@@ -40,7 +39,7 @@ class LayerSplitting(SplitOptions, Change):
     stands_for = "LayerSplittingStage"
 
     def change(self, item: Descriptions) -> Descriptions:
-        """The descriptions with the split network. Problems are told together with those of the descriptions."""
+        """Descriptions with the split network. Problems are reported together with those of the descriptions."""
         if item.network is None and not item.problems:
             message = "LayerSplitting has no network to split: put the stage that reads it before LayerSplitting"
             return replace(item, problems=(Problem(message, path="pipeline"),))
@@ -69,7 +68,7 @@ class LayerSplitting(SplitOptions, Change):
 
 
 def _model_of(item: Descriptions) -> "onnx.ModelProto":
-    """The ONNX model of descriptions. Raises InputError if it is none."""
+    """ONNX model of descriptions. Raises InputError if the workload is none."""
     source = item.workload
     if source is None or kind_of_source(source) != NETWORK:
         raise InputError("layers are split in an ONNX model, not in descriptions of layers")

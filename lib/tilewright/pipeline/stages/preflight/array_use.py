@@ -1,6 +1,4 @@
-"""Preflight: what a mapping file asks of arrays that do nothing but their dataflows, and layers for which these have no
-loop.
-"""
+"""Preflight: spatial mappings of a mapping file for arrays that only run their own dataflows, and unused dataflows."""
 
 from tilewright.base.errors import Problems, some_of
 from tilewright.hardware.core import Core
@@ -13,8 +11,9 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def check_exclusive_dataflows(problems: Problems, problem: SystemProblem) -> None:
-    """Record spatial mappings that no core of their layers does; note those that some do not, hints without effect, and
-    layers that run on one unit of an array."""
+    """Record spatial mappings that no core of their layers supports; note those that some cores do not support, hints
+    without effect, and layers that run on one unit of an array.
+    """
     idle: dict[str, list[str]] = {}
     for index, nodes in enumerate(layers_of_entries(problem.workload, problem.mapping)):
         entry = problem.mapping.entries[index]
@@ -45,7 +44,7 @@ def _check_given(
     nodes: list[WorkloadNode],
     cores: dict[int, dict[str, Core]],
 ) -> None:
-    """Record layers whose spatial mapping no core does; note cores that do not do it, where others do."""
+    """Record layers whose spatial mapping no core supports; note cores that do not support it, if others do."""
     if not entry.spatial_mapping:
         return
     stranded: dict[str, list[str]] = {}
@@ -65,7 +64,7 @@ def _check_given(
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """Note hints of an entry all of whose layers run on cores that leave nothing open."""
+    """Note hints of an entry all of whose layers run on cores with completely fixed dataflows."""
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):
         message = "has no effect: the dataflows of all cores of these layers are exclusive, nothing is left to search"

@@ -1,5 +1,5 @@
-"""Preflight: the cores that a mapping file names, whether each layer has one that can run it, and loop dimensions in
-the dataflows of cores.
+"""Preflight: cores that a mapping file names, layers without a core that can run them, and loop dimensions in
+dataflows.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 @dataclass(frozen=True)
 class CoreNames:
-    """The ids that a mapping file may name, and those that it must not."""
+    """Ids that a mapping file may name, and those that it must not."""
 
     usable: tuple[int, ...]
     idle: dict[int, str]
-    """Id -> what the core is that computes nothing."""
+    """Role of each core that computes nothing, by id."""
 
     @classmethod
     def of(cls, accelerator: MultiCoreAccelerator) -> "CoreNames":
@@ -39,7 +39,7 @@ class CoreNames:
 
 
 def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[WorkloadNode]]:
-    """Nodes whose layers each entry of a mapping file is for."""
+    """Nodes to whose layers each entry of a mapping file applies."""
     found: list[list[WorkloadNode]] = [[] for _ in mapping.entries]
     places = {id(entry): place for place, entry in enumerate(mapping.entries)}
     for node in workload.nodes:
@@ -49,7 +49,9 @@ def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[Workloa
 
 
 def check_cores(problems: Problems, problem: SystemProblem) -> None:
-    """Record cores that do not exist or cannot run what they are named for, and layers that no core can run."""
+    """Record cores that do not exist or cannot run the layers for which they are named, and layers that no core can
+    run.
+    """
     check_ids(problems, problem.mapping, CoreNames.of(problem.accelerator))
     note_unused(problems, problem.mapping, problem.workload)
     layers = layers_of_entries(problem.workload, problem.mapping)
@@ -63,7 +65,7 @@ def check_cores(problems: Problems, problem: SystemProblem) -> None:
 
 
 def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
-    """Record ids that no core has, and those of cores that compute nothing."""
+    """Record ids that no core has, and ids of cores that compute nothing."""
     allowed = ", ".join(map(str, cores.usable))
     for index, entry in enumerate(mapping.entries):
         for position, core_id in enumerate(entry.core_allocation):
@@ -77,7 +79,7 @@ def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
 
 
 def check_array_names(problems: Problems, problem: SystemProblem) -> None:
-    """Record array dimensions and memory operands that no core has on which the layers of an entry may run."""
+    """Record array dimensions and memory operands that no core of the layers of an entry has."""
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
         choices = [core_choice(node, entry, problem.accelerator) for node in nodes]
@@ -109,8 +111,9 @@ def _check_named(
     nodes: Sequence[WorkloadNode],
     choices: Sequence[CoreChoice],
 ) -> None:
-    """A core that can run none of the layers it is named for is a slip, unless the entry is for what is left; a fixed
-    one must run them all. Layers that no core can run are told apart from this."""
+    """Record a named core that can run none of its layers, unless the entry is the default one; a fixed core must run
+    all of them. Layers that no core can run are reported separately.
+    """
     is_general = entry.name == DEFAULT or any(character in entry.name for character in "*?[")
     some = [(node, dict(choice.reasons)) for node, choice in zip(nodes, choices, strict=True) if choice.core_ids]
     for position, core_id in enumerate(entry.core_allocation):
@@ -136,7 +139,7 @@ def _check_choices(
     nodes: Sequence[WorkloadNode],
     choices: Sequence[CoreChoice],
 ) -> None:
-    """Record layers that no core can run, those of one kind together, with the reason of each core."""
+    """Record layers that no core can run, grouped by kind, with the reason of each core."""
     stranded: dict[tuple[str, tuple[tuple[int, str], ...]], list[WorkloadNode]] = {}
     for node, choice in zip(nodes, choices, strict=True):
         if not choice.core_ids:
@@ -151,14 +154,15 @@ def _check_choices(
 
 
 def _named(nodes: Sequence[WorkloadNode]) -> str:
-    """Layers for people: Conv conv1, conv2 and 3 more."""
+    """Text on layers: Conv conv1, conv2 and 3 more."""
     types = "/".join(dict.fromkeys(node.operator_type for node in nodes))
     return f"{types} {some_of([node.name for node in nodes])}"
 
 
 def dataflow_problems(problem: SystemProblem) -> list[Problem]:
-    """Loop dimensions that neither a layer of the network nor any usual kind of layer has: nothing would be unrolled
-    there, without a word. A usual one that this network lacks is no problem."""
+    """Problems of loop dimensions that neither a layer of the network nor any usual kind of layer has: they would
+    silently unroll nothing. A usual dimension that this network lacks is no problem.
+    """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     found = []
     for name, core in problem.accelerator.distinct_cores.items():
@@ -183,7 +187,7 @@ def _problems_of_core(core: Core, document: YamlDocument, workload: Workload) ->
 
 
 def _document(path: Path | None, file: str) -> YamlDocument:
-    """The core file, for lines; without lines where the accelerator is no file that a person wrote."""
+    """Core file, for line numbers; an empty document if the accelerator is not from a user's file."""
     try:
         return load_yaml(path) if path is not None else YamlDocument(file, {})
     except InputError:

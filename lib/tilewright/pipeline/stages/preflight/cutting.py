@@ -1,8 +1,8 @@
-"""Preflight: what is wrong with how a network is cut, by a mapping file or by options (tiles, stacks, their ends), and
-whether data can then get from the cores of a layer to those of the layers that read it.
+"""Preflight: problems of how a network is cut, and of data exchange between the cores of layers.
 
-A number of tiles larger than the dimension means as many tiles as it is long, which a mapping for many layers may well
-say. A number larger than in all layers it is for is a slip.
+Tiles, stacks and their ends come from a mapping file or from options. A number of tiles larger than the dimension means
+as many tiles as the dimension is long, which makes sense in an entry for many layers. A number larger than the
+dimension of all its layers is a mistake.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,10 +35,10 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 
 def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> None:
-    """Record tilings larger than every layer of their entry, and those for dimensions that none of them has.
+    """Record tilings larger than every layer of their entry, and those for dimensions that none of its layers has.
 
-    The latter are unused, as in Stream, where the entry is for kinds of layers or another layer of the network has the
-    dimension; else an entry with the name of a layer means that layer.
+    The latter are only noted as unused, as in Stream, if the entry is for kinds of layers, or if another layer of the
+    network has the dimension. Otherwise an entry with the name of a layer is wrong.
     """
     layers = layers_of_entries(workload, mapping)
     for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
@@ -74,7 +74,7 @@ def _tell_missing_dimension(
 
 
 def check_hint_loops(problems: Problems, workload: Workload, options: TilingOptions) -> None:
-    """Record hint loops that are larger than every layer they are for."""
+    """Record hint loops that are larger than every layer to which they apply."""
     hints = options.hints()
     nodes = [node for node in workload.nodes if node.layer is not None]
     for path, loops, members in _loops_by_layers(hints, nodes):
@@ -89,7 +89,7 @@ def check_hint_loops(problems: Problems, workload: Workload, options: TilingOpti
 def _loops_by_layers(
     hints: HintLoopOptions, nodes: Sequence[WorkloadNode]
 ) -> Iterator[tuple[str, Sequence[HintLoop], Sequence[WorkloadNode]]]:
-    """(path, loops, the nodes of the layers that get them)."""
+    """Triples (path, loops, nodes of the layers that get them)."""
     loops = hints.hint_loops
     if hints.cn_define_mode != BY_LAYER:
         yield "hint_loops", hints_for(nodes[0], hints) if nodes else (), nodes
@@ -107,7 +107,7 @@ def _sizes_of(nodes: Sequence[WorkloadNode]) -> list[dict[str, int]]:
 
 
 def _sizes(entry: MappingConstraints, nodes: Sequence[WorkloadNode], dimension: str) -> list[int]:
-    """Sizes of a dimension, as the entry calls it, of the layers that have it."""
+    """Sizes of a dimension, under its name in the entry, of the layers that have it."""
     sizes = []
     for node in nodes:
         assert node.layer is not None
@@ -124,9 +124,9 @@ def _too_many(dimension: str, sizes: Sequence[int]) -> str:
 
 
 def check_exchange(problems: Problems, problem: SystemProblem) -> None:
-    """Record pairs of layers of which no two cores can exchange data, over links or by way of the off-chip memory.
+    """Record pairs of layers of which no two cores can exchange data, over links or through the off-chip memory.
 
-    Where some pairs of their cores can, the search for an allocation finds them.
+    If some pairs of their cores can, the search for an allocation finds them.
     """
     table, off_chip = path_table(problem.accelerator), problem.accelerator.offchip_core_id
     entries = problem.mapping.entries
@@ -152,7 +152,9 @@ def check_exchange(problems: Problems, problem: SystemProblem) -> None:
 
 
 def layer_pairs(workload: Workload) -> list[tuple[int, int]]:
-    """(producer, consumer) node ids of all layers between which data flow, also through nodes without a layer."""
+    """Pairs (producer, consumer) of node ids of all layers between which data flow, also through nodes without a
+    layer.
+    """
     pairs: dict[tuple[int, int], None] = {}
     behind: dict[int, tuple[int, ...]] = {}
     for node in workload.nodes:
@@ -189,9 +191,9 @@ def check_cutting(
     accelerator: MultiCoreAccelerator | None,
     options: TilingOptions | None,
 ) -> Tiling | None:
-    """Record what is wrong with tiles and stacks; the tiling if there is one.
+    """Tiling, with the problems of tiles and stacks recorded; None if there is none.
 
-    A mapping, an accelerator and options that cannot be used themselves are None: what depends on them is left out.
+    Mapping, accelerator and options are None if they cannot be used; checks that depend on them are left out.
     """
     if options is None:
         return None
@@ -217,7 +219,7 @@ def check_cutting(
 
 
 def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions) -> None:
-    """Record cutoffs behind the last layer: nothing would be cut there, without a word."""
+    """Record cutoffs after the last layer, which would silently cut nothing."""
     ids = [node.node_id for node in workload.nodes if node.layer is not None]
     if not ids:
         return
@@ -229,7 +231,7 @@ def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions
 
 
 def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tiling) -> None:
-    """Note stacks that cannot run one after the other: a layer of one reads what the other makes, and the reverse."""
+    """Note stacks that cannot run one after another, because each has a layer that reads a result of the other."""
     stack_of = {node_id: place for place, stack in enumerate(tiling.stacks) for node_id in stack}
     before: dict[int, set[int]] = {place: set() for place in range(len(tiling.stacks))}
     for producer, consumer in layer_pairs(workload):
@@ -259,7 +261,7 @@ def _tiling(
     accelerator: MultiCoreAccelerator,
     options: TilingOptions,
 ) -> Tiling | None:
-    """The tiling, of which all problems are recorded; where only its stacks are wrong, with other stacks; else None."""
+    """Tiling, with all problems recorded; with other stacks if only the stacks are wrong; else None."""
     parts = (workload, mapping, accelerator)
     try:
         return network_tiling(*parts, options)
@@ -287,9 +289,10 @@ def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
 def _check_fixed_lists(
     problems: Problems, workload: Workload, mapping: Mapping, options: TilingOptions, tiling: Tiling
 ) -> None:
-    """A list of fixed cores has one for each group of its layers, or one for all of them.
+    """Check that a list of fixed cores has one core for each group of its layers, or one for all of them.
 
-    Of a network cut layer by layer, whatever the mapping file says, the list is a choice: there is only one group.
+    In a network that is cut layer by layer against the mapping file, there is only one group, so the list is a choice
+    of cores.
     """
     for node in workload.nodes:
         if node.layer is None:

@@ -1,4 +1,4 @@
-"""Preflight: what every schedule needs, an off-chip core, and operands to prefetch that there are."""
+"""Preflight: needs of every schedule, that is, an off-chip core, and known operands to prefetch."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from tilewright.workload.layer import OUTPUT
 
 
 def offchip_problems(problem: SystemProblem) -> list[Problem]:
-    """A missing off-chip core: weights, inputs and results of the network have no place."""
+    """Problem of a missing off-chip core: weights, inputs and results of the network have no place."""
     if problem.accelerator.offchip_core_id is not None:
         return []
     file, message = problem.hardware_file, "there is no off-chip core to keep weights, inputs and results"
@@ -19,7 +19,7 @@ def offchip_problems(problem: SystemProblem) -> list[Problem]:
 
 
 def prefetch_problems(workload: Workload, names: Sequence[str]) -> list[Problem]:
-    """What is wrong with `operands_to_prefetch`: names that are no input operand of any layer."""
+    """Problems of `operands_to_prefetch`: names that are no input operand of any layer."""
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     known = sorted({operand for layer in layers for operand in layer.input_operands} - {OUTPUT})
     message = "no layer reads an operand of this name"

@@ -1,6 +1,6 @@
-"""Structural faults of a network on several cores with its mapping file, all told before anything is computed.
+"""Preflight: structural faults of a network on several cores with its mapping file, reported before any computation.
 
-That begins with memories of cores that cannot hold a single element of what layers keep in them.
+The module also checks memories of cores that cannot hold a single element of their operands.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,8 +43,9 @@ BuildGraph = Callable[[Workload, Tiling], CnGraph]
 
 
 def check_memories(problems: Problems, problem: SystemProblem) -> None:
-    """Record problems where layers have no other core, notices where others can run them; each once, with the layers
-    that it hits, on the line of the core file. Notices also where in-memory arrays are built for narrower numbers."""
+    """Record problems if layers have no other core, and notices if others can run them; each once, with its layers, on
+    the line of the core file. Notices also for in-memory arrays that are built for narrower numbers.
+    """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     stranded, others = _layers_of_cores(problem)
     for name, core in problem.accelerator.distinct_cores.items():
@@ -55,7 +56,7 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """Core file -> its layers that have no core with room for an element of all operands, and its other layers."""
+    """(layers of each core file that have no core with room for an element of all operands, its other layers)."""
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
     stranded: dict[str, list[Layer]] = {}
     others: dict[str, list[Layer]] = {}
@@ -74,14 +75,14 @@ def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], di
 
 @dataclass(frozen=True)
 class Preflight:
-    """What was found."""
+    """Result of the preflight."""
 
     problems: tuple[Problem, ...]
     """Problems in the order of the lines of the mapping file, then those that have no line."""
     notices: tuple[str, ...]
-    """What is legal but unusual."""
+    """Notices on unusual input."""
     tiling: Tiling | None
-    """How the network is cut; None if it cannot be."""
+    """Tiling of the network; None if it cannot be cut."""
 
 
 def preflight(
@@ -90,16 +91,16 @@ def preflight(
     operands_to_prefetch: Sequence[str] = (),
     mapping_is_whole: bool = True,
 ) -> Preflight:
-    """Everything that is wrong with a problem and with how it is to be cut.
+    """Everything that is wrong with a problem and with how it is cut.
 
-    Wrong are unknown cores, cores that cannot run what they are named for, layers that no core can run, tiles larger
-    than every layer they are for, unknown loop dimensions, stacks of unknown layers, fixed lists of cores that do not
-    match the groups of their layers, memories without room for one element, cores between which data cannot move, a
-    missing off-chip core, loop dimensions in dataflows that no layer has, spatial mappings that no core does, and
-    operands to prefetch that no layer has.
+    It reports unknown cores, cores that cannot run the layers for which they are named, layers that no core can run,
+    tiles larger than every layer to which they apply, unknown loop dimensions, stacks of unknown layers, fixed lists of
+    cores that do not match the groups of their layers, memories without room for one element, cores between which data
+    cannot move, a missing off-chip core, loop dimensions in dataflows that no layer has, spatial mappings that no core
+    supports, and operands to prefetch that no layer has.
 
-    `options` are None where they are wrong themselves: whatever they decide is left out. A mapping of which a part
-    could not be read says nothing about which cores must exchange data.
+    `options` are None if they are wrong; checks that depend on them are left out. If a part of the mapping could not be
+    read, data exchange between cores is not checked.
     """
     problems = Problems(document_behind(problem.mapping, problem.mapping_file))
     check_cores(problems, problem)
@@ -122,7 +123,7 @@ def preflight(
 
 
 def _check_reach(problems: Problems, problem: SystemProblem) -> None:
-    """Refuse a reach: between several cores the scheduler says where data lie."""
+    """Refuse a memory reach: on several cores the schedule decides where data are."""
     for index, entry in enumerate(problem.mapping.entries):
         if entry.memory_reach is not None:
             message = "is for one core alone: where data of several cores lie, the schedule says"
@@ -135,10 +136,11 @@ def checked_cn_graph(
     tell: Callable[[Sequence[str]], None] | None = None,
     build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph, tuple[str, ...]]:
-    """The CN graph of a problem, and notices.
+    """(CN graph of a problem, notices).
 
-    Raises InputError with everything that `preflight` finds, and with what keeps the graph from being built; `tell` is
-    given the notices before that, which may be what is behind it. `build` is `build_cn_graph`, or knows its results.
+    Raises InputError with everything that `preflight` finds, and with any error while the graph is built; `tell` gets
+    the notices before that, since they may explain the error. `build` is `build_cn_graph`, or a function that reuses
+    its results.
     """
     graph, notices = check_cn_graph(problem, options, tell, build)
     assert graph is not None
@@ -151,8 +153,9 @@ def check_cn_graph(
     tell: Callable[[Sequence[str]], None] | None = None,
     build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph | None, tuple[str, ...]]:
-    """Graph where the options may be wrong, and None then: what else is wrong is told; if nothing is, there is no
-    graph."""
+    """(CN graph, notices), where `options` may be None because they are wrong: then all other problems are raised, or
+    if there are none, the graph is None.
+    """
     found = preflight(problem, options)
     if found.problems and tell is not None:
         tell(found.notices)
@@ -166,10 +169,10 @@ def check_cn_graph(
 def read_checked(
     descriptions: Descriptions, options: TilingOptions | None, operands_to_prefetch: Sequence[str] = ()
 ) -> SystemProblem:
-    """The problem that descriptions make, of which the preflight has still to be done.
+    """Problem that descriptions make, before the preflight.
 
-    Raises InputError with everything that is wrong with any of them, if one of them cannot be used: also with what the
-    preflight finds in the others. `options` are None where they are wrong themselves.
+    If a description cannot be used, raises InputError with everything that is wrong with any of them, including the
+    results of the preflight for the others. `options` are None if they are wrong.
     """
     read = read_parts(descriptions)
     try:
@@ -183,7 +186,7 @@ def read_checked(
 def _problems_of_the_rest(
     read: Descriptions, options: TilingOptions | None, prefetch: Sequence[str], told: Sequence[Problem]
 ) -> list[Problem]:
-    """What is wrong besides what is told already, as far as it does not follow from that."""
+    """Problems besides those in `told` that do not follow from them."""
     mapping, is_whole = _mapping(read)
     system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
     file = file_of(read.mapping)
@@ -211,7 +214,7 @@ def _problems_of_the_rest(
 
 
 def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
-    """The mapping, or what can be read of it; None if that is nothing."""
+    """(mapping or its readable parts, None if there are none; whether all of it could be read)."""
     if read.mapping is None:
         return None, False
     try:
@@ -222,7 +225,7 @@ def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
 
 
 def _core_names(read: Descriptions) -> CoreNames | None:
-    """The ids that the file of an accelerator gives, also where the rest of it is wrong; None if it gives none."""
+    """Ids in the file of an accelerator, also if the rest of the file is wrong; None if it has none."""
     document = _document(read.hardware)
     if document is None:
         return None
@@ -233,7 +236,7 @@ def _core_names(read: Descriptions) -> CoreNames | None:
 
 
 def _document(source: object) -> YamlDocument | None:
-    """What a person wrote as a description; None for artifacts, and for files that cannot be read."""
+    """Document of a user's description; None for artifacts, and for files that cannot be read."""
     try:
         if isinstance(source, str | PathLike):
             return None if is_artifact(Path(source)) else load_yaml(Path(source))
@@ -243,7 +246,7 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """Whether a problem is of the same place as one that is told, or of what that is a part of."""
+    """Whether a problem is about the same place as one in `told`, or about an enclosing place."""
     return bool(found.path) and any(
         one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
         for one in told
