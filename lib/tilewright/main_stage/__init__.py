@@ -36,7 +36,7 @@ _LATER = {
     "TemporalMapping": "tilewright.main_stage.layer",
     "StreamCostModelEvaluation": "tilewright.main_stage.several_cores",
 }
-"""Class -> the module that it is imported from when somebody asks for it."""
+"""Module of each class that is imported only when it is used."""
 
 __all__ = [
     "Accelerator",
@@ -65,7 +65,7 @@ __all__ += [*CLASSES, *SUPPORT]
 
 
 def __getattr__(name: str) -> Any:
-    """Classes that few scripts name, and a message for stages that are not there."""
+    """Class that few scripts use, or an error with a message for a stage that does not exist."""
     if name in _LATER:
         from importlib import import_module
 

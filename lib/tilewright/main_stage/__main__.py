@@ -1,4 +1,6 @@
-"""`python -m tilewright.main_stage SCRIPT ARGUMENTS`: runs a script for zigzag-dse or Stream with our stages."""
+"""`python -m tilewright.main_stage SCRIPT ARGUMENTS`: runs a script for zigzag-dse or Stream with tilewright's
+stages.
+"""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The hardware as stages of a user's see it, under the names of zigzag-dse 3.9.1 (`zigzag.hardware.architecture`).
+"""Hardware as user's stages see it, under the names of zigzag-dse 3.9.1 (`zigzag.hardware.architecture`).
 
-What a stage changes of it (sizes, energies and bandwidths of memories, sides and energy of the array, memories left
-out) is what the stages after it get; other attributes cannot be set.
+A stage may change sizes, energies and bandwidths of memories, sides and energy of the array, and the list of memories;
+the stages after it get the changed core. Other attributes cannot be set.
 """
 
 import math
@@ -16,7 +16,7 @@ from tilewright.main_stage.names import Fixed, MemoryOperand, OADimension, Shown
 
 
 class MemoryPort(Shown):
-    """A port of a memory; bandwidths in bits a cycle."""
+    """Port of a memory; bandwidths in bits per cycle."""
 
     _may_be_set = ("bw_min", "bw_max")
 
@@ -27,7 +27,7 @@ class MemoryPort(Shown):
 
 
 class MemoryInstance(Shown):
-    """A memory: size in bits, energies of a word in pJ, area in mm2."""
+    """Memory: size in bits, energies per word in pJ, area in mm2."""
 
     _may_be_set = ("name", "size", "r_cost", "w_cost", "area", "force_double_buffering")
 
@@ -40,29 +40,29 @@ class MemoryInstance(Shown):
         self._made()
 
     def update_size(self, new_size: int) -> None:
-        """Another size in bits."""
+        """Set the size in bits."""
         self.size = new_size
 
     @property
     def r_bw(self) -> int:
-        """Bits a cycle of the widest port that reads."""
+        """Bandwidth of the widest port that reads, in bits per cycle."""
         return max((port.bw_max for port in self.ports if "r" in port.type), default=0)
 
     @property
     def w_bw(self) -> int:
-        """Bits a cycle of the widest port that writes."""
+        """Bandwidth of the widest port that writes, in bits per cycle."""
         return max((port.bw_max for port in self.ports if "w" in port.type), default=0)
 
     def __repr__(self) -> str:
         return f"MemoryInstance({self.name})"
 
     def _state(self) -> tuple[Any, ...]:
-        """All that may be changed."""
+        """Values of all attributes that may be changed."""
         ports = tuple((port.bw_min, port.bw_max) for port in self.ports)
         return self.name, self.size, self.r_cost, self.w_cost, self.area, self.force_double_buffering, ports
 
     def _as_memory(self) -> Memory:
-        """The memory with what was changed. Raises InputError for a size that is none."""
+        """Memory with the changes. Raises InputError for an invalid size."""
         old = self._memory
         if not (isinstance(self.size, int | float) and self.size >= 1 and self.size == int(self.size)):
             allowed = "a whole number of bits, 1 or more"
@@ -87,7 +87,7 @@ class MemoryInstance(Shown):
 
 
 class MemoryLevel(Shown):
-    """A memory with its place in the hierarchy."""
+    """Memory with its place in the hierarchy."""
 
     def __init__(self, memory: Memory, identifier: int, level_of: dict[str, int], array: "OperationalArray") -> None:
         self.memory_instance = MemoryInstance(memory)
@@ -99,27 +99,27 @@ class MemoryLevel(Shown):
 
     @property
     def name(self) -> str:
-        """The name of the memory."""
+        """Name of the memory."""
         return self.memory_instance.name
 
     @property
     def ports(self) -> tuple[MemoryPort, ...]:
-        """The ports of the memory."""
+        """Ports of the memory."""
         return self.memory_instance.ports
 
     @property
     def read_energy(self) -> float:
-        """pJ of a word."""
+        """Energy of reading a word, in pJ."""
         return self.memory_instance.r_cost
 
     @property
     def write_energy(self) -> float:
-        """pJ of a word."""
+        """Energy of writing a word, in pJ."""
         return self.memory_instance.w_cost
 
     @property
     def unroll_count(self) -> int:
-        """How often the memory exists."""
+        """Number of instances of the memory."""
         return math.prod(size for name, size in self.oa_dim_sizes.items() if name not in self.served_dimensions)
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class MemoryLevel(Shown):
 
 
 class MemoryHierarchy(Shown):
-    """The memories of a core; one that is taken out of `mem_level_list` is left out of the core."""
+    """Memories of a core; a memory that is removed from `mem_level_list` is removed from the core."""
 
     def __init__(self, core: Core, array: "OperationalArray") -> None:
         hierarchy = memory_hierarchy(core)
@@ -147,7 +147,7 @@ class MemoryHierarchy(Shown):
         self._made()
 
     def topological_sort(self) -> Iterator[MemoryLevel]:
-        """The memories, inner ones first."""
+        """Memories, inner ones first."""
         known = {level.id: level for level in self.mem_level_list}
         return (known[index] for index in self._order if index in known)
 
@@ -155,23 +155,23 @@ class MemoryHierarchy(Shown):
 
     @property
     def nb_levels(self) -> dict[str, int]:
-        """Operand -> how many memories hold it."""
+        """Number of memories of each operand."""
         return {operand: len(self.get_memory_levels(operand)) for operand in self.get_operands()}
 
     def get_memory_levels(self, mem_op: str) -> list[MemoryLevel]:
-        """The memories of an operand, innermost first."""
+        """Memories of an operand, innermost first."""
         return [level for level in self.topological_sort() if mem_op in level.operands]
 
     def get_operands(self) -> list[MemoryOperand]:
-        """The operands that memories hold."""
+        """Operands that the memories hold."""
         return list(dict.fromkeys(operand for level in self.mem_level_list for operand in level.operands))
 
     def get_inner_memories(self) -> list[MemoryLevel]:
-        """Memories with none below them."""
+        """Memories without a memory below them."""
         return [level for level in self.topological_sort() if not any(level.mem_level_of_operands.values())]
 
     def get_outer_memories(self) -> list[MemoryLevel]:
-        """Memories with none above them."""
+        """Memories without a memory above them."""
         top = self.nb_levels
         return [
             level
@@ -180,14 +180,14 @@ class MemoryHierarchy(Shown):
         ]
 
     def get_operand_top_level(self, operand: str) -> MemoryLevel:
-        """The outermost memory of an operand. Raises ValueError where none holds it."""
+        """Outermost memory of an operand. Raises ValueError if no memory holds it."""
         if not (levels := self.get_memory_levels(operand)):
             raise ValueError(f"no memory holds {operand}")
         return levels[-1]
 
 
 class OperationalUnit(Shown):
-    """What an operation costs, in pJ, and the area of a unit, in mm2."""
+    """Energy of an operation in pJ, and area of a unit in mm2."""
 
     _may_be_set = ("energy_cost", "area")
 
@@ -197,12 +197,12 @@ class OperationalUnit(Shown):
 
     @property
     def cost(self) -> float:
-        """The energy."""
+        """Energy of an operation, in pJ."""
         return self.energy_cost
 
 
 class OperationalArray(Shown):
-    """The array; `dimension_sizes` may be changed, by name."""
+    """Array; the sizes in `dimension_sizes` may be changed."""
 
     def __init__(self, core: Core) -> None:
         array = core.operational_array
@@ -212,17 +212,17 @@ class OperationalArray(Shown):
 
     @property
     def dimensions(self) -> list[OADimension]:
-        """The names of the dimensions."""
+        """Names of the dimensions."""
         return list(self.dimension_sizes)
 
     @property
     def total_unit_count(self) -> int:
-        """How many units there are."""
+        """Number of units."""
         return math.prod(self.dimension_sizes.values())
 
     @property
     def total_area(self) -> float:
-        """mm2 of all units."""
+        """Area of all units, in mm2."""
         return self.unit.area * self.total_unit_count
 
 
@@ -240,46 +240,46 @@ class Accelerator(Shown):
         self._made()
 
     def _state(self) -> tuple[Any, ...]:
-        """All that may be changed."""
+        """Values of all attributes that may be changed."""
         array, memories = self.operational_array, self.memory_hierarchy.mem_level_list
         sides = *array.dimension_sizes.items(), array.unit.energy_cost, array.unit.area
         return self.name, sides, tuple(level.memory_instance._state() for level in memories)
 
     @property
     def cores(self) -> list["Accelerator"]:
-        """Itself: releases before 3.0 have accelerators of cores."""
+        """This core alone: before release 3.0, accelerators have a list of cores."""
         return [self]
 
     def get_core(self, core_id: int = 0) -> "Accelerator":
-        """Itself. Raises ValueError for a number other than 0."""
+        """This core. Raises ValueError for a number other than 0."""
         if core_id != 0:
             raise ValueError(f"{self.name} has one core, of number 0, and none of {core_id}")
         return self
 
     @property
     def mem_hierarchy_dict(self) -> dict[MemoryOperand, list[MemoryLevel]]:
-        """Operand -> its memories, innermost first."""
+        """Memories of each operand, innermost first."""
         hierarchy = self.memory_hierarchy
         return {operand: hierarchy.get_memory_levels(operand) for operand in hierarchy.get_operands()}
 
     @property
     def mem_size_dict(self) -> dict[MemoryOperand, list[int]]:
-        """Operand -> sizes in bits of its memories."""
+        """Sizes in bits of the memories of each operand."""
         return {
             operand: [level.memory_instance.size for level in levels]
             for operand, levels in self.mem_hierarchy_dict.items()
         }
 
     def get_memory_level(self, mem_op: str, mem_lv: int) -> MemoryLevel:
-        """The memory of an operand at a level, 0 the innermost."""
+        """Memory of an operand at a level; level 0 is the innermost."""
         return self.memory_hierarchy.get_memory_levels(mem_op)[mem_lv]
 
     def get_top_memory_instance(self, mem_op: str) -> MemoryInstance:
-        """The outermost memory of an operand."""
+        """Outermost memory of an operand."""
         return self.memory_hierarchy.get_operand_top_level(mem_op).memory_instance
 
     def recalculate_memory_hierarchy_information(self) -> None:
-        """Nothing: tables of the hierarchy are made when they are asked for."""
+        """Do nothing: tables of the hierarchy are computed when they are read."""
 
     def __str__(self) -> str:
         return f"Accelerator({self.name})"
@@ -293,7 +293,7 @@ class Accelerator(Shown):
         return hash(self._core)
 
     def as_core(self) -> Core:
-        """The core with what was changed; itself where nothing was. Raises InputError for sizes that are none."""
+        """Core with the changes; the original one if there are none. Raises InputError for invalid sizes."""
         core, array = self._core, self.operational_array
         if self._state() == self._read:
             return core
@@ -322,5 +322,5 @@ class Accelerator(Shown):
 
 
 def core_of(given: Any) -> Core | None:
-    """The core that stands behind a value of the keyword `accelerator`; None for a description still to be read."""
+    """Core of a value of the keyword `accelerator`; None for a description that is still to be read."""
     return given.as_core() if isinstance(given, Accelerator) else None

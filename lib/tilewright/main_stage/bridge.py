@@ -34,34 +34,34 @@ from tilewright.pipeline.stages.pipeline import MAPPER_OF, search_entries
 from tilewright.search.options import SearchOptions
 
 WATCHERS = ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings")
-"""Stages that only write, in the order in which they are put back into a pipeline."""
+"""Stages that only write files, in the order in which they are inserted into a pipeline."""
 PARTS = ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping")
-"""The stages of a run on several cores; their parameters are options of the run."""
+"""Stages of a run on several cores; their parameters are options of the run."""
 
 
 @dataclass
 class Translation:
-    """A script in the words of tilewright."""
+    """Script expressed as commands, configuration and pipeline of tilewright."""
 
     several_cores: bool
     descriptions: dict[str, str]
-    """hardware, workload, mapping -> file."""
+    """Files of hardware, workload and mapping."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of a run, by the names of configurations."""
+    """Options of a run, by their names in configurations."""
     pipeline: list[Any] | None = None
-    """None: the default one."""
+    """Pipeline as in a configuration; None: the default one."""
     output: str = "results/translated"
     remarks: list[str] = field(default_factory=list)
-    """What has no counterpart, or another one than a key."""
+    """Remarks on parts without a counterpart, or with one that is no key."""
 
     @property
     def name(self) -> str:
-        """What the run is called: network and hardware."""
+        """Name of the run: network and hardware."""
         stems = "-".join(Path(self.descriptions[part]).stem for part in ("workload", "hardware"))
         return re.sub(r"[^A-Za-z0-9._-]", "_", stems)
 
     def commands(self) -> list[str]:
-        """The commands of a shell that do what the script does."""
+        """Shell commands that do the same as the script."""
         given = " ".join(f"--{part} {shlex.quote(file)}" for part, file in self.descriptions.items())
         pipeline = "" if self.pipeline is None else f" --pipeline {shlex.quote(json.dumps(self.pipeline))}"
         if not self.several_cores:
@@ -70,7 +70,7 @@ class Translation:
         return self._verbs(given)
 
     def _verbs(self, given: str) -> list[str]:
-        """The verbs of a run on several cores, one after the other."""
+        """Verbs of a run on several cores, one after another."""
         lines, out = [], shlex.quote(self.output)
         if self.options.get("split_layers"):
             lines.append(
@@ -92,21 +92,21 @@ class Translation:
         return [*lines, f"tilewright schedule {made} --allocation {out}/allocation.json -o {out}"]
 
     def _options_of(self, name: str) -> str:
-        """The options of the verb of a stage."""
+        """Options of the verb of a stage."""
         kind = CATALOGUES[steps.MULTI].stage_class(name)
         names = {parameter.name for parameter in parameters_of(kind)} - {"plot_hof", "split_onnx_model_path"}
         chosen = {key: value for key, value in self.options.items() if key in names}
         return " ".join(option_text(key, value) for key, value in chosen.items())
 
     def _cores(self) -> list[str]:
-        """The core files, by name; a pattern where the hardware cannot be read here."""
+        """Names of the core files; a placeholder if the hardware cannot be read here."""
         try:
             return list(getattr(parse_accelerator(self.descriptions["hardware"]), "distinct_cores", ()))
         except InputError:
             return ["<each core file>"]
 
     def configuration(self) -> str:
-        """A configuration for `make run` with this run."""
+        """Configuration for `make run` with this run."""
         run: dict[str, Any] = {"flow": "multi"} if self.several_cores else {}
         run |= self.descriptions | self.options
         if self.pipeline is not None:
@@ -116,7 +116,7 @@ class Translation:
         return "\n".join(lines) + "\n"
 
     def text(self) -> str:
-        """All of it, for people."""
+        """Text of all parts, for people."""
         lines = ["# command", *self.commands(), "", "# configuration for `make run CONFIG=translated.yaml`"]
         lines += [*self.configuration().splitlines(), "", "# pipeline"]
         lines += ["# the default one" if self.pipeline is None else f"# {json.dumps(self.pipeline)}"]
@@ -126,7 +126,7 @@ class Translation:
 
 
 def option_text(name: str, value: Any) -> str:
-    """An option of a command."""
+    """Text of an option of a command."""
     flag = "--" + name.replace("_", "-")
     if isinstance(value, bool):
         return flag if value else f"--no-{name.replace('_', '-')}"
@@ -136,9 +136,9 @@ def option_text(name: str, value: Any) -> str:
 
 
 def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-    """A script as the value of `pipeline` of a configuration: all stages that map, with their parameters.
+    """Script as the value of `pipeline` of a configuration: all stages that map, with their parameters.
 
-    Raises InputError for what is wrong with the script, and for stages of a user's, which have another form here.
+    Raises InputError for problems of the script, and for user's stages, which need another form here.
     """
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
@@ -154,13 +154,13 @@ def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]
 
 
 def entry_of(name: str, keywords: Mapping[str, Any], several: bool) -> Any:
-    """A stage of a pipeline, with the parameters that keywords give."""
+    """Entry of a pipeline for a stage, with the parameters that keywords give."""
     given = parameters_given(name, keywords, several)
     return {"stage": name, "parameters": given} if given else name
 
 
 def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """The parameters of a stage that keywords give, and that are not the default."""
+    """Parameters of a stage that keywords set to other values than the default."""
     if name in WATCHERS:
         return {}
     made, _ = made_stage(name, keywords, several)
@@ -173,14 +173,14 @@ def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> d
 
 
 def plain_json(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Value in JSON form."""
     return json.loads(
         json.dumps(plain(value), default=lambda one: list(one) if isinstance(one, set | tuple) else str(one))
     )
 
 
 def no_counterpart(stage: Any) -> Problem:
-    """Problem that a stage of a user's cannot stand in a pipeline as it is."""
+    """Problem of a user's stage, which cannot be used in a pipeline as it is."""
     message = (
         "a stage in this form cannot stand in a pipeline of tilewright; docs/stages.md says how one is written there"
     )
@@ -188,7 +188,7 @@ def no_counterpart(stage: Any) -> Problem:
 
 
 def translated(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Translation:
-    """A script in the words of tilewright. Raises InputError for what is wrong with it."""
+    """Script expressed in tilewright. Raises InputError for problems of the script."""
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
     several = is_of_several_cores(stages)
@@ -218,13 +218,14 @@ def translated(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Translatio
 
 
 def described(value: Any, part: str) -> str:
-    """A description as a command names it; what is no file stands in brackets."""
+    """Description as text in a command; one that is no file is a placeholder in angle brackets."""
     return str(value) if isinstance(value, str | Path) else f"<{part} of the script>"
 
 
 def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None] | None:
-    """The options whose default pipeline does what stages do, and stages that write, as edits of it; None where no
-    options do."""
+    """(options whose default pipeline is equivalent to the stages, edits that add stages which write files); None if no
+    options are.
+    """
     names = [name for _, _, name in with_conversion(stages) if name not in PARSERS]
     mapping = [name for name in names if name not in WATCHERS and name != "Sum"]
     for objective in OBJECTIVES:
@@ -239,7 +240,7 @@ def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict
 
 
 def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a run that are not the default, with those that parameters of stages are."""
+    """Options of a run that differ from the default, including those that parameters of stages give."""
     defaults = SearchOptions().as_dict()
     found = {name: value for name, value in options.items() if value != defaults[name]}
     for name in names:
@@ -249,7 +250,7 @@ def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[
 
 
 def edits_of(names: Sequence[str]) -> list[Any] | None:
-    """Edits that put the stages that write where they stand; None where there are none."""
+    """Edits that insert the stages which write files at their positions; None if there are none."""
     edits: list[Any] = []
     for place, name in enumerate(names):
         if name in WATCHERS:
@@ -268,7 +269,7 @@ def edits_of(names: Sequence[str]) -> list[Any] | None:
 
 
 def remarks_on(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
-    """Stages and keywords that have no counterpart, or something else that does their job."""
+    """Remarks on stages and keywords that have no counterpart, or another one."""
     found = [str(no_counterpart(stage)) for stage in stages if not our_name(stage)]
     for keyword in words.KEYWORDS:
         if keyword.parameter or keyword.required or keyword.name in (words.FOLDER, words.PATTERN):

@@ -1,5 +1,5 @@
-"""The stages of tilewright as classes of a script, under every name that zigzag-dse and Stream give them, and the entry
-point of a script.
+"""Stages of tilewright as classes for scripts, under all their names in zigzag-dse and Stream, and the class
+MainStage.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,14 +9,14 @@ from tilewright.base.stage_table import STAGES
 from tilewright.main_stage.protocol import Pair, Stage, StageCallable
 
 _OWN = frozenset(dir(Stage)) | {"kwargs", "list_of_callables", "ours", "needs_none_after"}
-"""Attributes of stages that keywords do not become."""
+"""Attributes of stages that keywords do not overwrite."""
 
 
 class BuiltIn(Stage):
-    """A stage of tilewright. Those that stand one after another in a script run together, in batches."""
+    """Stage of tilewright. Consecutive ones in a script run together, in batches."""
 
     ours: ClassVar[str] = ""
-    """What tilewright calls it."""
+    """Name of the stage in tilewright."""
     needs_none_after: ClassVar[bool] = False
 
     def __init__(self, list_of_callables: Sequence[StageCallable], **kwargs: Any) -> None:
@@ -24,14 +24,14 @@ class BuiltIn(Stage):
         vars(self).update({name: value for name, value in kwargs.items() if name not in _OWN})
 
     def run(self) -> Iterator[Pair]:
-        """What it and the stages after it yield. Raises InputError with everything that is wrong."""
+        """Yield the results of this stage and the stages after it. Raises InputError with everything that is wrong."""
         from tilewright.main_stage.chain import run_chain
 
         kind = next(one for one in type(self).__mro__ if "ours" in vars(one))
         yield from run_chain([kind, *self.list_of_callables], self.kwargs)
 
     def is_leaf(self) -> bool:
-        """True for what ends a pipeline."""
+        """Whether the stage ends a pipeline."""
         return self.needs_none_after
 
 
@@ -39,7 +39,7 @@ ENDS = ("CostModel", "InterCoreMapping")
 
 
 def _names() -> Iterator[tuple[str, str]]:
-    """(name in scripts, our name) of every stage."""
+    """Pairs (name in scripts, name in tilewright) of every stage."""
     taken: set[str] = set()
     for stage in STAGES:
         for name in (stage.name, *stage.also):
@@ -56,21 +56,22 @@ def _class(name: str, ours: str) -> type[BuiltIn]:
 
 
 CLASSES = {name: _class(name, ours) for name, ours in _names()}
-"""Name in scripts -> class."""
+"""Classes by their name in scripts."""
 
 
 class MainStage:
-    """The entry point of a script: stages, outermost first, and the keywords that they read."""
+    """Entry point of a script: stages, outermost first, and the keywords that they read."""
 
     def __init__(self, list_of_callables: Iterable[StageCallable], **kwargs: Any) -> None:
         self.list_of_callables = list(list_of_callables)
         self.kwargs = kwargs
 
     def run(self) -> Any:
-        """The pairs of CME and further information that the outermost stage yields, as a list.
+        """Pairs (CME, further information) that the outermost stage yields, as a list.
 
-        On several cores a list of evaluations and one of what is said beside them, as scripts for Stream unpack it.
-        Raises InputError with everything that is wrong with stages and keywords, or in the code of a stage of a user's.
+        On several cores the result is a pair of lists, of evaluations and of their further information, as scripts for
+        Stream unpack it. Raises InputError with everything that is wrong with stages and keywords, or in the code of a
+        user's stage.
         """
         from tilewright.main_stage.checks import check_keywords
         from tilewright.main_stage.own import new_session
@@ -86,13 +87,13 @@ class MainStage:
         return pairs
 
     def _run_own(self, first: StageCallable, rest: Sequence[StageCallable]) -> list[Pair]:
-        """What a stage of a user's yields that is the outermost."""
+        """Results of a user's stage that is the outermost one."""
         from tilewright.main_stage.plan import own_stage
 
         return list(own_stage(first, rest, self.kwargs).generate(dict(self.kwargs)))
 
     def pipeline(self) -> list[Any]:
-        """Stages as the value of `pipeline` of a configuration. Raises InputError for what has no counterpart."""
+        """Stages as the value of `pipeline` of a configuration. Raises InputError for parts without a counterpart."""
         from tilewright.main_stage.bridge import pipeline_of
 
         return pipeline_of(self.list_of_callables, self.kwargs)

@@ -1,4 +1,6 @@
-"""Chains of stages of tilewright in a script, run as a pipeline; around stages of a user's, keywords and CMEs pass."""
+"""Chains of consecutive tilewright stages in a script, run as a pipeline; user's stages exchange keywords and CMEs with
+them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +30,7 @@ from tilewright.search.store import Store
 
 
 def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
-    """The pairs that a list of stages yields, which begins with one of ours."""
+    """Pairs that a list of stages yields; its first stage is one of tilewright."""
     if len(stages) == 1 and our_name(stages[0]) == "CostModel":
         yield from cost_model(keywords)
         return
@@ -50,7 +52,7 @@ def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
 
 
 def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
-    """The item below Workload that keywords say; None for an order that does not fit."""
+    """Item below Workload that keywords give; None for an order that does not fit."""
     if kind is LayerProblem:
         return layer_problem_of(keywords)
     if kind is TemporalProblem:
@@ -60,7 +62,7 @@ def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
 
 
 def cost_model(keywords: Keywords) -> Iterator[Pair]:
-    """The CME of one temporal mapping; of one that comes from a mapper the batch is costed once for all."""
+    """CME of one temporal mapping; for one that comes from a mapper, the whole batch is evaluated once."""
     costs, row = costs_of(keywords)
     node = keywords.get(LAYER)
     layer = node if isinstance(node, LayerNode) else layer_of(costs.batch.problem, keywords)
@@ -68,7 +70,7 @@ def cost_model(keywords: Keywords) -> Iterator[Pair]:
 
 
 def control_of(keywords: Mapping[str, Any]) -> Control:
-    """How a chain runs: with progress where the script asks for it, with earlier costs where it names a place."""
+    """Control of a chain: with progress if the script asks for it, with a store if the script names its place."""
     tables = words.given(keywords, words.COST_TABLES)
     plots = words.given(keywords, words.PLOT_NAME)
     beside = Path(plots).parent if isinstance(plots, str | Path) and "/" in str(plots) else Path("outputs")

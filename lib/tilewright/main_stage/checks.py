@@ -1,4 +1,4 @@
-"""Keywords of a script: those that no stage of its list reads, that are given twice, or that a stage lacks."""
+"""Keywords of a script: checks for unread, repeated and missing ones."""
 
 import inspect
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapp
 
 
 def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
-    """Raises InputError with every keyword that no stage of a list reads, and every one that a stage needs."""
+    """Raise InputError with every keyword that no stage of a list reads, and every missing one."""
     if not stages:
         raise InputError([Problem("no stage is given", path="list_of_callables")])
     keywords = with_varied(keywords)
@@ -46,7 +46,7 @@ def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
 
 
 def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Keywords with those that `general_parameter_iterations` gives values, so that these count as given."""
+    """Keywords including those to which `general_parameter_iterations` gives values, so that they count as given."""
     varied = keywords.get("general_parameter_iterations")
     if not isinstance(varied, dict):
         return keywords
@@ -55,13 +55,13 @@ def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def expanded(names: Iterable[str]) -> set[str]:
-    """Names of stages, and what the flow of several cores calls the same classes of a script."""
+    """Names of stages, and the names of the same classes in the multi-core flow."""
     alike = {"ONNXModelParser": "StreamONNXModelParser", "WorkloadParser": "UserDefinedModelParser"}
     return {one for name in names for one in (name, alike.get(name, name))}
 
 
 def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem:
-    """Problem that no stage of a list reads a keyword."""
+    """Problem of a keyword that no stage of the list reads."""
     known = words.BY_SPELLING.get(name)
     if known is not None:
         others = " or ".join(f"{stage}Stage" for stage in known.stages)
@@ -73,13 +73,13 @@ def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem
 
 
 def spelt_twice(keyword: words.Keyword, keywords: dict[str, Any]) -> list[Problem]:
-    """Problem that a keyword is given in two spellings."""
+    """Problem of a keyword that is given in two spellings."""
     found = [spelling for spelling in keyword.spellings if spelling in keywords]
     return [Problem(f"is the same keyword as {found[0]}; give one of them", path=found[1])] if len(found) > 1 else []
 
 
 def needed(stages: Sequence[Any], names: Sequence[str], keywords: dict[str, Any]) -> list[Problem]:
-    """Keywords that stages need and nobody gives."""
+    """Problems of keywords that stages need and that are missing."""
     problems = []
     for keyword in words.KEYWORDS:
         reader = next((name for name in names if name in keyword.stages), "")
@@ -100,7 +100,7 @@ def needed(stages: Sequence[Any], names: Sequence[str], keywords: dict[str, Any]
 
 
 def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
-    """Keywords that a stage of a user's needs and nobody gives or hands on."""
+    """Problems of keywords that a user's stage needs and that are neither given nor handed on."""
     known = {
         *keywords,
         *PROVIDED,
@@ -121,7 +121,7 @@ def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
 
 
 def signature_of(stage: Any) -> dict[str, inspect.Parameter]:
-    """The parameters of a stage of a user's; {} where nobody knows them."""
+    """Parameters of a user's stage; {} if they are not known."""
     try:
         return dict(inspect.signature(stage).parameters)
     except (TypeError, ValueError):
@@ -129,7 +129,7 @@ def signature_of(stage: Any) -> dict[str, inspect.Parameter]:
 
 
 def words_of(stage: Any) -> set[str]:
-    """Names that the code of a stage of a user's has as parameters and as texts: keywords that it may read."""
+    """Names that occur as parameters or texts in the code of a user's stage: keywords that it may read."""
     found = set(signature_of(stage))
     kinds = [kind for kind in getattr(stage, "__mro__", (stage,)) if not str(kind.__module__).startswith("tilewright.")]
     for kind in kinds:
@@ -141,7 +141,7 @@ def words_of(stage: Any) -> set[str]:
 
 
 def texts_of(code: Any) -> set[str]:
-    """The texts and the arguments in compiled code, those of functions inside of it included."""
+    """Texts and arguments in compiled code, including the functions inside it."""
     if code is None:
         return set()
     found = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
@@ -156,7 +156,7 @@ def texts_of(code: Any) -> set[str]:
 
 
 def parameters_of(names: Iterable[str]) -> list[str]:
-    """Our names of the parameters of stages, as keywords."""
+    """Parameters of stages, by their names in tilewright, that are keywords."""
     found: list[str] = []
     for name in names:
         for flow in (steps.SINGLE, steps.MULTI):

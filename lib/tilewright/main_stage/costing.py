@@ -12,12 +12,12 @@ from tilewright.search.batch import CostedBatch, OrderBatch, cost_orders
 
 
 def costed(batch: OrderBatch) -> CostedBatch:
-    """The costs of a batch, computed once for all of its orders that a script asks for."""
+    """Costs of a batch, computed once for all orders that a script requests."""
     return _costed(_Same(batch))
 
 
 class _Same:
-    """An object that is equal to itself alone."""
+    """Wrapper that is equal only to a wrapper of the same object."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -36,7 +36,7 @@ def _costed(same: _Same) -> CostedBatch:
 
 
 def conversion_parameters(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of SpatialMappingConversion. Raises InputError where they are wrong."""
+    """Parameters of SpatialMappingConversion. Raises InputError if they are wrong."""
     found = {}
     for keyword in _OF_CONVERSION:
         value = words.given(keywords, keyword.name)
@@ -49,9 +49,10 @@ _OF_CONVERSION = [keyword for keyword in words.KEYWORDS if "SpatialMappingConver
 
 
 def costs_of(keywords: Mapping[str, Any]) -> tuple[CostedBatch, int]:
-    """Costed loop orders, and which of them the keywords say; of one that a mapper has handed on its whole batch.
+    """(costs of loop orders, index of the order that the keywords give); for an order from a mapper, those of its whole
+    batch.
 
-    Raises InputError where they say none, or where it does not fit.
+    Raises InputError if the keywords give no order, or if it does not fit.
     """
     batch, row = order_batch_of(keywords, conversion_parameters(keywords))
     costs = costed(batch)

@@ -1,7 +1,7 @@
-"""Cost model evaluations (CMEs) as scripts read them, under the names of zigzag-dse 3.9.1 (`zigzag.cost_model`).
+"""Cost model evaluations (CMEs) for scripts, under the names of zigzag-dse 3.9.1 (`zigzag.cost_model`).
 
-Energies in pJ, latencies in cycles. A CME of one mapping holds its energy and its latency; everything else of it is
-computed when it is asked for. What has its name from releases before 3.0 is there under that name, too.
+Energies in pJ, latencies in cycles. A CME of one mapping stores its energy and its latency; all other attributes are
+computed when they are read. Names from releases before 3.0 work too.
 """
 
 import copy
@@ -29,16 +29,16 @@ SUMS = (
     *("systolic_drain_cycle", "ideal_cycle", "ideal_temporal_cycle"),
     *("latency_total0", "latency_total1", "latency_total2"),
 )
-"""Figures that add up over layers."""
+"""Attributes that are summed over layers."""
 TABLES = ("mem_energy_breakdown", "mem_energy_breakdown_further", "memory_word_access")
-"""Figures of each operand and memory level; they add up as well."""
+"""Attributes with a number for each operand and memory level; they are summed too."""
 UTILIZATIONS = {
     "mac_spatial_utilization": "ideal_temporal_cycle",
     "mac_utilization0": "latency_total0",
     "mac_utilization1": "latency_total1",
     "mac_utilization2": "latency_total2",
 }
-"""Utilization -> the cycles that ideal cycles are divided by."""
+"""Cycles by which ideal cycles are divided, by name of the utilization."""
 OLDER_NAMES = {
     "energy_breakdown": "mem_energy_breakdown",
     "energy_breakdown_further": "mem_energy_breakdown_further",
@@ -49,11 +49,11 @@ OLDER_NAMES = {
     "MAC_utilization2": "mac_utilization2",
     "core": "accelerator",
 }
-"""Name in other releases -> name."""
+"""Current names by the names in other releases."""
 
 
 class Directions(dict[str, float]):
-    """Figures by direction: `rd_out_to_low`, `wr_in_by_low`, `rd_out_to_high`, `wr_in_by_high`."""
+    """Numbers by direction: `rd_out_to_low`, `wr_in_by_low`, `rd_out_to_high`, `wr_in_by_high`."""
 
     def __getattr__(self, name: str) -> float:
         if name in self:
@@ -68,7 +68,7 @@ class Directions(dict[str, float]):
 
 
 def _by_direction(figures: Any) -> dict[LayerOperand, list[Directions]]:
-    """Operand -> level -> figures, under the names of directions in zigzag-dse."""
+    """Numbers by operand, level and direction, with the names of directions in zigzag-dse."""
     return {
         LayerOperand(operand): [
             Directions({name: level[direction] for direction, name in DIRECTION_NAMES.items()}) for level in levels
@@ -79,30 +79,32 @@ def _by_direction(figures: Any) -> dict[LayerOperand, list[Directions]]:
 
 @dataclass
 class Context:
-    """What a CME is of: a layer, and the stages that made it."""
+    """Context of a CME: a layer, and the stages that made it."""
 
     layer: LayerNode
     stages: tuple[Stage, ...] = ()
-    """Ours, from which its record takes the model and what was minimised."""
+    """Stages of tilewright, which give the model and the objective of its record."""
     known: LayerRecord | None = None
-    """The record, where it is made already."""
+    """Record, if it was already made."""
 
     def record_of(self, costs: CostedBatch, row: int) -> LayerRecord:
-        """The full breakdown of a mapping, under the name of the layer."""
+        """Record with the full breakdown of a mapping, under the name of the layer."""
         record = self.known or records_of([Evaluations(single_row(costs, row))], self.stages)[0]
         name = self.layer.name
         return replace(record, layer=record.layer._replace(name=name), layer_names=(name,))
 
 
 class CostModelEvaluationABC:
-    """What CMEs of single mappings and sums of them have in common."""
+    """Base of CMEs of single mappings and of sums of CMEs."""
 
     accelerator: Any
     energy_total: float
     latency_total2: float
 
     def __getattr__(self, name: str) -> Any:
-        """Utilizations, and names of other releases. Raises AttributeError with the nearest name for anything else."""
+        """Utilization, or an attribute under its name in another release. Raises AttributeError with the nearest name
+        otherwise.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         if (older := OLDER_NAMES.get(name, name)) != name:
@@ -133,16 +135,16 @@ class CostModelEvaluationABC:
     __rmul__ = __mul__
 
     def __simplejsonrepr__(self) -> dict[str, float]:
-        """Energy and latency, as simple files have them."""
+        """Energy and latency, as in simple files."""
         return {"energy": self.energy_total, "latency": self.latency_total2}
 
 
 class CostModelEvaluation(CostModelEvaluationABC):
-    """The costs of one mapping of one layer.
+    """Costs of one mapping of one layer.
 
-    Made from what stages hand on, as keywords: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping`,
-    `access_same_data_considered_as_no_access`; `spatial_mapping_int` is the same mapping. Raises InputError where these
-    do not say a mapping, or where it does not fit.
+    Made from the keywords that stages hand on: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping`,
+    `access_same_data_considered_as_no_access`; `spatial_mapping_int` is the same mapping. Raises InputError if these do
+    not give a mapping, or if it does not fit.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -152,7 +154,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @classmethod
     def of(cls, costs: CostedBatch, row: int, context: "Context") -> "CostModelEvaluation":
-        """The costs of a row of costed loop orders."""
+        """CME of a row of evaluated loop orders."""
         made = cls.__new__(cls)
         made._set(costs, row, context)
         return made
@@ -165,81 +167,81 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def record(self) -> LayerRecord:
-        """The full breakdown, as tilewright has it."""
+        """Record with the full breakdown, in the form of tilewright."""
         return self._context.record_of(self._costs, self._row)
 
     @cached_property
     def layer(self) -> LayerNode:
-        """The layer."""
+        """Layer of the mapping."""
         return self._context.layer
 
     @cached_property
     def accelerator(self) -> Accelerator:  # type: ignore[override]
-        """The core that the layer was mapped on."""
+        """Core on which the layer was mapped."""
         return Accelerator(self._costs.batch.problem.core)
 
     @cached_property
     def spatial_mapping(self) -> SpatialMappingInternal:
-        """The spatial mapping."""
+        """Spatial mapping over the memory levels."""
         return SpatialMappingInternal(self._costs.batch.problem)  # type: ignore[arg-type]
 
     spatial_mapping_int = property(lambda self: self.spatial_mapping)
 
     @cached_property
     def user_spatial_mapping(self) -> SpatialMapping:
-        """The spatial mapping over the sides of the array."""
+        """Spatial mapping over the sides of the array."""
         return self.spatial_mapping.unrolling
 
     @cached_property
     def temporal_mapping(self) -> TemporalMapping:
-        """The temporal mapping."""
+        """Temporal mapping."""
         return TemporalMapping._of(self._costs.batch, self._row, self.layer)
 
     @cached_property
     def mac_energy(self) -> float:
-        """Energy of operations."""
+        """Energy of operations, in pJ."""
         terms = self.record.energy_terms_pj
         return sum(energy for term, energy in terms.items() if term != ACCESSES) or 0.0
 
     @cached_property
     def mem_energy(self) -> float:
-        """Energy of accesses."""
+        """Energy of memory accesses, in pJ."""
         return self.record.energy_terms_pj[ACCESSES]
 
     @cached_property
     def mem_energy_breakdown(self) -> dict[LayerOperand, list[float]]:
-        """Operand -> level -> energy."""
+        """Energy by operand and level, in pJ."""
         found = level_energies(self.record.energy_breakdown_pj)
         return {LayerOperand(operand): energies for operand, energies in found.items()}
 
     @cached_property
     def mem_energy_breakdown_further(self) -> dict[LayerOperand, list[Directions]]:
-        """Operand -> level -> energies by direction."""
+        """Energy by operand, level and direction, in pJ."""
         return _by_direction(self.record.energy_breakdown_pj)
 
     @cached_property
     def memory_word_access(self) -> dict[LayerOperand, list[Directions]]:
-        """Operand -> level -> words by direction."""
+        """Words by operand, level and direction."""
         return _by_direction(self.record.word_accesses)
 
     @cached_property
     def mem_utili_shared(self) -> dict[LayerOperand, list[float]]:
-        """Operand -> level -> share of the memory that all operands in it fill together."""
+        """Share of the memory that all its operands fill together, by operand and level."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization.items()}
 
     @cached_property
     def mem_utili_individual(self) -> dict[LayerOperand, list[float]]:
-        """Operand -> level -> share of the memory that the operand fills."""
+        """Share of the memory that the operand fills, by operand and level."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization_individual.items()}
 
     @cached_property
     def ideal_cycle(self) -> float:
-        """Cycles with every unit busy."""
+        """Cycles if every unit were busy."""
         return self._cycles("ideal")
 
     @cached_property
     def ideal_temporal_cycle(self) -> float:
-        """Ideal cycles with the units that the spatial mapping leaves idle."""
+        """Ideal cycles, including the units that the spatial mapping leaves idle."""
         return self._cycles("ideal", "spatial_stall")
 
     @cached_property
@@ -249,12 +251,12 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def latency_total0(self) -> float:
-        """Latency with stalls."""
+        """Latency with stalls, in cycles."""
         return self._cycles("ideal", "spatial_stall", "temporal_stall")
 
     @cached_property
     def latency_total1(self) -> float:
-        """Latency with stalls and on-loading."""
+        """Latency with stalls and on-loading, in cycles."""
         return self._cycles("ideal", "spatial_stall", "temporal_stall", "onloading")
 
     @cached_property
@@ -277,7 +279,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
         return sum(found.get(part, 0) for part in parts)
 
     def __jsonrepr__(self) -> JsonObject:
-        """Inputs and outputs, as complete files have them."""
+        """Inputs and outputs, as in complete files."""
         problem = self._costs.batch.problem
         return complete_layer(self.record, problem.core, problem.layer, self.layer.name)
 
@@ -287,7 +289,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
     __repr__ = __str__
 
     def has_more(self) -> bool:
-        """Whether a stage has set anything of it."""
+        """Whether a stage has set any attribute."""
         return self.is_changed() or not vars(self).keys() <= _OWN
 
     def is_changed(self) -> bool:
@@ -296,7 +298,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
         return (self.energy_total, self.latency_total2) != found
 
     def as_costs(self) -> CostedBatch:
-        """The one order with its costs, those that a stage has set included."""
+        """Batch with only this order and its costs, including values that a stage has set."""
         costs = single_row(self._costs, self._row)
         costs.energy_pj[0], costs.latency_cycles[0] = self.energy_total, self.latency_total2
         return costs
@@ -305,11 +307,11 @@ class CostModelEvaluation(CostModelEvaluationABC):
 _OWN = frozenset(vars(CostModelEvaluation)) | {
     *("_costs", "_row", "_context", "_told", "energy_total", "latency_total2")
 }
-"""What a CME has by itself."""
+"""Attributes that a CME has before a stage sets any."""
 
 
 class CumulativeCME(CostModelEvaluationABC):
-    """The sum of CMEs."""
+    """Sum of CMEs."""
 
     def __init__(self, parts: "list[CostModelEvaluationABC] | None" = None) -> None:
         self.parts = list(parts or ())
@@ -319,27 +321,27 @@ class CumulativeCME(CostModelEvaluationABC):
 
     @property
     def layer_ids(self) -> list[int]:
-        """The numbers of the layers."""
+        """Ids of the layers."""
         return [part.layer.id for part in self.parts]
 
     @property
     def layer(self) -> list[int]:
-        """The same, by the name of releases before 3.0."""
+        """Ids of the layers, under the name of releases before 3.0."""
         return self.layer_ids
 
     @cached_property
     def mem_energy_breakdown(self) -> dict[str, list[Any]]:
-        """Operand -> level -> energy."""
+        """Energy by operand and level, in pJ."""
         return self._added("mem_energy_breakdown")
 
     @cached_property
     def mem_energy_breakdown_further(self) -> dict[str, list[Any]]:
-        """Operand -> level -> energies by direction."""
+        """Energy by operand, level and direction, in pJ."""
         return self._added("mem_energy_breakdown_further")
 
     @cached_property
     def memory_word_access(self) -> dict[str, list[Any]]:
-        """Operand -> level -> words by direction."""
+        """Words by operand, level and direction."""
         return self._added("memory_word_access")
 
     def _added(self, name: str) -> dict[str, list[Any]]:
@@ -357,7 +359,7 @@ class CumulativeCME(CostModelEvaluationABC):
 
 
 def parts_of(cme: CostModelEvaluationABC) -> Iterator[CostModelEvaluationABC]:
-    """The CMEs of single mappings that are in one."""
+    """CMEs of single mappings inside a CME."""
     if isinstance(cme, CumulativeCME):
         yield from cme.parts
     else:

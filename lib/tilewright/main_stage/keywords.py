@@ -1,4 +1,4 @@
-"""Keywords of a script: which there are, in every spelling, which stages read each, and what it becomes here."""
+"""Keywords of scripts: all spellings, the stages that read each, and its counterpart in tilewright."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,30 +22,30 @@ _MAPPERS = ("Loma", "Salsa", "TemporalOrderingConversion")
 
 @dataclass(frozen=True)
 class Keyword:
-    """A keyword."""
+    """Keyword of a script."""
 
     name: str
     stages: tuple[str, ...]
-    """The stages that read it, by our names."""
+    """Stages that read the keyword, by their names in tilewright."""
     also: tuple[str, ...] = ()
     """Other spellings."""
     parameter: str = ""
-    """What the parameter is called here; '' where it is none."""
+    """Name of the parameter in tilewright; '' if it has none."""
     of: tuple[str, ...] = ()
-    """The stages here that have the parameter, where these are others than those that read the keyword."""
+    """Stages that have the parameter in tilewright, if they are not those that read the keyword."""
     says: str = ""
-    """What does the job here, for people."""
+    """Counterpart in tilewright, in words."""
     required: bool = False
-    """Whether each of the stages needs it."""
+    """Whether each of the stages needs the keyword."""
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Every way to write it."""
+        """All spellings."""
         return (self.name, *self.also)
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """The stages here that have the parameter."""
+        """Stages that have the parameter in tilewright."""
         return self.of or self.stages
 
 
@@ -111,23 +111,23 @@ NO_COUNTERPART = {
     "nb_multiprocessing_threads": "searches use threads: --threads",
     "visualize_node_hw_performances_path": "tilewright report draws what cores cost",
 }
-"""Keywords of theirs that nothing here answers to, and what is so instead."""
+"""Keywords without a counterpart, each with a text on the behaviour of tilewright."""
 
 BY_SPELLING: Mapping[str, Keyword] = {spelling: keyword for keyword in KEYWORDS for spelling in keyword.spellings}
 
 
 def given(keywords: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """The value of a keyword in whatever spelling it was given; `default` where it was not."""
+    """Value of a keyword in any of its spellings; `default` if it is not given."""
     return next((keywords[spelling] for spelling in BY_SPELLING[name].spellings if spelling in keywords), default)
 
 
 def spelling_of(keywords: Iterable[str], name: str) -> str:
-    """How a keyword was spelt, or its first spelling."""
+    """Spelling in which a keyword is given, or its first spelling."""
     return next((spelling for spelling in BY_SPELLING[name].spellings if spelling in keywords), name)
 
 
 def plain(value: Any) -> Any:
-    """A value as configurations have it: members of enumerations as texts, tuples as lists."""
+    """Value as in a configuration: members of enumerations as texts, tuples as lists."""
     if isinstance(value, str):
         return str(getattr(value, "value", value))
     if isinstance(value, tuple | list):

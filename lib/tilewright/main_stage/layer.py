@@ -1,8 +1,8 @@
-"""Layers and mappings as stages of a user's see them, under the names of zigzag-dse 3.9.1 (`zigzag.workload`,
-`zigzag.mapping`).
+"""Layers and mappings as user's stages see them, under the names of zigzag-dse 3.9.1.
 
-What a stage says of a layer (`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`) and the mappings that it
-hands on are what the stages after it get.
+The modules there are `zigzag.workload` and `zigzag.mapping`. Attributes of a layer that a stage sets
+(`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`), and mappings that it hands on, reach the stages after
+it.
 """
 
 import math
@@ -25,33 +25,33 @@ Loops = list[tuple[LayerDim, int]]
 
 
 class MappingSingleOADim(dict[str, Any]):
-    """What is unrolled over one side of the array: loop dimension -> factor."""
+    """Factors by loop dimension that are unrolled over one side of the array."""
 
     @property
     def utilization(self) -> int:
-        """How many lanes are used."""
+        """Number of lanes in use."""
         return math.prod(self.values())
 
     @property
     def layer_dims(self) -> set[str]:
-        """The loop dimensions."""
+        """Names of the loop dimensions."""
         return set(self)
 
 
 class SpatialMapping(dict[str, Any]):
-    """A spatial mapping: side of the array -> loop dimension -> factor."""
+    """Spatial mapping: factors by side of the array and loop dimension."""
 
     def __init__(self, data: Mapping[str, Mapping[str, int]]) -> None:
         super().__init__({OADimension(side): MappingSingleOADim(factors) for side, factors in data.items()})
 
     @property
     def data(self) -> dict[str, Any]:
-        """Itself."""
+        """This mapping."""
         return self
 
     @property
     def oa_dims(self) -> list[str]:
-        """The sides that it says something of."""
+        """Sides of the array in the mapping."""
         return list(self)
 
     @classmethod
@@ -60,7 +60,7 @@ class SpatialMapping(dict[str, Any]):
 
 
 def unrolling_of(value: Any) -> Unrolling:
-    """The unrolling that a table says. Raises InputError for anything else."""
+    """Unrolling that a table gives. Raises InputError for any other value."""
     wrong = Problem(
         *("not a spatial mapping", "", 0, "spatial_mapping", repr(value)[:60]),
         allowed="side of the array -> loop dimension -> whole factor",
@@ -76,26 +76,26 @@ def unrolling_of(value: Any) -> Unrolling:
 
 
 class LayerDimSizes(Fixed):
-    """Loop dimension -> size."""
+    """Sizes by loop dimension."""
 
     @property
     def data(self) -> dict[str, int]:
-        """Itself."""
+        """This table."""
         return self
 
     @property
     def layer_dims(self) -> list[str]:
-        """The loop dimensions."""
+        """Names of the loop dimensions."""
         return list(self)
 
     @property
     def total_size(self) -> int:
-        """The product of all."""
+        """Product of all sizes."""
         return math.prod(self.values())
 
 
 class LayerNode(Shown):
-    """A layer of the network with what the mapping file says of it."""
+    """Layer of the network with its constraints in the mapping file."""
 
     _may_be_set = ("spatial_mapping", "spatial_mapping_hint", "temporal_ordering")
 
@@ -120,49 +120,49 @@ class LayerNode(Shown):
 
     @property
     def output_operand(self) -> str:
-        """The operand that is written."""
+        """Name of the operand that is written."""
         return self.layer_operands[0]
 
     @property
     def input_operands(self) -> tuple[Any, ...]:
-        """The operands that are read."""
+        """Names of the operands that are read."""
         return self.layer_operands[1:]
 
     @property
     def layer_dims(self) -> list[str]:
-        """The loop dimensions."""
+        """Names of the loop dimensions."""
         return list(self.layer_dim_sizes)
 
     @property
     def loop_dim_size(self) -> LayerDimSizes:
-        """The sizes, by the name of releases before 3.0."""
+        """Sizes, under the name of releases before 3.0."""
         return self.layer_dim_sizes
 
     @property
     def total_mac_count(self) -> int:
-        """How many multiply-accumulates the layer has."""
+        """Number of multiply-accumulates of the layer."""
         return self._layer.mac_count
 
     total_MAC_count = total_mac_count  # noqa: N815  the name in releases before 3.0
 
     @property
     def operand_size_elem(self) -> dict[str, int]:
-        """Operand -> elements."""
+        """Number of elements by operand."""
         layer = self._layer
         return {LayerOperand(operand): operand_elements(layer, operand, REFERENCE) for operand in layer.operands}
 
     @property
     def operand_size_bit(self) -> dict[str, int]:
-        """Operand -> bits; of outputs at the width of partial sums."""
+        """Bits by operand; outputs at the width of partial sums."""
         layer = self._layer
         return {LayerOperand(operand): operand_bits(layer, operand, REFERENCE) for operand in layer.operands}
 
     def get_act_layer_op(self) -> str:
-        """The operand that holds activations."""
+        """Name of the operand that holds activations."""
         return LayerOperand(activation_operand(self._layer))
 
     def get_weight_layer_op(self, _: object = None) -> str | None:
-        """The operand that holds weights; None where there is none."""
+        """Name of the operand that holds weights; None if there is none."""
         found = weight_operand(self._layer)
         return None if found is None else LayerOperand(found)
 
@@ -172,12 +172,12 @@ class LayerNode(Shown):
     __repr__ = __str__
 
     def _said(self) -> tuple[Any, ...]:
-        """What may be changed, as it is."""
+        """Current values of the attributes that may be changed."""
         hints = tuple((str(side), tuple(map(str, names))) for side, names in dict(self.spatial_mapping_hint).items())
         return unrolling_of(self.spatial_mapping), hints, tuple(tuple(entry) for entry in self.temporal_ordering)
 
     def problem_on(self, core: Any, reach: Any = None) -> LayerProblem:
-        """The layer to be mapped on a core, with what a stage has said of it."""
+        """Problem of the layer on a core, with the attributes that a stage has set."""
         problem, said = self._problem, self._said()
         changed: dict[str, Any] = {} if core == problem.core else {"core": core}
         if said != self._told:
@@ -196,7 +196,7 @@ class LayerNode(Shown):
 
 
 class SpatialMappingInternal(Shown):
-    """A spatial mapping over the memory levels of each operand."""
+    """Spatial mapping over the memory levels of each operand."""
 
     def __init__(self, problem: TemporalProblem) -> None:
         self._problem = problem
@@ -204,12 +204,12 @@ class SpatialMappingInternal(Shown):
 
     @property
     def unrolling(self) -> SpatialMapping:
-        """The mapping over the sides of the array."""
+        """Spatial mapping over the sides of the array."""
         return SpatialMapping._of(self._problem.spatial.unrolling)
 
     @property
     def temporal_sizes(self) -> dict[str, int]:
-        """Loop dimension -> iterations that are left."""
+        """Iterations that are left of each loop dimension."""
         return dict(self._problem.spatial.temporal_sizes)
 
     def __str__(self) -> str:
@@ -219,9 +219,9 @@ class SpatialMappingInternal(Shown):
 
 
 class TemporalMapping(Shown):
-    """Loops over the memory levels of each operand, innermost first: operand -> level -> [(loop dimension, size)].
+    """Loops by operand and memory level, innermost first, as pairs (loop dimension, size).
 
-    One that a stage makes is checked when it is costed: all operands have one order of loops.
+    A mapping that a stage makes is checked when its costs are computed: all operands must have the same loop order.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_origin(self) -> dict[str, list[Loops]]:
-        """The loops as they were given, or as the allocator places them."""
+        """Loops as they were given, or as the allocator places them."""
         if self._levels is None:
             assert self._batch is not None
             order, problem = self._batch.loop_order(self._row), self._batch.problem
@@ -261,7 +261,7 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_stationary(self) -> dict[str, list[Loops]]:
-        """Loops of a mapping that was found, with the loops that leave an operand in place moved down."""
+        """Loops of a mapping that was found, after loops that leave an operand in place were moved down."""
         if self._batch is None:
             return self.mapping_dic_origin
         order, boundaries = self._batch.loop_order(self._row), self._batch.level_boundaries(self._row)
@@ -277,12 +277,12 @@ class TemporalMapping(Shown):
 
     @property
     def operand_list(self) -> list[str]:
-        """The operands."""
+        """Names of the operands."""
         return list(self.mapping_dic_stationary)
 
     @property
     def mem_level(self) -> dict[str, int]:
-        """Operand -> how many levels it has."""
+        """Number of levels of each operand."""
         return {operand: len(levels) for operand, levels in self.mapping_dic_stationary.items()}
 
     def __str__(self) -> str:
@@ -291,11 +291,13 @@ class TemporalMapping(Shown):
     __repr__ = __str__
 
     def source(self) -> tuple[OrderBatch, int] | None:
-        """The batch that it is of, and its row there; None for one that a stage has made."""
+        """(batch of the mapping, its row); None for a mapping that a stage has made."""
         return None if self._batch is None else (self._batch, self._row)
 
     def as_batch(self, problem: TemporalProblem) -> OrderBatch:
-        """Order and level boundaries of one that a stage has made. Raises InputError where they say no order."""
+        """Batch with order and level boundaries of a mapping that a stage has made. Raises InputError if they give no
+        order.
+        """
         levels = self._levels or {}
         orders = {
             operand: tuple((str(name), size) for loops in of_operand for name, size in loops)
@@ -327,7 +329,7 @@ class TemporalMapping(Shown):
 
 
 def loops_of(levels: Mapping[str, Iterable[Iterable[tuple[str, int]]]]) -> dict[str, list[Loops]]:
-    """Operand -> level -> loops, by names in the classes of zigzag-dse."""
+    """Loops by operand and level, with names in the classes of zigzag-dse."""
     return {
         LayerOperand(operand): [[(LayerDim(name), size) for name, size in loops] for loops in of_operand]
         for operand, of_operand in levels.items()

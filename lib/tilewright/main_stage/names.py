@@ -1,53 +1,53 @@
-"""Names of operands and dimensions in the classes of zigzag-dse: here they are texts, equal to plain ones."""
+"""Names of operands and dimensions in the classes of zigzag-dse; here they are texts, equal to plain ones."""
 
 from enum import StrEnum
 from typing import Any
 
 
 class Name(str):
-    """A name; `str` of it, its `name` and the text are one."""
+    """Name; its `str` and its `name` are the same text."""
 
     __slots__ = ()
 
     @property
     def name(self) -> str:
-        """The text."""
+        """Text of the name."""
         return str(self)
 
 
 class LayerOperand(Name):
-    """An operand of a layer: `I`, `W`, `O`."""
+    """Operand of a layer: `I`, `W`, `O`."""
 
     __slots__ = ()
 
 
 class MemoryOperand(Name):
-    """An operand as memories name it: `I1`, `I2`, `O`."""
+    """Operand as memories name it: `I1`, `I2`, `O`."""
 
     __slots__ = ()
 
 
 class LayerDim(Name):
-    """A loop dimension: `K`, `C`, `OX`."""
+    """Loop dimension: `K`, `C`, `OX`."""
 
     __slots__ = ()
 
 
 class OADimension(Name):
-    """A dimension of the operational array: `D1`."""
+    """Dimension of the operational array: `D1`."""
 
     __slots__ = ()
 
 
 class TemporalMappingType(StrEnum):
-    """Whether operands have boundaries between memory levels of their own."""
+    """Whether each operand has its own boundaries between memory levels."""
 
     EVEN = "even"
     UNEVEN = "uneven"
 
 
 class Fixed(dict[str, Any]):
-    """A table of a view. Raises TypeError where somebody changes it: what is changed here would have no effect."""
+    """Read-only table of a view. Raises TypeError on a change, which would have no effect."""
 
     def _refuse(self, *_: object, **__: object) -> Any:
         raise TypeError("this table cannot be changed here: nothing reads what is changed")
@@ -62,7 +62,7 @@ class Fixed(dict[str, Any]):
 
 
 class Shown:
-    """Base of the views: what of a view may be set, and that nothing else of it can."""
+    """Base of the views: it defines which attributes may be set, and refuses all others."""
 
     _may_be_set: tuple[str, ...] = ()
 
@@ -74,5 +74,5 @@ class Shown:
         raise AttributeError(f"{name} of {type(self).__name__} cannot be changed here; what can: {allowed}")
 
     def _made(self) -> None:
-        """End of the making: from now on only what may be set can be."""
+        """End the initialisation: from now on only permitted attributes can be set."""
         object.__setattr__(self, "_is_made", True)

@@ -1,4 +1,4 @@
-"""Networks that go through the stages of a script: what comes back for each layer as pairs, in order of execution."""
+"""Networks in the stages of a script: the results of each layer as pairs, in execution order."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
-    """The layer of an item, as scripts see it."""
+    """Layer of an item, as scripts see it."""
     given = keywords.get(LAYER)
     if isinstance(given, LayerNode):
         return given
@@ -50,7 +50,7 @@ def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
 
 
 def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: Attached) -> Iterator[Pair]:
-    """What comes back for a layer, as pairs."""
+    """Pairs of the results for a layer."""
     if isinstance(found, list):
         yield [pair for one in found for pair in pairs_of(one, stages, layer, attached)], None
         return
@@ -70,10 +70,10 @@ def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: 
 
 
 def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | None = None) -> Any:
-    """What stands beside a CME that has passed stages, as those of zigzag-dse say it, from the outermost on.
+    """Further information on a CME that has passed stages, as the stages of zigzag-dse give it, from the outermost on.
 
-    A stage that makes mappings says its mapping and what comes from below; a reduction what it has chosen from, if it
-    is to keep that; one of a user's what it has `said`, or else what it got.
+    A stage that makes mappings adds its mapping; a reduction adds the mappings from which it has chosen, if it keeps
+    them; a user's stage replaces the information by what it yielded (`said`).
     """
     if not stages:
         return None
@@ -92,14 +92,14 @@ def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | Non
 
 @dataclass(frozen=True, eq=False)
 class _Tap(Stage):
-    """Sees what comes back for each layer problem, right below Workload."""
+    """Observer of the results of each layer problem, directly below Workload."""
 
     seen: list[tuple[LayerProblem, Any]] = field(default_factory=list)
 
     takes: ClassVar[type] = LayerProblem
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Any]:
-        """Everything that comes back."""
+        """Yield all results."""
         run = session()
         if run.node is not None:
             run.layer = layer_node(item, run.node)
@@ -110,12 +110,12 @@ class _Tap(Stage):
 
 @dataclass(frozen=True, eq=False)
 class OthersBelow(Stage):
-    """Right below a reduction: sees what it chooses from."""
+    """Observer directly below a reduction, which records the mappings from which the reduction chooses."""
 
     seen: list[Evaluations] = field(default_factory=list)
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Everything that comes back."""
+        """Yield all results."""
         self.seen.clear()
         for found in rest(item):
             self.seen.append(found)
@@ -124,12 +124,12 @@ class OthersBelow(Stage):
 
 @dataclass(frozen=True, eq=False)
 class OthersAbove(Stage):
-    """Right above a reduction: says beside what it keeps what it has chosen from."""
+    """Stage directly above a reduction, which adds the recorded mappings to the one that the reduction keeps."""
 
     below: OthersBelow = field(default_factory=OthersBelow)
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Everything that comes back."""
+        """Yield all results."""
         run = session()
         for found in rest(item):
             layer = layer_of(item, {})
@@ -141,7 +141,7 @@ class OthersAbove(Stage):
 
 
 def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """The stages, where reductions say what they have chosen from (`reduce_minimal_keep_others`)."""
+    """Stages in which reductions keep the mappings from which they have chosen (`reduce_minimal_keep_others`)."""
     found: list[Stage] = []
     for stage in stages:
         if isinstance(stage, Reduction):
@@ -154,7 +154,7 @@ def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Layers(Stage):
-    """Stands where Workload does, and keeps what each record stands for."""
+    """Stage in the position of Workload, which keeps the pairs of each record."""
 
     network: "Network | None" = None
     workload: Workload = field(default_factory=Workload)
@@ -162,29 +162,29 @@ class _Layers(Stage):
     takes: ClassVar[type] = NetworkProblem
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[LayerRecord]:
-        """The records of all layers."""
+        """Yield the records of all layers."""
         assert self.network is not None
         yield from self.network.layers(item, (self.workload, *rest.stages))
 
 
 @dataclass
 class Network:
-    """One network going through the stages from the parsers on."""
+    """One network that goes through the stages, from the parsers on."""
 
     stages: tuple[Stage, ...]
     control: Control
     keywords: Keywords
     attached: Attached
     order: dict[str, int] = field(default_factory=dict)
-    """Layer -> its place in the order of execution."""
+    """Index of each layer in execution order."""
 
     def results(self, item: Any) -> Iterator[Any]:
-        """What comes up at the top."""
+        """Results of the outermost stage."""
         stages = (_Layers(self, stage) if isinstance(stage, Workload) else stage for stage in self.stages)
         yield from Rest(tuple(stages), self.control)(item)
 
     def layers(self, problem: NetworkProblem, stages: tuple[Stage, ...]) -> Iterator[LayerRecord]:
-        """The records of all layers, each standing for its pairs."""
+        """Records of all layers, each linked to its pairs."""
         nodes = problem.workload.layers_in_order
         self.order = {node.layer.name: place for place, node in enumerate(nodes) if node.layer is not None}
         if any(isinstance(stage, OwnStage) for stage in stages):
@@ -196,8 +196,9 @@ class Network:
     def _one_layer(
         self, problem: NetworkProblem, node: WorkloadNode, place: int, stages: tuple[Stage, ...]
     ) -> Iterator[LayerRecord]:
-        """A layer by itself: stages of a user's see its name and number. One of which they pass on nothing is left
-        out, unless a stage of ours above them needs it."""
+        """Records of one layer: user's stages see its name and number. A layer of which they pass on nothing is left
+        out, unless a stage of tilewright above them needs it.
+        """
         run = session()
         run.node, run.said = node, {}
         run.silent.clear()
@@ -248,7 +249,7 @@ class Network:
                 yield from self._alternatives(record, pairs)
 
     def _counted(self, record: LayerRecord, pairs: Sequence[Pair]) -> LayerRecord:
-        """The record with what stages of a user's have set of its mapping."""
+        """Record with the values that user's stages have set for its mapping."""
         cme = next((cme for cme in single(pairs) if not record.alternatives or counts(cme, record)), None)
         return record if cme is None else as_said(record, cme)
 
@@ -257,14 +258,14 @@ class Network:
             yield from pairs_of(one, stages, layer, self.attached)
 
     def _alternatives(self, record: LayerRecord, pairs: Sequence[Pair]) -> Iterator[LayerRecord]:
-        """The records of the other mappings of a layer, for stages that save what passes; they stand for no pairs."""
+        """Records of the other mappings of a layer, for stages that save all results; they are linked to no pairs."""
         for cme in single(pairs):
             if cme.layer.name == record.names[0] and not counts(cme, record):
                 yield attach(self.attached, replace(cme.record, layer_names=record.layer_names), [])
 
 
 def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
-    """Whether a CME is of the mapping that counts for its layer."""
+    """Whether a CME belongs to the mapping that counts for its layer."""
     return (
         cme._costs.batch.loop_order(cme._row) == record.loop_order
         and {side: dict(factors) for side, factors in spatial_of(cme._costs.batch.problem).items()}  # type: ignore[arg-type]
@@ -273,7 +274,7 @@ def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
 
 
 def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
-    """The pairs of a whole network, layers in the order of execution."""
+    """Pairs of a whole network, layers in execution order."""
     waiting: list[Pair] = []
     for found in network.results(item):
         if isinstance(found, LayerRecord):
@@ -286,7 +287,7 @@ def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
 
 
 def _in_order(pairs: list[Pair], network: Network) -> list[Pair]:
-    """Pairs in the order of execution, where Workload stands among the stages; as they came where it does not."""
+    """Pairs in execution order if Workload is among the stages; else unchanged."""
     if not network.order:
         return pairs
     return sorted(pairs, key=lambda pair: network.order.get(getattr(pair[1][0], "name", ""), 0))
@@ -314,7 +315,7 @@ def _network_pair(found: Any, network: Network) -> Iterator[Pair]:
 
 
 def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
-    """The CMEs of pairs, those in lists included."""
+    """CMEs of pairs, including those in lists."""
     for cme, _ in pairs:
         if isinstance(cme, list):
             yield from single(cme)
@@ -323,7 +324,7 @@ def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
 
 
 def _total(found: MappedWorkload, network: Network) -> Pair:
-    """The sum over a network, beside it all pairs; of a layer with alternatives the mapping that counts is added."""
+    """(sum over a network, all pairs); for a layer with alternatives, the mapping that counts is summed."""
     layers = [pairs for known, pairs in network.attached.values() if isinstance(known, LayerRecord)]
     pairs = _in_order([pair for some in layers for pair in some], network)
     counted: dict[str, CostModelEvaluation] = {}

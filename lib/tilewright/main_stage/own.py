@@ -1,6 +1,6 @@
-"""Stages of a user's in a pipeline of ours: each gets keywords and makes the stages after it; what it yields goes up.
+"""User's stages in a pipeline of tilewright: each gets keywords and makes the stages after it; its results go up.
 
-Errors in them are told with their file and line.
+Errors in user's stages are reported with their file and line.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,11 +30,11 @@ from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.workload.graph import WorkloadNode
 
 AT_ONCE = 1024
-"""CMEs of one batch of orders that go up together."""
+"""Largest number of CMEs of one batch of orders that go up together."""
 
 
 class _Any(type):
-    """Every item is of this type: a stage of a user's may stand anywhere, also among parsers, where it stays."""
+    """Type of which every item is an instance: a user's stage may be anywhere, also among parsers, where it stays."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return True
@@ -44,32 +44,32 @@ class _Any(type):
 
 
 class Anything(metaclass=_Any):
-    """Whatever comes down."""
+    """Any item."""
 
 
 @dataclass
 class Session:
-    """What one run of a script keeps beside the pipeline."""
+    """State of one run of a script besides the pipeline."""
 
     node: WorkloadNode | None = None
-    """The layer that is mapped, where layers are mapped one by one."""
+    """Layer that is being mapped, if layers are mapped one by one."""
     layer: LayerNode | None = None
     """Layer as scripts see it."""
     said: dict[Any, Pair] = field(default_factory=dict)
-    """What stages of a user's have said of a mapping, by the mapping: the CME that they yielded, and what beside it."""
+    """Pairs that user's stages have yielded for a mapping, by mapping: the CME, and its further information."""
     beside: dict[Any, Any] = field(default_factory=dict)
-    """What reductions say beside the mapping that they keep, by the mapping: all others, where a script wants them."""
+    """Further mappings that reductions record for the mapping that they keep, by mapping, if a script asks for them."""
     saved: dict[str, list[Any]] = field(default_factory=dict)
-    """File -> what was saved in it."""
+    """Objects that were saved, by file."""
     silent: list[Problem] = field(default_factory=list)
-    """Stages of a user's that have passed on nothing, since the list was emptied last."""
+    """Problems of user's stages that have passed on nothing since the list was last cleared."""
 
 
 _SESSION: ContextVar[Session | None] = ContextVar("session", default=None)
 
 
 def session() -> Session:
-    """What the run of the script keeps; of a stage that a script runs by itself, something new."""
+    """Session of the running script; a new one for a stage that a script runs by itself."""
     found = _SESSION.get()
     if found is None:
         found = Session()
@@ -78,57 +78,57 @@ def session() -> Session:
 
 
 def new_session() -> Session:
-    """Begin the run of a script."""
+    """Session for a new run of a script."""
     found = Session()
     _SESSION.set(found)
     return found
 
 
 Attached = dict[int, tuple[Any, list[Pair]]]
-"""id of a result that goes up -> the result, and the pairs that it stands for."""
+"""(result, its pairs) by id of a result that goes up."""
 
 
 def attach(attached: Attached, result: Any, pairs: list[Pair]) -> Any:
-    """The result, from now on known to stand for these pairs."""
+    """Result, after it was linked to these pairs."""
     attached[id(result)] = result, pairs
     return result
 
 
 def mapping_key(batch: OrderBatch, row: int) -> Any:
-    """What tells a mapping of a layer from its others."""
+    """Key that distinguishes the mappings of a layer."""
     return id(batch.problem), batch.loop_order(row), batch.level_boundaries(row)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnStage(Stage):
-    """A stage of a user's, in the form of zigzag-dse."""
+    """User's stage in the form of zigzag-dse."""
 
     maker: Callable[..., Any] = None  # type: ignore[assignment]
     below: Sequence[Any] = ()
-    """The stages after it, as they were given."""
+    """Stages after it, as they were given."""
     keywords: Keywords = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     is_below_others: bool = False
-    """Whether a stage of tilewright stands above it, which takes CMEs alone."""
+    """Whether a stage of tilewright is above it, which accepts only CMEs."""
     attached: Attached = field(default_factory=dict)
-    """What the results that it yields stand for."""
+    """Pairs of the results that it yields."""
     model: str = ""
-    """The model profile of the stages after it."""
+    """Model profile of the stages after it."""
     minimises: str = ""
-    """What the stages after it minimise."""
+    """Objective of the stages after it."""
     after: tuple[Stage, ...] = ()
-    """The stages after it, as ours."""
+    """Stages after it, in the form of tilewright."""
 
     takes: ClassVar[type] = Anything
     collects = object
 
     @classmethod
     def name(cls) -> str:
-        """The name of the class of the user."""
+        """Name of the user's class."""
         return cls.__name__
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """What the stage yields, as results of ours."""
+        """Results of the stage, in the form of tilewright."""
         pairs = (pair for keywords in self._each(item) for pair in self.generate(keywords))
         yield from self._results(pairs, item)
 
@@ -143,12 +143,12 @@ class OwnStage(Stage):
             yield own | {TEMPORAL: TemporalMapping._of(item, row, own.get("layer"))}
 
     def _keywords(self, item: Any) -> Keywords:
-        """All keywords with those that say what an item is."""
+        """All keywords, including those that describe an item."""
         layer = {} if self.session.layer is None else {LAYER: self.session.layer}
         return {**layer, **self.keywords, **keywords_of(item, self.session.node)}
 
     def generate(self, keywords: Keywords) -> Iterator[Pair]:
-        """The pairs that it yields. Raises InputError with file and line for what goes wrong in it."""
+        """Pairs that the stage yields. Raises InputError with file and line for errors in it."""
         count = 0
         try:
             stage = self.maker(list(self.below), **keywords)
@@ -173,12 +173,12 @@ class OwnStage(Stage):
             self.session.silent.append(self.problem("passed on nothing"))
 
     def problem(self, message: str) -> Problem:
-        """Something that is wrong with the stage, told where it is written."""
+        """Problem of the stage, at the place where it is written."""
         file = file_of(self.maker)
         return Problem(message, shown_path(file), line_of(self.maker), name_of(self.maker))
 
     def fault(self, message: str) -> InputError:
-        """Fault as an error."""
+        """Error with one problem of the stage."""
         return InputError([self.problem(message)])
 
     def _results(self, pairs: Iterator[Pair], item: Any) -> Iterator[Any]:
@@ -204,7 +204,7 @@ class OwnStage(Stage):
             yield together(waiting)
 
     def _remember(self, cme: CostModelEvaluation, extra: Any) -> None:
-        """Note what was said of a mapping, if it is more than what came up."""
+        """Record the pair that was yielded for a mapping, if it differs from the pair that came up."""
         said = self.session.said
         key = mapping_key(cme._costs.batch, cme._row) if said else None
         if key in said or cme.has_more() or extra is not cme._told:
@@ -222,14 +222,14 @@ class OwnStage(Stage):
         return self._raw(pair)
 
     def _raw(self, pair: Pair) -> Any:
-        """Anything else, which only a stage of a user's or the script itself can take."""
+        """Result for any other object, which only a user's stage or the script itself can use."""
         if self.is_below_others and not isinstance(pair[0], list):
             raise self.fault(f"run yielded {type(pair[0]).__name__} where a CME belongs")
         return attach(self.attached, _Raw(), [pair])
 
 
 def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
-    """The record with the energy and the latency that a stage of a user's has set; itself where none has."""
+    """Record with the energy and the latency that a user's stage has set; unchanged if none has."""
     if not cme.is_changed():
         return record
     energy, latency = cme.energy_total, cme.latency_total2
@@ -239,18 +239,18 @@ def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
 
 
 class _Raw:
-    """A result that only stages of a user's understand."""
+    """Result that only user's stages understand."""
 
 
 @lru_cache(maxsize=256)
 def own_class(name: str, is_leaf: bool) -> type[OwnStage]:
-    """A class of stages of ours that is called as that of the user."""
+    """Class of stages of tilewright with the name of the user's class."""
     others = {"__module__": __name__, "gives": None if is_leaf else Same, "returns": Same}
     return type(name, (OwnStage,), others)
 
 
 def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
-    """CMEs of rows of one batch as evaluations, with the figures that stages have set."""
+    """Evaluations from CMEs of rows of one batch, with the values that stages have set."""
     costs, rows = cmes[0]._costs, np.array([cme._row for cme in cmes])
     batch = costs.batch
     boundaries = None if batch.boundaries is None else batch.boundaries[rows]
@@ -263,16 +263,16 @@ def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
 
 
 class SumOfWhatPasses(Sum):
-    """Adds up the layers that stages of a user's pass on, which may be fewer than there are."""
+    """Sums the layers that user's stages pass on, which may be fewer than all."""
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
-        """One result: the records with their totals."""
+        """Yield one result: the records with their totals."""
         records = [record for record in rest(item) if isinstance(record, LayerRecord)]
         yield total_of(item, records, rest.stages)
 
 
 def total_of(item: NetworkProblem, records: Sequence[LayerRecord], stages: tuple[Stage, ...]) -> MappedWorkload:
-    """The totals of the layers of a network that have a record."""
+    """Totals of the layers of a network that have a record."""
     names = {name for record in records for name in record.names}
     nodes = tuple(node for node in item.workload.nodes if node.layer is not None and node.layer.name in names)
     kept = {node.node_id for node in nodes}
@@ -284,18 +284,18 @@ def total_of(item: NetworkProblem, records: Sequence[LayerRecord], stages: tuple
 
 
 def name_of(maker: Any) -> str:
-    """What a stage of a user's is called."""
+    """Name of a user's stage."""
     return str(getattr(maker, "__name__", "") or type(maker).__name__)
 
 
 def file_of(maker: Any) -> Path | None:
-    """The file that it is written in."""
+    """File that contains the stage; None if not known."""
     code = _code_of(maker)
     return None if code is None or code.co_filename.startswith("<") else Path(code.co_filename)
 
 
 def _code_of(maker: Any) -> CodeType | None:
-    """The compiled code of its `run`, or of itself."""
+    """Compiled code of its `run`, or of itself."""
     for one in (vars(maker).get("run") if isinstance(maker, type) else None, getattr(maker, "run", None), maker):
         if (code := getattr(one, "__code__", None)) is not None:
             return cast(CodeType, code)
@@ -303,13 +303,13 @@ def _code_of(maker: Any) -> CodeType | None:
 
 
 def shown_path(file: Path | None) -> str:
-    """A file as messages name it: from the working folder, where it is below that."""
+    """Path of a file in messages: relative to the working folder if it is below."""
     if file is None:
         return ""
     return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
 
 
 def line_of(maker: Any) -> int:
-    """The line of its `run`, or of itself; 0 where that is not known."""
+    """Line of its `run`, or of itself; 0 if not known."""
     code = _code_of(maker)
     return 0 if code is None else code.co_firstlineno

@@ -1,4 +1,4 @@
-"""A list of stages with its keywords as a pipeline of tilewright, in which each stage of a user's stands as one."""
+"""List of stages with its keywords as a pipeline of tilewright, in which each user's stage is one stage."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,34 +52,34 @@ SPATIAL_STAGES = GENERATORS | {CONVERSION}
 
 
 def our_name(stage: Any) -> str:
-    """What tilewright calls a stage of a list; '' for one of a user's."""
+    """Name in tilewright of a stage of a list; '' for a user's stage."""
     return str(vars(stage).get("ours", "")) if isinstance(stage, type) else ""
 
 
 def is_of_several_cores(stages: Sequence[Any]) -> bool:
-    """Whether a list of stages is of the flow of several cores."""
+    """Whether a list of stages is one of the multi-core flow."""
     return any(our_name(stage) in SEVERAL for stage in stages)
 
 
 @dataclass
 class Plan:
-    """Stages of a list as a pipeline of ours, in which those of a user's stand as one each."""
+    """Stages of a list as a pipeline of tilewright, in which each user's stage is one stage."""
 
     stages: tuple[Stage, ...]
     item_type: type
     attached: Attached
-    """What results of stages of a user's stand for."""
+    """Pairs of the results of user's stages."""
 
     @property
     def own(self) -> int | None:
-        """Where the first stage of a user's stands."""
+        """Index of the first user's stage."""
         return next((place for place, stage in enumerate(self.stages) if isinstance(stage, OwnStage)), None)
 
 
 def planned(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Plan:
-    """The pipeline that a list of stages says, with the parameters that keywords give.
+    """Pipeline of a list of stages, with the parameters that keywords give.
 
-    Raises InputError with everything that is wrong: which stage may not stand where, which keyword has a wrong value.
+    Raises InputError with everything that is wrong: stages in wrong positions, keywords with wrong values.
     """
     several = is_of_several_cores(stages)
     item_type = item_type_of(stages, keywords, several)
@@ -112,15 +112,16 @@ def own_stage(
     is_below_others: bool = False,
     attached: Attached | None = None,
 ) -> OwnStage:
-    """A stage of a user's as a stage of ours; `below` are the stages after it."""
+    """User's stage as a stage of tilewright; `below` are the stages after it."""
     kind = own_class(name_of(stage), not below)
     known = {} if attached is None else attached
     return kind(stage, tuple(below), dict(keywords), session(), is_below_others, known)
 
 
 def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
-    """(place in the list, stage, our name or ''), with the conversion of spatial mappings behind their generator: there
-    the generator does both."""
+    """Triples (index in the list, stage, name in tilewright or ''), with the conversion of spatial mappings added after
+    their generator, which does both in zigzag-dse.
+    """
     found = [(place, stage, our_name(stage)) for place, stage in enumerate(stages)]
     generators = [at for at, (_, _, name) in enumerate(found) if name in GENERATORS]
     if generators and not any(name == CONVERSION for _, _, name in found):
@@ -130,7 +131,7 @@ def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
 
 
 def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
-    """A problem of a pipeline, told at the stage of the list: by its number and its name there."""
+    """Problem of a pipeline, moved to the stage of the list: with its number and its name there."""
     message = problem.message.replace("move MappingParser before it", "move the parsers before it")
     problem = replace(problem, message=message.replace("from MappingParser", "from the parsers"))
     number = problem.path.partition("[")[2]
@@ -142,7 +143,7 @@ def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int
 
 
 def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """The stages, where those of a user's know what those after them go by, and sums are of what they pass on."""
+    """Stages in which user's stages know model and objective of those after them, and sums cover only passed layers."""
     found: list[Stage] = []
     own_below = False
     for place, stage in reversed(list(enumerate(stages))):
@@ -156,12 +157,12 @@ def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 
 def several_name(name: str) -> str:
-    """What the flow of several cores calls a stage of both flows."""
+    """Name in the multi-core flow of a stage of both flows."""
     return CATALOGUES[steps.MULTI].canonical_name(name) or name
 
 
 def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[Any, list[Problem]]:
-    """A stage of ours with the parameters that keywords give, or what is wrong with them."""
+    """(stage of tilewright with the parameters that keywords give, problems)."""
     if (save := saved_stage(name, keywords)) is not None:
         return save, []
     catalogue = CATALOGUES[steps.MULTI if several else steps.SINGLE]
@@ -184,14 +185,14 @@ def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[A
 
 
 def in_script(problem: Problem, spelt: Mapping[str, str]) -> Problem:
-    """A problem of a parameter, told at its keyword as it was spelt."""
+    """Problem of a parameter, moved to its keyword as it was spelt."""
     path = problem.path.removeprefix("parameters").lstrip(".")
     head = path.partition(".")[0].partition("[")[0]
     return replace(problem, path=spelt.get(head, head) + path[len(head) :])
 
 
 def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
-    """A stage that saves, with the place that the script names; None for another one."""
+    """Stage that saves, with the place that the script names; None for any other stage."""
     folder, pattern = words.given(keywords, words.FOLDER), words.given(keywords, words.PATTERN)
     if name == "PickleSave" and (file := words.given(keywords, words.PICKLE)):
         path = Path(str(file)).absolute()
@@ -212,7 +213,7 @@ def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
 
 
 def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
-    """A pattern with its fields filled in: the time, and keywords that are texts or numbers."""
+    """Pattern with its fields filled in: the time, and keywords that are texts or numbers."""
     from datetime import datetime
 
     fields = {key: value for key, value in keywords.items() if isinstance(value, str | int | float)}
@@ -220,7 +221,7 @@ def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
 
 
 class _Fields(dict[str, Any]):
-    """Fields of a pattern; those that nobody gives stay as they are."""
+    """Fields of a pattern; unknown ones stay unchanged."""
 
     def __missing__(self, name: str) -> str:
         return "{" + name + "}"
@@ -234,7 +235,7 @@ def is_onnx(keywords: Mapping[str, Any]) -> bool:
 
 
 def flow_from(item_type: type, several: bool) -> Flow:
-    """The kind of pipeline that begins with an item."""
+    """Kind of pipeline that begins with an item of this type."""
     whole = multi_flow() if several else SINGLE
     if item_type is Descriptions:
         return whole
@@ -243,7 +244,7 @@ def flow_from(item_type: type, several: bool) -> Flow:
 
 
 def item_type_of(stages: Sequence[Any], keywords: Mapping[str, Any], several: bool) -> type:
-    """What the first stage of a list gets: by which stages are still to come."""
+    """Type of the item for the first stage of a list, derived from the stages that follow."""
     names = {our_name(stage) for stage in stages}
     if names & PARSERS:
         return Descriptions

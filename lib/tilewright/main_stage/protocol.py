@@ -1,8 +1,8 @@
-"""Stages and their entry point in the form of zigzag-dse and Stream: generators over pairs, each made by the one above.
+"""Stages and their entry point in the form of zigzag-dse and Stream: generators of pairs, each made by the stage above.
 
-A stage is made with the stages after it and with keywords, makes the first of these stages with the rest of them, and
-yields pairs of a cost model evaluation (CME) and further information. The form is that of `zigzag.stages.stage` and
-`zigzag.stages.main` of zigzag-dse 3.9.1.
+A stage is made with the list of stages after it and with keywords. It makes the first of these stages with the rest of
+the list, and yields pairs of a cost model evaluation (CME) and further information. The form is that of
+`zigzag.stages.stage` and `zigzag.stages.main` of zigzag-dse 3.9.1.
 """
 
 from abc import ABCMeta, abstractmethod
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 Pair = tuple[Any, Any]
-"""A CME and what a stage says beside it."""
+"""(CME, further information of the stages)."""
 StageCallable = Callable[..., "Stage"]
-"""What makes a stage: a class, or anything that is called with a list of the same kind and keywords."""
+"""Maker of a stage: a class, or any callable with a list of such makers and keywords."""
 
 
 class Stage(metaclass=ABCMeta):
-    """Base of stages; a stage of a user's own inherits from it.
+    """Base of stages; a user's stage inherits from it.
 
-    Raises ValueError where a stage that is no leaf has none after it, or a leaf has some.
+    Raises ValueError if a stage that is no leaf has no stage after it, or if a leaf has one.
     """
 
     def __init__(self, list_of_callables: Sequence[StageCallable], **kwargs: Any) -> None:
@@ -37,5 +37,5 @@ class Stage(metaclass=ABCMeta):
         return self.run()
 
     def is_leaf(self) -> bool:
-        """True for a stage that needs none after it."""
+        """Whether the stage needs no stage after it."""
         return False

@@ -1,4 +1,4 @@
-"""Stages that save, with the places of files that a script names: a folder, a pattern, a file."""
+"""Stages that save, with the places that a script names: a folder, a pattern, a file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,55 +13,55 @@ from tilewright.pipeline.stages.base import Rest
 from tilewright.pipeline.stages.watchers import Passed
 
 LAYER_MARK = "?"
-"""Stands in a pattern for the name of the layer and what is saved of it."""
+"""Mark in a pattern that is replaced by the name of the layer and the kind of content."""
 
 
 @dataclass(frozen=True)
 class _InPlace(watchers.Save):
-    """A save into a folder that stands anywhere."""
+    """Base of stages that save into a folder at any place."""
 
     def __post_init__(self) -> None:
-        """The folder may be any."""
+        """Skip the check of the folder, which may be anywhere."""
 
 
 @dataclass(frozen=True)
 class SimpleSave(_InPlace, watchers.SimpleSave):
-    """Energy and latency of what passes, into the folder of a script."""
+    """Saves energy and latency of the results that pass into the folder of a script."""
 
 
 @dataclass(frozen=True)
 class CompleteSave(_InPlace, watchers.CompleteSave):
-    """Inputs and outputs of what passes, into the folder of a script."""
+    """Saves inputs and outputs of the results that pass into the folder of a script."""
 
 
 @dataclass(frozen=True)
 class PlotTemporalMappings(_InPlace, watchers.PlotTemporalMappings):
-    """Figures of what passes, into the folder of a script."""
+    """Draws figures of the results that pass into the folder of a script."""
 
 
 @dataclass(frozen=True)
 class PickleSave(_InPlace, watchers.PickleSave):
-    """All that passes as a pickled list, in the file of a script."""
+    """Saves all results that pass as a pickled list in the file of a script."""
 
 
 @dataclass(frozen=True)
 class Dump(_InPlace, watchers.Dump):
-    """All that passes as a pickled list, in the file of a script."""
+    """Saves all results that pass as a pickled list in the file of a script."""
 
 
 @dataclass(frozen=True)
 class _Pattern(_InPlace):
-    """A save into files that a pattern names: one for each layer where it has the mark, else one list of all."""
+    """Saves into files that a pattern names: one for each layer if the pattern has the mark, else one list of all."""
 
     pattern: str = ""
     what: str = ""
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """The pattern."""
+        """Pattern of the files."""
         return self.pattern.replace(LAYER_MARK, f"{watchers.LAYER}_{self.what}")
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Everything that comes back; files are written when all of it has."""
+        """Yield all results, and write the files after the last one."""
         passed = Passed(item, rest)
         yield from passed.watch(rest(item))
         found = self.contents(passed)
@@ -75,7 +75,7 @@ class _Pattern(_InPlace):
             self._write(self.pattern, saved)
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """(beginning of a name, content) of each result that passed."""
+        """Pairs (beginning of a file name, content), one for each result that passed."""
         raise NotImplementedError
 
     @staticmethod
@@ -87,10 +87,10 @@ class _Pattern(_InPlace):
 
 @dataclass(frozen=True)
 class SimplePattern(_Pattern):
-    """Energy and latency of what passes."""
+    """Saves energy and latency of the results that pass."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Networks, else layers."""
+        """Pairs for networks, or else for layers."""
         if passed.networks:
             return [("overall", simple_result(network.summary)) for network in passed.networks]
         return [(stem, simple_result(record)) for _, stem, record in passed.named_records()]
@@ -98,10 +98,10 @@ class SimplePattern(_Pattern):
 
 @dataclass(frozen=True)
 class CompletePattern(_Pattern):
-    """Inputs and outputs of what passes."""
+    """Saves inputs and outputs of the results that pass."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Networks, else layers."""
+        """Pairs for networks, or else for layers."""
         place = passed.place
         assert place.core is not None
         if passed.networks:

@@ -1,5 +1,6 @@
-"""The evaluation of a schedule on several cores as scripts read it, under the names of Stream
-(`stream.classes.cost_model.cost_model.StreamCostModelEvaluation`).
+"""Evaluation of a schedule on several cores for scripts, under the names of Stream.
+
+The class there is `stream.classes.cost_model.cost_model.StreamCostModelEvaluation`.
 """
 
 from collections.abc import Mapping
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class StreamCostModelEvaluation:
-    """A network scheduled on several cores; energy in pJ, latency in cycles."""
+    """Network scheduled on several cores; energy in pJ, latency in cycles."""
 
     def __init__(self, result: "MultiCoreResult") -> None:
         self.result = result
-        """What tilewright has found: tables, summary, bounds, the schedule."""
+        """Result of tilewright: tables, summary, bounds, the schedule."""
         self.latency, self.energy = result.latency_cycles, result.energy_pj
 
     @property
@@ -32,26 +33,26 @@ class StreamCostModelEvaluation:
 
     @cached_property
     def workload(self) -> "DNNWorkload":
-        """The network in computation nodes."""
+        """Network in computation nodes."""
         from tilewright.main_stage.views import DNNWorkload
 
         return DNNWorkload(self.result.problem.inputs)
 
     @cached_property
     def accelerator(self) -> "System":
-        """The accelerator."""
+        """Accelerator of the schedule."""
         from tilewright.main_stage.views import System
 
         return System(self.result.problem.inputs.descriptions.accelerator)
 
     @property
     def scheduler_candidate_selection(self) -> str:
-        """What a core runs next."""
+        """Rule for the node that a core runs next."""
         return str(self.result.problem.settings.stated()["scheduler_candidate_selection"])
 
     @property
     def operands_to_prefetch(self) -> list[str]:
-        """The operands that are fetched ahead."""
+        """Operands that are prefetched."""
         return list(self.result.problem.settings.operands_to_prefetch)
 
     def plot_schedule(
@@ -65,7 +66,8 @@ class StreamCostModelEvaluation:
     ) -> tuple[Path, Path]:
         """Draw the schedule; returns the paths of the figure, `.svg` and `.png`.
 
-        Which parts of a long schedule are shown is decided here, and dependencies are in the page of a report alone.
+        The shown parts of a long schedule are chosen here, not by the arguments; dependences are only shown on the page
+        of a report.
         """
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.gantt import write_schedule_figure
@@ -77,7 +79,7 @@ class StreamCostModelEvaluation:
         return write_schedule_figure(ScheduleView(self.result.artifact), stem, self.result.summary, options)
 
     def plot_full_schedule(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, Path]:
-        """Draw all of the schedule, with its transfers."""
+        """Draw the whole schedule, with its transfers."""
         return self.plot_schedule(plot_full_schedule=True, plot_data_transfer=True, fig_path=fig_path)
 
     def plot_data_transfer(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, Path]:
@@ -85,7 +87,7 @@ class StreamCostModelEvaluation:
         return self.plot_schedule(plot_data_transfer=True, fig_path=fig_path)
 
     def plot_memory_usage(self, fig_path: str = "outputs/memory_usage_plot.png") -> tuple[Path, Path]:
-        """Draw what memories hold over time; returns the paths of the figure."""
+        """Draw the content of memories over time; returns the paths of the figure."""
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.memory_figure import write_memory_figure
 
@@ -94,7 +96,7 @@ class StreamCostModelEvaluation:
         return write_memory_figure(ScheduleView(self.result.artifact), stem)
 
     def __getattr__(self, name: str) -> Any:
-        """Raises AttributeError with the nearest name."""
+        """Raise AttributeError with the nearest name."""
         if name.startswith("_"):
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")] + ["latency", "energy", "result"]
@@ -109,7 +111,7 @@ class StreamCostModelEvaluation:
 
 
 def draw(scme: StreamCostModelEvaluation, keywords: Mapping[str, Any]) -> None:
-    """The figures that a script asks for by keywords: schedule and memories, where `plot_file_name` says."""
+    """Draw the figures that a script requests by keywords: schedule and memories, at the place `plot_file_name`."""
     name = words.given(keywords, words.PLOT_NAME)
     if not name:
         return

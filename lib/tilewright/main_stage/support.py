@@ -1,7 +1,7 @@
-"""Stages of zigzag-dse that pipelines of tilewright have no use for, in their own form, so that scripts with them run.
+"""Stages of zigzag-dse that pipelines of tilewright do not need, in their own form, so that scripts with them run.
 
 Results are those of zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages` of 3.9.1).
-They start no processes of their own: searches here are compiled.
+The stages start no processes, because searches are compiled here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,41 +16,41 @@ class _Passing(Stage):
     """Base of stages that hand their keywords on."""
 
     def below(self, **others: Any) -> Iterator[Pair]:
-        """What the stages after it yield."""
+        """Yield the results of the stages after it."""
         return self.list_of_callables[0](self.list_of_callables[1:], **(self.kwargs | others)).run()
 
 
 class RemoveExtraInfoStage(_Passing):
-    """Passes CMEs on without what stages say beside them."""
+    """Passes CMEs on without further information."""
 
     def run(self) -> Iterator[Pair]:
-        """Everything that comes back."""
+        """Yield all results."""
         for cme, _ in self.below():
             yield cme, None
 
 
 class CacheBeforeYieldStage(_Passing):
-    """Passes results on when all of them have come back."""
+    """Passes results on after all of them have come back."""
 
     def run(self) -> Iterator[Pair]:
-        """Everything that comes back."""
+        """Yield all results."""
         yield from list(self.below())
 
 
 class MultiProcessingSpawnStage(_Passing):
-    """Passes everything on, in this process."""
+    """Passes all results on, in the same process."""
 
     def run(self) -> Iterator[Pair]:
-        """Everything that comes back."""
+        """Yield all results."""
         yield from self.below()
 
 
 class MultiProcessingGatherStage(MultiProcessingSpawnStage):
-    """The same."""
+    """Passes all results on, in the same process."""
 
 
 class SkipIfDumpExistsStage(_Passing):
-    """Passes nothing on where the file of the dump is there."""
+    """Passes nothing on if the file of the dump exists."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class SkipIfDumpExistsStage(_Passing):
         self.given = {"dump_folder": dump_folder, "dump_filename_pattern": dump_filename_pattern}
 
     def run(self) -> Iterator[Pair]:
-        """Everything that comes back."""
+        """Yield all results, or none."""
         given = {name: value for name, value in self.given.items() if value}
         if any(Path(value.format_map(_Known(self.kwargs))).is_file() for value in given.values()):
             return
@@ -72,7 +72,7 @@ class SkipIfDumpExistsStage(_Passing):
 
 
 class _Known(dict[str, Any]):
-    """Fields of a pattern; those that are not known stay as they are."""
+    """Fields of a pattern; unknown ones stay unchanged."""
 
     def __missing__(self, name: str) -> str:
         return "{" + name + "}"
@@ -81,8 +81,8 @@ class _Known(dict[str, Any]):
 class GeneralParameterIteratorStage(_Passing):
     """Runs the stages after it for every combination of values of keywords.
 
-    `general_parameter_iterations`: keyword -> values, or a tuple of keywords -> tuples of values that belong together.
-    Beside each CME stands ((keyword, value), ...), then what comes back.
+    `general_parameter_iterations` has values by keyword, or tuples of values by tuple of keywords that change together.
+    The further information of each CME is (((keyword, value), ...), information of the stages below).
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class GeneralParameterIteratorStage(_Passing):
         self.iterations = general_parameter_iterations
 
     def run(self) -> Iterator[Pair]:
-        """The results for each combination, the first keyword slowest."""
+        """Yield the results for each combination; the first keyword changes slowest."""
         choices = [[_together(key, value) for value in values] for key, values in self.iterations.items()]
         for chosen in product(*choices):
             said = tuple(one[0] if len(one) == 1 else one for one in chosen)
@@ -105,12 +105,12 @@ class GeneralParameterIteratorStage(_Passing):
                 yield cme, (said, extra)
 
     def provided(self) -> set[str]:
-        """The keywords that it gives values."""
+        """Keywords to which the stage gives values."""
         return {name for key in self.iterations for name in (key if isinstance(key, tuple | list) else (key,))}
 
 
 def _together(key: Any, value: Any) -> tuple[tuple[str, Any], ...]:
-    """Keywords with the values that belong together."""
+    """Pairs (keyword, value) of keywords that change together."""
     return tuple(zip(key, value, strict=True)) if isinstance(key, tuple | list) else ((key, value),)
 
 
@@ -121,4 +121,4 @@ SUPPORT: dict[str, type[Stage]] = {
         *(SkipIfDumpExistsStage, GeneralParameterIteratorStage),
     )
 }
-"""Name in scripts -> class."""
+"""Classes by their name in scripts."""

@@ -1,5 +1,6 @@
-"""Scripts with the imports of zigzag-dse and Stream: modules of these names are answered by `tilewright.main_stage`,
-and a script is run until it runs its stages.
+"""Scripts that import zigzag-dse and Stream: `tilewright.main_stage` provides the modules of these names.
+
+A script is run up to the point where it runs its stages.
 """
 
 import copy
@@ -23,13 +24,13 @@ PACKAGES = ("zigzag", "stream")
 
 
 class _Module(ModuleType):
-    """A module of theirs: every name of `tilewright.main_stage` is in each."""
+    """Module in the place of one of zigzag-dse or Stream; each has every name of `tilewright.main_stage`."""
 
     __all__ = main_stage.__all__
     __path__: MutableSequence[str] = []  # noqa: RUF012  no module lies below
 
     def __getattr__(self, name: str) -> Any:
-        """A class of `tilewright.main_stage`, or a module below. Raises ImportError with the nearest name."""
+        """Class of `tilewright.main_stage`, or a submodule. Raises ImportError with the nearest name."""
         if name.startswith("__"):
             raise AttributeError(name)
         if name in main_stage.__all__:
@@ -43,42 +44,42 @@ class _Module(ModuleType):
         raise ImportError(f"tilewright has no {name} of {self.__name__}{hint}")
 
     def __call__(self, *values: Any, **keywords: Any) -> Any:
-        """A function of theirs, which was taken for a module. Raises ImportError."""
+        """Raise ImportError for a function of zigzag-dse or Stream, which was imported as if it were a module."""
         raise ImportError(f"tilewright has nothing for the function {self.__name__}")
 
 
 HELPERS: dict[str, Any] = {"pickle_deepcopy": copy.deepcopy}
-"""Functions of theirs that scripts use beside stages."""
+"""Functions of zigzag-dse and Stream that scripts use besides stages."""
 MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages", "ModelParserStage")
-"""Modules of theirs that are not written in small letters and are not called as a class."""
+"""Modules of zigzag-dse and Stream that have neither a lower-case name nor that of a class."""
 
 
 def is_module_name(name: str) -> bool:
-    """Whether a name of theirs may be that of a module."""
+    """Whether a name may be that of a module of zigzag-dse or Stream."""
     return name.islower() or name in MODULES or name in main_stage.__all__
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Answers imports of their packages."""
+    """Finder and loader for imports of the packages of zigzag-dse and Stream."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """A module of theirs."""
+        """Specification of a module of zigzag-dse or Stream; None for any other."""
         parts = name.split(".")
         if parts[0] not in PACKAGES or not is_module_name(parts[-1]):
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """A module with all names."""
+        """Module with all names."""
         return _Module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is run."""
+        """Do nothing: the module has no code."""
 
 
 @contextmanager
 def answering_imports() -> Iterator[None]:
-    """Answer imports of their packages while a script is run."""
+    """Provide the packages of zigzag-dse and Stream while a script is run."""
     finder, before = _Finder(), set(sys.modules)
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in PACKAGES}
     sys.meta_path.insert(0, finder)
@@ -93,14 +94,14 @@ def answering_imports() -> Iterator[None]:
 
 
 class _Found(BaseException):
-    """The script has come to the point where it runs its stages."""
+    """The script has reached the point where it runs its stages."""
 
     def __init__(self, stage: MainStage) -> None:
         self.stage = stage
 
 
 def stages_of(script: Path, arguments: Sequence[str] = ()) -> MainStage:
-    """The entry point of a script, which is run up to the point where it runs its stages.
+    """Entry point of a script, which is run up to the point where it runs its stages.
 
     Raises InputError for a script that cannot be read, that fails before that point, or that has none.
     """
@@ -121,7 +122,7 @@ def stages_of(script: Path, arguments: Sequence[str] = ()) -> MainStage:
 
 
 def run_script(script: Path, arguments: Sequence[str] = ()) -> None:
-    """Run a script, with the stages of tilewright. Raises InputError with file and line where it fails."""
+    """Run a script with the stages of tilewright. Raises InputError with file and line if it fails."""
     if not script.is_file():
         raise InputError([Problem("no such file", str(script))])
     before, path = sys.argv, sys.path[:]

@@ -1,4 +1,4 @@
-"""Views of what goes down a pipeline as keywords of stages of a user's: networks, layers, mappings, hardware."""
+"""Views of the items of a pipeline as keywords of user's stages: networks, layers, mappings, hardware."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ LAYER, SPATIAL, SPATIAL_INT, TEMPORAL = "layer", "spatial_mapping", "spatial_map
 
 
 class DNNWorkload(Shown):
-    """The network that parsers have read; iterating gives its layers in the order of execution."""
+    """Network that parsers have read; iterating gives its layers in execution order."""
 
     def __init__(self, item: Any) -> None:
         self._item = item
@@ -30,7 +30,7 @@ class DNNWorkload(Shown):
 
     @property
     def name(self) -> str:
-        """The name of the network."""
+        """Name of the network."""
         network = self._network
         return network.name if network is not None else ""
 
@@ -43,7 +43,7 @@ class DNNWorkload(Shown):
 
     @property
     def node_list(self) -> list[LayerNode]:
-        """The layers in the order of execution."""
+        """Layers in execution order."""
         nodes = self._network.layers_in_order
         if not isinstance(self._item, NetworkProblem):
             return []
@@ -56,7 +56,7 @@ class DNNWorkload(Shown):
         ]
 
     def topological_sort(self) -> Iterator[LayerNode]:
-        """The same."""
+        """Layers in execution order."""
         return iter(self.node_list)
 
     __iter__ = topological_sort
@@ -71,7 +71,7 @@ class DNNWorkload(Shown):
 
 
 class System(Shown):
-    """An accelerator of several cores that was read."""
+    """Accelerator of several cores that was read."""
 
     def __init__(self, accelerator: Any) -> None:
         self._accelerator = accelerator
@@ -80,7 +80,7 @@ class System(Shown):
 
     @property
     def cores(self) -> list[Accelerator]:
-        """The cores, by their numbers."""
+        """Cores, in the order of their ids."""
         accelerator = self._accelerator
         return [Accelerator(accelerator.core_of[place.core_id]) for place in accelerator.places]
 
@@ -91,7 +91,7 @@ class System(Shown):
 
 
 def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
-    """The keywords that say what an item is; `node` is the layer that is mapped."""
+    """Keywords that describe an item; `node` is the layer that is being mapped."""
     if isinstance(item, Descriptions):
         found: Keywords = {}
         if item.network is not None:
@@ -113,19 +113,19 @@ def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
 
 
 def layer_node(problem: LayerProblem, node: WorkloadNode | None) -> LayerNode:
-    """A layer under the name and the number that it has in the network."""
+    """Layer under its name and number in the network."""
     layer = node.layer if node is not None and node.layer is not None else problem.layer
     return LayerNode(problem, layer, node.node_id if node is not None else 0)
 
 
 def shown_accelerator(accelerator: Any) -> Any:
-    """What was read, as stages see it."""
+    """Accelerator that was read, as stages see it."""
     is_one = isinstance(accelerator, Described) and len(accelerator.cores) == 1
     return Accelerator(accelerator.cores[0]) if is_one else System(accelerator)
 
 
 def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
-    """What people wrote, and what parsers have read of it."""
+    """Descriptions that the keywords give, with the objects that parsers have read from them."""
     hardware, workload = words.given(keywords, words.ACCELERATOR), words.given(keywords, words.WORKLOAD)
     read = Descriptions(mapping=words.given(keywords, words.MAPPING))
     if isinstance(workload, DNNWorkload):
@@ -141,8 +141,7 @@ def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
 
 
 def network_problem_of(keywords: Mapping[str, Any]) -> Any:
-    """The network to be mapped, or on several cores what was made of it. Raises InputError where keywords do not say
-    it."""
+    """Network to be mapped, or on several cores the item made from it. Raises InputError if keywords do not give it."""
     workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
     if not isinstance(workload, DNNWorkload):
         raise missing(words.WORKLOAD, "a network that a parser has read")
@@ -165,7 +164,7 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
 
 
 def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
-    """The layer to be mapped. Raises InputError where keywords do not say it."""
+    """Layer to be mapped. Raises InputError if keywords do not give it."""
     layer, core = keywords.get(LAYER), core_of(words.given(keywords, words.ACCELERATOR))
     if not isinstance(layer, LayerNode):
         raise missing(LAYER, "a layer that WorkloadStage hands on")
@@ -175,8 +174,9 @@ def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
 
 
 def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> TemporalProblem:
-    """The layer with its spatial mapping; `parameters` are those of SpatialMappingConversion. Raises InputError where
-    keywords do not say it, MappingError where the spatial mapping is impossible."""
+    """Layer with its spatial mapping; `parameters` are those of SpatialMappingConversion. Raises InputError if keywords
+    do not give it, MappingError if the spatial mapping is impossible.
+    """
     spatial, core = keywords.get(SPATIAL), core_of(words.given(keywords, words.ACCELERATOR))
     if core is None:
         raise missing(words.ACCELERATOR, "an accelerator that AcceleratorParserStage has read")
@@ -195,13 +195,13 @@ def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, An
 
 
 def converted(candidate: SpatialCandidate, parameters: Mapping[str, Any]) -> TemporalProblem:
-    """The problem of the loop orders of a spatial mapping. Raises MappingError where it is impossible."""
+    """Problem of the loop orders of a spatial mapping. Raises MappingError if it is impossible."""
     conversion = SpatialMappingConversion(**parameters)
     return conversion.prepared(candidate)
 
 
 def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> tuple[OrderBatch, int | None]:
-    """A temporal mapping as a batch, and its row; None: the batch is of it alone. Raises InputError."""
+    """(temporal mapping as a batch, its row); the row is None if the batch has only this mapping. Raises InputError."""
     temporal = keywords.get(TEMPORAL)
     if not isinstance(temporal, TemporalMapping):
         raise missing(TEMPORAL, "a temporal mapping that a stage above hands on, or a TemporalMapping")
@@ -217,14 +217,14 @@ def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -
 
 
 class NotHandedOnError(InputError):
-    """A stage of a user's has not handed on what the stage below needs."""
+    """A user's stage has not handed on a keyword that the stage below needs."""
 
 
 def missing(name: str, allowed: str) -> NotHandedOnError:
-    """Problem that a keyword does not hold what the stage below needs."""
+    """Problem of a keyword without the value that the stage below needs."""
     return NotHandedOnError([Problem("not handed on to the next stage", path=name, allowed=allowed)])
 
 
 def spatial_of(problem: TemporalProblem) -> SpatialMapping:
-    """The spatial mapping over the sides of the array."""
+    """Spatial mapping over the sides of the array."""
     return SpatialMappingInternal(problem).unrolling
