@@ -1,6 +1,7 @@
-"""Memory allocation: which loops of an order each operand keeps in each of its memories (compiled).
+"""Memory allocation: which loops of a loop order each operand keeps in each of its memories (compiled).
 
-zigzag-dse 3.9.1, memory allocator: bottom-up over memories, the split that moves the fewest bits at each boundary.
+As the memory allocator of zigzag-dse 3.9.1: memories are taken from the array outwards, and at each boundary the split
+that moves the fewest bits is chosen.
 """
 
 import math
@@ -25,7 +26,10 @@ ROOM_FOR_FINAL = SWITCHES.index("room_for_final_outputs")
 
 @kernel
 def allocate(problem, ws):
-    """Fill `ws.bound`; returns an outcome, with `ws.failure` set unless it fits."""
+    """Allocate the loops of an order to memories and write `ws.bound`.
+
+    Returns an outcome; where the loops do not fit, `ws.failure` has the reason.
+    """
     start_tiles(problem, ws)
     for i in range(problem.held_memory_count):
         outcome = allocate_memory(problem, ws, problem.memory_order[i])
@@ -36,7 +40,7 @@ def allocate(problem, ws):
 
 @kernel
 def start_tiles(problem, ws):
-    """Set the running tile of each operand to what the array works on at once."""
+    """Set the running tile of each operand to the elements that the array uses in one cycle."""
     for o in range(problem.operand_count):
         for d in range(problem.dimension_count):
             ws.dimension_size[o, d] = 1.0
@@ -45,21 +49,21 @@ def start_tiles(problem, ws):
 
 @kernel
 def copy_tile(problem, ws, o):
-    """Copy the running tile of operand `o` to the scratch row, on which slices are tried."""
+    """Copy the running tile of operand `o` to the scratch row, where candidate slices are tried."""
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = ws.dimension_size[o, d]
 
 
 @kernel
 def multiply_spatial_level(problem, ws, o, a):
-    """Enlarge the running tile of operand `o` by the spatial loops of architecture level `a` (fractional)."""
+    """Multiply the running tile of operand `o` by the spatial loops (fractional) of architecture level `a`."""
     for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
         ws.dimension_size[o, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
 
 
 @kernel
 def fail(ws, outcome, k, o, m, needed, limit):
-    """Record why an order does not fit."""
+    """Write to `ws.failure` why an order does not fit: memory `k`, operand `o`, level `m`, sizes in bits."""
     ws.failure[0] = k
     ws.failure[1] = o
     ws.failure[2] = m
@@ -70,7 +74,7 @@ def fail(ws, outcome, k, o, m, needed, limit):
 
 @kernel
 def storage_precision(problem, ws, o, m, first):
-    """Bits per element of operand `o` in its memory level `m`, when loops from `first` on are still to be placed.
+    """Bits per element of operand `o` at memory level `m`, while loops from position `first` on are not allocated yet.
 
     An output is kept at partial-sum precision while an irrelevant loop remains.
     """
@@ -87,7 +91,10 @@ def storage_precision(problem, ws, o, m, first):
 
 @kernel
 def whole_size(problem, ws, k, row, o, m, first):
-    """Number of slices if operand `o` fits whole into its topmost memory, else 0. Only the last size is stored."""
+    """Number of candidate slices if the whole operand `o` fits into its topmost memory, else 0.
+
+    Only the size of the last slice is stored.
+    """
     precision = storage_precision(problem, ws, o, m, first)
     copy_tile(problem, ws, o)
     for i in range(first, ws.loop_count):
@@ -101,7 +108,7 @@ def whole_size(problem, ws, k, row, o, m, first):
 
 @kernel
 def cost_slices(ws, row, first, kept):
-    """Bits that move over the boundary above for each slice: its size times the loops that stay above."""
+    """Compute the bits that each slice moves over the boundary above: slice size times the loops outside the slice."""
     remaining = 1.0
     for i in range(ws.loop_count - 1, first + kept - 2, -1):
         remaining *= ws.loop_size[i]
@@ -113,10 +120,11 @@ def cost_slices(ws, row, first, kept):
 
 @kernel
 def slice_sizes(problem, ws, k, row, o, m, first):
-    """Sizes of operand `o` in memory `k` with 0, 1, .. more loops; returns how many sizes fit from the start.
+    """Sizes in bits of operand `o` in memory `k` with 0, 1, ..
 
-    With forced double buffering a slice that is not the whole operand
-    counts twice.
+    more loops; returns how many of them, from the first, fit.
+
+    With forced double buffering, a slice that is not the whole operand counts twice.
     """
     limit = float(problem.memory_bits[k])
     precision = storage_precision(problem, ws, o, m, first)
@@ -176,7 +184,7 @@ def allocate_memory(problem, ws, k):
 
 @kernel
 def held_operands(problem, k):
-    """How many operands of the layer memory `k` holds."""
+    """Number of the layer's operands that memory `k` holds."""
     held = 0
     while held < problem.operand_count and problem.memory_operands[k, held] >= 0:
         held += 1
@@ -185,14 +193,14 @@ def held_operands(problem, k):
 
 @kernel
 def first_loop(problem, ws, k, j):
-    """Position of the first loop that operand number `j` of memory `k` has not placed below."""
+    """Position of the first loop that operand number `j` of memory `k` keeps in no memory below."""
     m = problem.memory_levels[k, j]
     return ws.bound[problem.memory_operands[k, j], m - 1] if m > 0 else 0
 
 
 @kernel
 def list_slices(problem, ws, k, j, row):
-    """Fill row `row` of slice sizes and costs for operand number `j` of memory `k`; False if not even one slice fits.
+    """Fill row `row` with slice sizes and costs of operand number `j` of memory `k`; False if no slice fits.
 
     In its topmost memory an operand has one candidate, the largest slice.
     """
@@ -210,7 +218,7 @@ def list_slices(problem, ws, k, j, row):
 
 @kernel
 def offer_slices(ws, row, first, kept, top):
-    """Let the sizes of row `row` that fit be chosen from, with their costs; False if there is none."""
+    """Make the fitting slices of row `row` candidates, with their costs; False if no slice fits."""
     if kept == 0:
         return False
     ws.slice_high[row] = kept
@@ -225,10 +233,10 @@ def offer_slices(ws, row, first, kept, top):
 
 @kernel
 def choose_slices(problem, ws, k, held):
-    """Fill `ws.slice_choice` with the cheapest combination that fits, the last one on ties.
+    """Set `ws.slice_choice` to the cheapest combination of slices that fits; of equal ones, the last.
 
-    Rows of operands that the memory does not hold get one empty slice. Returns the bits of the smallest combination.
-    If no combination is even where that is asked for, the choice is no loop at all.
+    Rows of operands that the memory does not hold get one empty slice. Returns the bits of the smallest combination. If
+    an even choice is required and no combination is even, each operand keeps no loop.
     """
     for row in range(MAX_OPERANDS - held):
         ws.slice_low[row] = 0
@@ -245,7 +253,7 @@ def choose_slices(problem, ws, k, held):
 
 @kernel
 def costs_fall(ws):
-    """Whether a larger slice of the last row never costs more."""
+    """True if, in the last row, a larger slice never costs more than a smaller one."""
     fall = True
     for i in range(ws.slice_low[2] + 1, ws.slice_high[2]):
         fall = fall and ws.slice_cost[2, i] <= ws.slice_cost[2, i - 1]
@@ -254,7 +262,7 @@ def costs_fall(ws):
 
 @kernel
 def choose_of_all(problem, ws, k, held):
-    """Choose by looking at all combinations."""
+    """Choose the cheapest combination by trying all of them."""
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
     best0 = best1 = best2 = 0
@@ -276,10 +284,10 @@ def choose_of_all(problem, ws, k, held):
 
 @kernel
 def choose_largest(problem, ws, k):
-    """Variant of the choice where larger slices are no dearer: of the last row only the largest that fits can be the
-    choice.
+    """Choose the cheapest combination where a larger slice of the last row never costs more.
 
-    Slices only grow, so that it never grows with those of the rows before.
+    Then only the largest slice of the last row that fits needs to be tried. This largest slice never grows when the
+    slices of the rows before grow.
     """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
@@ -301,7 +309,7 @@ def choose_largest(problem, ws, k):
 
 @kernel
 def place_slice(problem, ws, k, j, row):
-    """Keep the chosen loops of operand number `j` in memory `k`; False if it is the topmost and loops are left."""
+    """Keep the chosen loops of operand number `j` in memory `k`; False if loops remain above its topmost memory."""
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
     first = first_loop(problem, ws, k, j)
@@ -319,7 +327,7 @@ def place_slice(problem, ws, k, j, row):
 
 @kernel
 def is_even(problem, ws, k, held, i0, i1, i2):
-    """True if no loop that one operand keeps in memory `k` stays above it for another operand of `k`."""
+    """True if operands of memory `k` share one boundary: no loop is kept in `k` by one and above `k` by another."""
     for j in range(held):
         row = MAX_OPERANDS - held + j
         first = first_loop(problem, ws, k, j)
@@ -334,9 +342,9 @@ def is_even(problem, ws, k, held, i0, i1, i2):
 
 @kernel
 def check_boundaries(problem, ws):
-    """Whether the given `ws.bound` can be: nested, every loop placed, and each memory large enough; an outcome.
+    """Check the given `ws.bound`: boundaries are nested, every loop is placed, each memory is large enough.
 
-    A tile is counted as the allocator counts it, so that what the allocator chooses always passes.
+    Returns an outcome. Tiles are counted as in the allocator, so that each allocation of the allocator passes.
     """
     start_tiles(problem, ws)
     for o in range(problem.operand_count):
@@ -356,7 +364,7 @@ def check_boundaries(problem, ws):
 
 @kernel
 def check_memory(problem, ws, k):
-    """Whether memory `k` can keep the loops that `ws.bound` gives it, evenly where that is asked for."""
+    """True if memory `k` has room for the loops that `ws.bound` gives it, with even boundaries where required."""
     if problem.holds_everything[k]:
         return FITS
     held = held_operands(problem, k)
@@ -380,7 +388,7 @@ def check_memory(problem, ws, k):
 
 @kernel
 def given_slice(problem, ws, k, j):
-    """Bits of operand number `j` of memory `k` with the loops that `ws.bound` gives it; enlarges its running tile."""
+    """Bits of operand number `j` of memory `k` with its loops in `ws.bound`; also enlarges its running tile."""
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
     first = first_loop(problem, ws, k, j)

@@ -1,4 +1,4 @@
-"""Full breakdown of one evaluated mapping as a record, with the invariants that every result must hold."""
+"""Record of one evaluated mapping with all breakdowns, and the invariants that every result must satisfy."""
 
 import itertools
 import math
@@ -39,7 +39,7 @@ def breakdown(
     problem: Problem,
     ws: Workspace,
 ) -> LayerRecord:
-    """The record of the mapping that was evaluated last in `ws`. Energy in pJ, time in cycles, sizes in bits."""
+    """Record of the last mapping evaluated in `ws`. Energy in pJ, time in cycles, sizes in bits."""
     chains = [memory_hierarchy(core).memories_of(dict(links)[operand]) for operand in layer.operands]
     energy, latency = float(ws.totals[ENERGY]), float(ws.totals[LATENCY])
     profile = ModelProfile("", *map(bool, problem.switches))
@@ -80,7 +80,7 @@ def breakdown(
 def _temporal_levels(
     layer: Layer, order: LoopOrder, problem: Problem, ws: Workspace
 ) -> dict[str, tuple[LoopOrder, ...]]:
-    """Per operand and memory level the loops it keeps, after merging stationary loops down."""
+    """Loops kept per operand and memory level, after merging stationary loops down."""
     result = {}
     for o, operand in enumerate(layer.operands):
         bounds = [0, *ws.merged[o, : problem.level_count[o]].tolist()]
@@ -89,7 +89,7 @@ def _temporal_levels(
 
 
 def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[float, ...]:
-    """The parts of the latency of the mapping in `ws`, in the order of LATENCY_TERMS."""
+    """Terms of the latency of the mapping in `ws`, in cycles, in the order of LATENCY_TERMS."""
     ideal, totals = int(problem["ideal_cycles"]), ws["totals"].tolist()
     return (
         ideal,
@@ -102,7 +102,10 @@ def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[
 
 
 def _mac_utilization(problem: Problem, ws: Workspace) -> dict[str, float]:
-    """Ideal cycles over actual ones, adding stalls, on-loading, off-loading (and drain) one after another."""
+    """Array utilization:
+
+    ideal cycles over cycles that include, one after another, stalls, on-loading, off-loading (and drain).
+    """
     computing = ws.totals[IDEAL_TEMPORAL]
     with_stalls = computing + ws.totals[STALL]
     with_onloading = with_stalls + ws.totals[ONLOADING]
@@ -123,7 +126,7 @@ def _per_level(layer: Layer, problem: Problem, values: np.ndarray) -> dict[str, 
 
 
 def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> tuple[PortRecord, ...]:
-    """Per port its stall or slack, and the transfers it serves."""
+    """Stall (positive) or slack of each port in cycles, and the transfers that the port serves."""
     v = 1 if problem.spatial_differs else 0
     records = []
     for p, (k, port, _) in enumerate(port_services(core)):
@@ -154,14 +157,14 @@ def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> 
 
 
 class InvariantError(RuntimeError):
-    """A result that cannot be: it is not reported."""
+    """A result that is physically impossible; it is not reported."""
 
 
 def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
     """Raise InvariantError if the evaluation in `ws` breaks a physical law.
 
-    No negative access, cycle or energy; everything finite; parts add up to totals; no fewer cycles than the work needs
-    spread over the elements that are in use.
+    Accesses, cycles and energies are finite and not negative. Parts add up to totals. The latency is at least the
+    operations of the layer divided by the array elements in use.
     """
     terms = ws["terms"]
     violations = [

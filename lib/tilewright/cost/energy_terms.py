@@ -1,10 +1,9 @@
-"""The terms of the energy of a layer on a core: of its array, of memory accesses, of static power, and those that are
-entered.
+"""Terms of a layer's energy on a core: array, memory accesses, static power, and terms that plug-ins enter.
 
-A term of static power follows from the attributes of hardware that are drawn in it (`hardware.attributes`). A further
-term is one object with the attributes of `EnergyTerm`, entered in `ENERGY_TERMS` under its name; nothing else names it.
+The term of static power follows from the hardware attributes that are powers (`hardware.attributes`). A further term is
+one object with the attributes of `EnergyTerm`, entered in `ENERGY_TERMS` under its name; no other code names it.
 
-What a layer with a spatial mapping asks of an array, as models of arrays read it.
+This module also makes the `ArrayWork` that models of arrays read: the work of a layer with its spatial mapping.
 """
 
 from collections.abc import Mapping
@@ -27,11 +26,11 @@ from tilewright.workload.layer import Layer, weight_operand
 from tilewright.workload.relevancy import operand_relevancy
 
 Links = tuple[tuple[str, str], ...]
-"""(layer operand, memory operand)"""
+"""Pairs (layer operand, memory operand)."""
 
 
 def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links) -> ArrayWork:
-    """What a layer with a spatial mapping asks of the array of a core. Raises MappingError as the conversion does."""
+    """Work of a layer with a spatial mapping on a core's array. Raises MappingError if the conversion fails."""
     given = {name: dict(factors) for name, factors in unrolling}
     if core.operational_array.kind == DIGITAL:
         return ArrayWork(layer.mac_count, given, given, {}, profile)
@@ -43,7 +42,7 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
 def array_use(
     layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
 ) -> ArrayUseRecord | None:
-    """Work of the array as a part of a record; None of a digital array."""
+    """Work of the array as part of a record; None for a digital array."""
     if core.operational_array.kind == DIGITAL:
         return None
     work = array_work(layer, core, unrolling, profile, links)
@@ -51,18 +50,19 @@ def array_use(
 
 
 def work_of_record(record: LayerRecord) -> ArrayWork:
-    """What a layer asks of an array, from its record."""
+    """Work of the array, read from the record of a layer."""
     own = record.array_use or ArrayUseRecord({}, {})
     profile = profile_by_name(record.model)
     return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.input_loops, profile)
 
 
 def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, InputWindow | None]:
-    """Loop dimensions of more than one iteration for which columns side by side need inputs of their own, each with the
-    window in which it slides, None without one.
+    """Input windows by loop dimension, for dimensions whose columns side by side need inputs of their own.
 
-    They are those of the input that the mapping does not put into the cells. The reference knows those alone over which
-    weights stay the same, of the input that is constant, and of two that are computed always of the first one (B14).
+    Only dimensions of more than one iteration are keys; the value is None for a dimension without sliding window. The
+    dimensions are those of the input that the mapping does not put into the cells. The reference takes only dimensions
+    over which weights stay the same, and only those of the constant input; of two computed inputs it takes the first
+    (B14).
     """
     windows: dict[str, InputWindow] = {}
     for relation in layer.relations:
@@ -86,34 +86,34 @@ def _input_loop_names(layer: Layer, profile: ModelProfile, links: Links) -> tupl
 
 @dataclass(frozen=True)
 class TermCost:
-    """What a term adds to the energy of a layer: `fixed_pj + pj_a_cycle * latency`, neither negative."""
+    """Energy that a term adds to a layer: `fixed_pj + pj_a_cycle * latency`; neither is negative."""
 
     fixed_pj: float = 0.0
-    """Whatever the loop order."""
+    """Energy in pJ that is the same for every loop order."""
     pj_a_cycle: float = 0.0
-    """Energy in each cycle of the latency."""
+    """Energy in pJ for each cycle of the latency."""
 
 
 class EnergyTerm(Protocol):
-    """A term of the energy besides those of operations and of accesses."""
+    """A term of the energy in addition to operations and memory accesses."""
 
     def concerns(self, core: Core) -> bool:
-        """Whether a core has it at all; where not, its results do not name it."""
+        """True if the term applies to a core; otherwise results of the core do not name the term."""
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """What it adds for a layer, on the core as the layer sees it."""
+        """Energy of the term for a layer, on the core as the layer sees it."""
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """What it adds in each cycle in which no layer runs and data are copied between memories."""
+        """Energy of the term in pJ for each cycle in which no layer runs and data are copied between memories."""
 
 
 def _fault(name: str, entry: object) -> str:
-    """Fault of a term of others; names of terms of arrays are looked at with the array."""
+    """Fault in the name of a plug-in's term, or "". Names of array terms are checked with the array."""
     return taken(name, (ACCESSES, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
 
 
 ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__, _fault)
-"""Terms by name, in the order in which they add up after operations, accesses and static power."""
+"""Energy terms by name; they add up in this order, after operations, accesses and static power."""
 
 
 @dataclass(frozen=True)
@@ -123,27 +123,27 @@ class PowerTerm:
     pj_a_cycle: float
 
     def concerns(self, core: Core) -> bool:
-        """Whether its file gives such power, and the clock that makes it energy."""
+        """True if the hardware file gives static power, and the clock that turns it into energy."""
         return self.pj_a_cycle > 0
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """Cost that grows with the latency."""
+        """Energy proportional to the latency."""
         return TermCost(pj_a_cycle=self.pj_a_cycle)
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Energy of a cycle while data are copied: that of a cycle in which the core computes."""
+        """Static energy in pJ of one cycle of copying, the same as of one cycle of computing."""
         return self.pj_a_cycle
 
 
 def further_energy_terms(core: Core) -> dict[str, EnergyTerm]:
-    """The terms of static power and the entered terms that a core has."""
+    """Terms of static power and terms of plug-ins that apply to a core, by name."""
     known: dict[str, EnergyTerm] = {name: PowerTerm(rate_pj_a_cycle(core, name)) for name in power_terms()}
     known |= {name: ENERGY_TERMS[name] for name in ENERGY_TERMS.names}
     return {name: term for name, term in known.items() if term.concerns(core)}
 
 
 def energy_term_names(core: Core) -> tuple[str, ...]:
-    """The terms of the energy on a core in the order in which they add up. Raises InputError for two of one name."""
+    """Names of a core's energy terms, in the order of addition. Raises InputError if two have the same name."""
     found = (*array_model(core.operational_array).terms, ACCESSES, *further_energy_terms(core))
     if twice := sorted({name for name in found if found.count(name) > 1}):
         message = "is a term of the energy of the array, and of another one"
@@ -154,7 +154,7 @@ def energy_term_names(core: Core) -> tuple[str, ...]:
 def energy_terms_of(
     layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
 ) -> dict[str, TermCost]:
-    """Every term of the energy of a layer on a core; that of accesses is what the loop order makes of it.
+    """All energy terms of a layer on a core, by name; that of accesses depends on the loop order and is left 0.
 
     Raises ArrayRefusalError, a MappingError, where the array cannot run the spatial mapping.
     """

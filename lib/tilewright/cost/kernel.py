@@ -1,6 +1,6 @@
-"""Compiled cost model: energy and latency of one loop order, which batches, searches and breakdowns all call.
+"""Compiled cost model: energy and latency of one loop order, called by batches, searches and breakdowns.
 
-Energy: word accesses of each link and their cost (zigzag-dse 3.9.1, energy); then the terms that are entered.
+Energy is the word accesses of each link times their cost (as in zigzag-dse 3.9.1), plus the entered terms.
 """
 
 import math
@@ -36,9 +36,9 @@ from tilewright.hardware.core import FH, FL, TH, TL
 
 @kernel
 def parts_of_transfer(problem, ws, o, m, x):
-    """Smallest accessible parts that one transfer of a link moves, rounded up to whole ones; 0 where nothing moves.
+    """Smallest accessible parts of a word that one transfer of a link moves, rounded up; 0 if the link moves nothing.
 
-    With whole tiles this is the average over all periods: fewer lanes work in some of them than in others.
+    With whole tiles this is the average over all periods, because in some periods fewer lanes work.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:
@@ -54,8 +54,9 @@ def parts_of_transfer(problem, ws, o, m, x):
 
 @kernel
 def words_of_parts(problem, ws, o, m, x, parts, wide):
-    """Accesses of words of `wide` bits on one link, of which a transfer moves some parts; with whole tiles the last
-    word is a whole one.
+    """Accesses of words of `wide` bits on one link, for transfers of `parts` parts.
+
+    With whole tiles the last word counts in full.
     """
     if parts == 0:
         return 0
@@ -72,9 +73,9 @@ def word_accesses(problem, ws, o, m, x):
 
 @kernel
 def add_energy(problem, ws):
-    """Fill `ws.words` and `ws.energy`; returns the memory energy, or a negative number where a port is missing.
+    """Fill `ws.words` and `ws.energy`; returns the memory energy in pJ, or a negative number if a port is missing.
 
-    Summed over operands in equation order, levels from the inside out, reads before writes.
+    The sum runs over operands in equation order, levels from the inside out, reads before writes.
     """
     memory_energy = 0.0
     for o in range(problem.operand_count):
@@ -96,7 +97,7 @@ def add_energy(problem, ws):
 
 @kernel
 def add_terms(problem, ws, memory_energy):
-    """Fill `ws.terms` and their sum, the energy; the latency is known by now."""
+    """Fill `ws.terms` and their sum, the energy in pJ; `ws` must have the latency already."""
     latency = ws.totals[LATENCY]
     energy = 0.0
     for t in range(problem.term_count):
@@ -110,7 +111,7 @@ def add_terms(problem, ws, memory_energy):
 
 @kernel
 def evaluate_order(problem, ws):
-    """Allocate one loop order (innermost first) and cost it; returns an outcome, results are in `ws`."""
+    """Allocate and cost one loop order (innermost loop first); returns an outcome and leaves the results in `ws`."""
     outcome = allocate(problem, ws)
     if outcome != FITS:
         return outcome
@@ -119,7 +120,7 @@ def evaluate_order(problem, ws):
 
 @kernel
 def evaluate_allocation(problem, ws):
-    """Cost the allocation in `ws.bound`."""
+    """Cost the allocation in `ws.bound`; returns an outcome."""
     merge_stationary_loops(problem, ws)
     count_cycles(problem, ws)
     size_tiles(problem, ws, 0)

@@ -1,10 +1,10 @@
 """Compiled latency model: transfer windows, double buffers and stalls of each port (zigzag-dse 3.9.1, latency).
 
-The union of transfer windows on a port is computed from the nesting of their periods (every period is a product of the
-inner loops of one order, so each divides the next), not on a time line: the cost does not grow with cycle counts.
+The union of transfer windows on a port is computed from the nesting of their periods, not on a time line: every period
+is a product of the inner loops of one order, so each divides the next. The run time does not grow with cycle counts.
 
-Of double buffers, zigzag-dse 3.9.1 gives the room that is left to the operands in order; `best_double_buffers` to those
-for which the array would wait longest. Which those are is for the latency model to say; here are the choices.
+zigzag-dse 3.9.1 gives the free capacity to double buffers of operands in order. The switch `best_double_buffers` gives
+it to the operands that reduce the stall most. This module lists the possible sets of operands and picks the best one.
 """
 
 import math
@@ -23,9 +23,9 @@ BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 @kernel
 def measure_utilization(problem, ws):
-    """Share of each memory that each operand takes, alone and with its neighbours, whole and effective.
+    """Utilization of each memory: per operand and with the operands that share it, total and effective.
 
-    Effective: without the part that outer relevant loops replace while the memory is in use.
+    The effective part leaves out what outer relevant loops replace while the memory is in use.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -55,7 +55,7 @@ def measure_utilization(problem, ws):
 
 @kernel
 def decide_double_buffers(problem, ws):
-    """Where the next tile can be written while the present one is in use; room once promised is taken."""
+    """Decide which tiles are double-buffered: capacity must be free, and each decision takes its share of it."""
     for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
         for m in range(problem.level_count[o]):
@@ -75,10 +75,10 @@ def decide_double_buffers(problem, ws):
 
 @kernel
 def kept_bits(problem, elements, precision, replaced):
-    """Bits of a tile without what its outermost relevant loops, of product `replaced`, replace while it is in use.
+    """Bits of a tile, without the part that its outermost relevant loops replace while the tile is in use.
 
-    The reference rounds bits down, so that the unit of bits makes a difference; repaired, elements are rounded up
-    (B43).
+    `replaced` is the product of those loops. The reference rounds bits down, so its result depends on the unit of size;
+    the repaired model rounds elements up (B43).
     """
     if problem.switches[BEST_BUFFERS]:
         return -(-elements // replaced) * precision
@@ -87,7 +87,7 @@ def kept_bits(problem, elements, precision, replaced):
 
 @kernel
 def room_for_second_tiles(problem, ws, k):
-    """Bits of memory `k` that are free beside what its operands effectively hold."""
+    """Free bits of memory `k`: its size minus the effective bits of its operands."""
     room = problem.memory_bits[k]
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -98,10 +98,9 @@ def room_for_second_tiles(problem, ws, k):
 
 @kernel
 def list_buffer_sets(problem, ws, k):
-    """List the largest sets of operands whose second tiles fit into memory `k` together, as bit masks in descending
-    order.
+    """List the largest sets of operands whose second tiles fit together into memory `k`: bit masks, descending.
 
-    Sets that are part of a listed one are left out; the empty set is listed where no other is.
+    Subsets of a listed set are left out; the empty set is listed only if no other fits.
     """
     room = room_for_second_tiles(problem, ws, k)
     held = 0
@@ -128,7 +127,7 @@ def list_buffer_sets(problem, ws, k):
 
 @kernel
 def begin_buffer_choices(problem, ws):
-    """Choose the first set of each memory; returns how many memories leave a choice."""
+    """Choose the first set of each memory; returns the number of memories that have several sets."""
     choices = 0
     for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
@@ -142,7 +141,7 @@ def begin_buffer_choices(problem, ws):
 
 @kernel
 def next_buffer_choice(problem, ws):
-    """Go on to the next choice of sets, the last memory varying fastest; False after the last one."""
+    """Advance to the next choice of sets, the last memory varying fastest; False after the last choice."""
     for i in range(problem.held_memory_count - 1, -1, -1):
         k = problem.memory_order[i]
         ws.buffer_choice[k] += 1
@@ -154,7 +153,7 @@ def next_buffer_choice(problem, ws):
 
 @kernel
 def keep_buffer_choice(problem, ws):
-    """Remember the present choice as the best."""
+    """Store the present choice as the best one."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         ws.best_choice[k] = ws.buffer_choice[k]
@@ -162,7 +161,7 @@ def keep_buffer_choice(problem, ws):
 
 @kernel
 def recall_buffer_choice(problem, ws):
-    """Return to the choice that was remembered."""
+    """Restore the stored choice."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         ws.buffer_choice[k] = ws.best_choice[k]
@@ -182,7 +181,7 @@ def apply_buffer_choice(problem, ws):
 
 @kernel
 def buffer_wherever_possible(problem, ws):
-    """Double-buffer every operand that could be alone: no choice lets the array wait less."""
+    """Double-buffer every operand whose second tile fits alone: a lower bound of the stall of all choices."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         room = room_for_second_tiles(problem, ws, k)
@@ -209,7 +208,7 @@ def time_links(problem, ws, v):
 
 @kernel
 def allow_links(problem, ws, v):
-    """Cycles that one transfer of each link may take without stopping the array."""
+    """Cycles that one transfer of each link may take without stalling the array."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -219,7 +218,7 @@ def allow_links(problem, ws, v):
 
 @kernel
 def stall_of_ports(problem, ws, v):
-    """Stall of the worst port; each port's own stall or slack goes to `ws.port_stall`. Returns the stall."""
+    """Stall of the worst port in cycles; writes each port's stall or slack to `ws.port_stall`."""
     stall = 0
     for p in range(problem.port_count):
         count = 0
@@ -255,7 +254,7 @@ def stall_of_ports(problem, ws, v):
 
 @kernel
 def insert_activity(ws, count, allowed, period, periods):
-    """Insert one activity into the scratch list, sorted by period, first come first on ties."""
+    """Insert one activity into the scratch list, sorted by period; among equal periods in order of arrival."""
     i = count
     while i > 0 and ws.activity[i - 1, 1] > period:
         for column in range(4):
@@ -269,10 +268,10 @@ def insert_activity(ws, count, allowed, period, periods):
 
 @kernel
 def marked_until(ws, count, time):
-    """Cycles before `time` that some of the `count` activities of shortest period may use.
+    """Cycles before `time` that at least one of the `count` activities of shortest period may use.
 
-    Reads what `window_union` has stored for them: column 2 the cycles marked inside the activity's own window by the
-    shorter ones, column 3 the union over one of its periods.
+    Reads the results of `window_union` for these activities: column 2 has the cycles of an activity's own window that
+    shorter activities use, column 3 the union over one of its periods.
     """
     marked = 0
     for i in range(count - 1, -1, -1):
@@ -288,10 +287,10 @@ def marked_until(ws, count, time):
 
 @kernel
 def window_union(problem, ws, count):
-    """Union of the allowed windows of a port's activities over the whole layer.
+    """Union in cycles of the allowed windows of a port's activities, over the whole layer.
 
-    Column 3 of an activity becomes the union over one of its periods of all activities up to it; column 2 the cycles
-    that the shorter ones mark inside its window (the number of periods of the longest one is kept aside first).
+    Column 3 of an activity becomes the union, over one of its periods, of all activities up to it. Column 2 becomes the
+    cycles of its window that the shorter activities use; it first holds the number of periods of the longest activity.
     """
     longest = count - 1
     while longest > 0 and ws.activity[longest - 1, 1] == ws.activity[longest, 1]:
@@ -315,7 +314,7 @@ def window_union(problem, ws, count):
 
 @kernel
 def least_stall(problem, ws, v):
-    """The stall with the double buffers that let the array wait least; the first such choice counts."""
+    """Least stall in cycles over all choices of double buffers; of equal choices, the first."""
     choices = begin_buffer_choices(problem, ws)
     bound = 0
     if choices > 0:
@@ -340,7 +339,7 @@ def least_stall(problem, ws, v):
 
 @kernel
 def add_latency(problem, ws, v, total_cycles):
-    """Fill stall, on-loading and off-loading of `ws.totals`."""
+    """Write stall, on-loading and off-loading cycles to `ws.totals`."""
     measure_utilization(problem, ws)
     time_links(problem, ws, v)
     ws.total_cycles = total_cycles

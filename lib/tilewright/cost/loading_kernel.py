@@ -1,7 +1,7 @@
-"""On-loading and off-loading: what must come before the array starts, and go after it ends (compiled; zigzag-dse
-3.9.1).
+"""On-loading and off-loading: transfers before the array starts and after it ends (compiled; zigzag-dse 3.9.1).
 
-`every_transfer_takes_port_time` repairs what of it the reference counts twice or not at all (docs/model.md).
+The switch `every_transfer_takes_port_time` repairs loading cycles that the reference counts twice or not at all
+(docs/model.md).
 """
 
 import math
@@ -22,7 +22,7 @@ PORT_TIME = SWITCHES.index("every_transfer_takes_port_time")
 def computing_transfers(problem, o, x, count):
     """Transfers of a link while the array computes: all but the first of an input and the last of an output.
 
-    Partial sums that come back are no on-loading, so that all their transfers are; the reference leaves one out (B42).
+    Partial sums that come back are not on-loading, so all their transfers count; the reference leaves one out (B42).
     """
     if problem.switches[PORT_TIME] and o == OUTPUT_INDEX and (x == TL or x == FH):
         return count
@@ -31,7 +31,7 @@ def computing_transfers(problem, o, x, count):
 
 @kernel
 def add_loading(problem, ws, v, busy_cycles):
-    """Fill on-loading and off-loading of `ws.totals` for a computation of so many cycles."""
+    """Write the on-loading and off-loading cycles to `ws.totals`, for a computation of `busy_cycles` cycles."""
     if problem.switches[PORT_TIME]:
         share_port_time(problem, ws, v, busy_cycles)
         return
@@ -42,10 +42,11 @@ def add_loading(problem, ws, v, busy_cycles):
 
 @kernel
 def share_port_time(problem, ws, v, busy_cycles):
-    """On-loading and off-loading where every transfer takes the time of its port (switch B42).
+    """On-loading and off-loading cycles where every transfer takes the time of its port (switch B42).
 
-    While the array computes no more of the loading can be hidden than it computes, and on each port no more than what
-    that has left. What is not hidden counts as on-loading as far as that can be.
+    Loading that overlaps with the computation is hidden. At most `busy_cycles` can be hidden in total, and on each port
+    at most the cycles that the transfers of the computation leave free. Loading that is not hidden counts as on-loading
+    as far as possible, the rest as off-loading.
     """
     bound_loads(problem, ws, v)
     set_loads(problem, ws, False)
@@ -68,10 +69,10 @@ def share_port_time(problem, ws, v, busy_cycles):
 
 @kernel
 def bound_loads(problem, ws, v):
-    """Cycles of loading on each link, if nothing of it is hidden and if all that can be hidden is.
+    """Upper and lower bound of the loading cycles of each link: nothing is hidden, or all that can be hidden is.
 
-    Only a tensor that moves as a whole once can go on while the array computes, down to the part without which nothing
-    can begin; what goes to or comes from the array itself cannot.
+    Only a tensor that moves once and as a whole can be loaded while the array computes, except for the part without
+    which the computation cannot begin. Transfers to or from the array itself cannot be hidden.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -87,7 +88,7 @@ def bound_loads(problem, ws, v):
 
 @kernel
 def set_loads(problem, ws, hidden):
-    """Let all of the loading be hidden that can be, or nothing."""
+    """Set the loading cycles of each link to their lower bound (`hidden`) or to their upper bound."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -96,7 +97,7 @@ def set_loads(problem, ws, hidden):
 
 @kernel
 def port_computing_cycles(problem, ws, v, p):
-    """Cycles of all transfers of a port while the array computes."""
+    """Cycles of all transfers on a port while the array computes."""
     cycles = 0
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -110,7 +111,7 @@ def port_computing_cycles(problem, ws, v, p):
 
 @kernel
 def load_fully(problem, ws, p):
-    """Let nothing be hidden on one port; False if nothing could be anyway."""
+    """Set the loading on one port to its upper bound; False if it has that already."""
     changed = False
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -124,10 +125,10 @@ def load_fully(problem, ws, p):
 
 @kernel
 def load_ports(problem, ws, v, busy_cycles):
-    """Cycles of loading on each link.
+    """Loading cycles of each link.
 
-    A tensor that moves as a whole once may move during the computation in the spare time of its port, down to the
-    part without which the computation cannot begin; larger loads first.
+    A tensor that moves once and as a whole may move during the computation, in the spare time of its port, except for
+    the part without which the computation cannot begin. Larger loads take the spare time first.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -168,10 +169,10 @@ def load_ports(problem, ws, v, busy_cycles):
 
 @kernel
 def loading_floor(problem, ws, v, o, m, x):
-    """Cycles of the first tile, which must be there before computing starts.
+    """Cycles to load the first tile, which must be present before computing starts.
 
-    The reference takes the tile of one innermost memory at every level (B19); `per_level_loading_floor` takes those of
-    all distinct innermost memories that this link feeds.
+    The reference takes the tile of one innermost memory at every level (B19). `per_level_loading_floor` takes the tiles
+    of all distinct innermost memories that this link feeds.
     """
     cycles = first_tile_cycles(problem, ws, v, o, m, x)
     if problem.switches[LEVEL_FLOOR]:
@@ -182,7 +183,7 @@ def loading_floor(problem, ws, v, o, m, x):
 
 @kernel
 def first_tile_cycles(problem, ws, v, o, m, x):
-    """Cycles of the first tile over a link, also where that is more than one transfer."""
+    """Cycles to move the first tile over a link, which may take more than one transfer."""
     at_lanes = o == OUTPUT_INDEX and m == 0 and x == TH and problem.switches[WIDE_UNTIL_ADDED]
     bits = ws.tile_elements[v, o, 1] * (ws.precision[v, o, m, x] if at_lanes else ws.tile_precision[v, o, 1])
     if problem.switches[LEVEL_FLOOR]:
@@ -194,7 +195,7 @@ def first_tile_cycles(problem, ws, v, o, m, x):
 
 @kernel
 def insert_load(ws, count, cycles, floor, service):
-    """Insert one whole-tensor load into the scratch list, largest first, first come first on ties."""
+    """Insert one whole-tensor load into the scratch list, largest first; equal loads stay in order of arrival."""
     i = count
     while i > 0 and ws.loading[i - 1] < cycles:
         ws.loading[i] = ws.loading[i - 1]
@@ -208,10 +209,10 @@ def insert_load(ws, count, cycles, floor, service):
 
 @kernel
 def onloading_of_input(problem, ws, o):
-    """(shared, half-shared, individual) on-loading cycles of one input: a sum over pairs of neighbouring memories.
+    """On-loading cycles of one input (shared, half-shared, individual), summed over pairs of neighbouring memories.
 
-    Shared: both ports also serve the other input. The reference keeps only the last half-shared pair (B16), and leaves
-    out the first transfer to the array (B42).
+    A pair is shared if both of its ports also serve the other input. The reference keeps only the last half-shared pair
+    (B16), and leaves out the first transfer to the array (B42).
     """
     shared = half_shared = individual = 0.0
     if problem.switches[PORT_TIME]:
@@ -242,7 +243,7 @@ def onloading_of_input(problem, ws, o):
 
 @kernel
 def onloading(problem, ws):
-    """On-loading cycles: shared links of two inputs take turns, their other links work at the same time.
+    """On-loading cycles of all inputs: links shared by two inputs take turns, their other links work in parallel.
 
     A single input uses all its links one after another; the reference counts only its individual ones (B16).
     """
@@ -255,7 +256,7 @@ def onloading(problem, ws):
 
 @kernel
 def offloading(problem, ws):
-    """Off-loading cycles: the last outputs climb from level to level, under B42 from the array on."""
+    """Off-loading cycles: the last outputs move up from level to level; under B42 the link of the array counts too."""
     cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.switches[PORT_TIME] else 0.0
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         cycles += max(ws.load[OUTPUT_INDEX, m, TH], ws.load[OUTPUT_INDEX, m + 1, FL])

@@ -1,6 +1,6 @@
-"""A mapping problem, layer x core x spatial mapping, flattened once to the arrays that the compiled kernel reads.
+"""Mapping problem (layer, core, spatial mapping) as the flat arrays that the compiled kernel reads.
 
-The layout of the record and what fills it are one module: a field means what its lines here put into it.
+The layout of the record and the code that fills it are in this one module.
 """
 
 import math
@@ -33,7 +33,7 @@ from tilewright.workload.relevancy import (
 )
 
 NEUTRAL, RELEVANT, IRRELEVANT, PARTIAL = range(4)
-"""What a loop dimension is to an operand."""
+"""Relations of a loop dimension to an operand."""
 
 
 # Largest problem. Fixed sizes let the compiler turn every index into a constant offset.
@@ -49,7 +49,7 @@ MAX_LOOPS = 96
 MAX_TERMS = 16
 
 MOST_CYCLES = 2**57
-"""Cycles that a link may need at most: sums over all links of a port stay below 2^63."""
+"""Upper limit of the cycles of one link: with it, sums over all links of a port stay below 2^63."""
 
 _O, _D, _R, _M, _A, _K = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2, MAX_MEMORIES
 
@@ -67,17 +67,17 @@ PROBLEM_DTYPE = np.dtype(
         ("relation_dimension", np.int64, (_R, 2)),  # d, or -1
         ("relation_period", np.int64, (_R, 2)),  # coefficients over their greatest common divisor
         ("relation_size", np.int64, (_R,)),  # full size of the data dimension
-        ("windows_share_loops", np.int8, (_O,)),  # windows of the operand share loops, or it names a loop of one itself
-        ("group_positions", np.int64, (_O, _R)),  # of a group of windows that share loops, of the whole layer; or 0
-        ("dimension_group", np.int64, (_O, _D)),  # group of windows that a loop is of, or -1
-        ("group_step", np.int64, (_O, _D)),  # by how much iterations that touch the same positions differ in a loop
+        ("windows_share_loops", np.int8, (_O,)),  # windows share loops, or the operand also has one as a dimension
+        ("group_positions", np.int64, (_O, _R)),  # of a group of windows that share loops: its size in the layer; or 0
+        ("dimension_group", np.int64, (_O, _D)),  # group of windows to which a loop belongs, or -1
+        ("group_step", np.int64, (_O, _D)),  # difference, in a loop, between iterations that touch the same positions
         ("precision_bits", np.int64, (_O,)),  # output: partial sums
         ("final_precision_bits", np.int64),
         ("output_elements", np.int64),
         ("level_count", np.int64, (_O,)),
         ("level_memory", np.int64, (_O, _M)),  # k
         *((name, kind, (_K,)) for name, (kind, _) in MEMORY_COLUMNS.items()),
-        ("holds_everything", np.int8, (_K,)),  # topmost for all it holds, and far larger than all of it
+        ("holds_everything", np.int8, (_K,)),  # topmost memory of all its operands, and much larger than all of them
         ("memory_order", np.int64, (_K,)),  # k in topological order, only memories that hold an operand of the layer
         ("memory_operands", np.int64, (_K, _O)),  # o in the memory's operand order, or sorted (B46), padded with -1
         ("memory_levels", np.int64, (_K, _O)),  # m
@@ -92,7 +92,7 @@ PROBLEM_DTYPE = np.dtype(
         ("spatial_start", np.int64, (_O, _A + 1)),  # first spatial loop of an architecture level
         ("spatial_dimension", np.int64, (_O, MAX_SPATIAL_LOOPS)),  # d
         ("spatial_factor", np.float64, (2, _O, MAX_SPATIAL_LOOPS)),
-        ("spatial_differs", np.int8),  # the two variants are not the same
+        ("spatial_differs", np.int8),  # the two variants differ
         ("spatial_fractional", np.int8),  # a factor of the fractional variant is no whole number
         ("ragged_count", np.int64),
         ("ragged_dimension", np.int64, (_D,)),  # dimensions with a fraction of a lane
@@ -101,9 +101,9 @@ PROBLEM_DTYPE = np.dtype(
         ("boost", np.int64, (2, _O, _A)),  # distinct lower instances that one upper instance feeds
         ("cycles_per_operation", np.int64),
         ("term_count", np.int64),
-        ("access_term", np.int64),  # the term of the energy that memory accesses make
-        ("term_fixed_pj", np.float64, (MAX_TERMS,)),  # [t] what a term is whatever the loop order
-        ("term_pj_a_cycle", np.float64, (MAX_TERMS,)),  # [t] what a term grows by in each cycle of latency
+        ("access_term", np.int64),  # index of the term of memory accesses
+        ("term_fixed_pj", np.float64, (MAX_TERMS,)),  # [t] pJ of a term that are the same for every loop order
+        ("term_pj_a_cycle", np.float64, (MAX_TERMS,)),  # [t] pJ of a term for each cycle of latency
         ("fixed_energy_pj", np.float64),  # sum over terms
         ("energy_pj_a_cycle", np.float64),  # sum over terms
         ("ideal_cycles", np.int64),
@@ -133,7 +133,7 @@ EMPTY_IS_MINUS_ONE = (
 
 
 def new_record(dtype: np.dtype) -> np.record:
-    """A zeroed record, which kernels read and write in place."""
+    """New zeroed record, which kernels read and write in place."""
     record: np.record = np.zeros(1, dtype).view(np.recarray)[0]
     return record
 
@@ -143,7 +143,7 @@ FieldValues = dict[str, "float | np.ndarray[Any, np.dtype[Any]]"]
 
 
 def fill(record: np.record, values: FieldValues) -> None:
-    """Write values into the leading part of each field; raises MappingError where one is larger than its field."""
+    """Write values into the leading part of each field; raises MappingError if a value is larger than its field."""
     for name, value in values.items():
         field = record[name]
         if isinstance(value, np.ndarray):
@@ -163,10 +163,10 @@ def build_problem(
     even: bool = False,
     same_data_is_no_access: bool = True,
 ) -> Problem:
-    """Flatten one problem.
+    """Mapping problem as a flat record.
 
-    Raises MappingError when an operand of the layer has no memory, the array cannot run the spatial mapping, or the
-    operands do not agree on the number of active array elements.
+    Raises MappingError if an operand of the layer has no memory, if the array cannot run the spatial mapping, or if the
+    operands disagree on the number of active array elements.
     """
     link = dict(links)
     missing = [
@@ -197,10 +197,9 @@ def problem_frame(
     spatial: ConvertedSpatialMapping,
     profile: ModelProfile,
 ) -> tuple[Problem, FigurePlaces]:
-    """Part of a problem that does not depend on sizes, energies and bandwidths: many designs share it. Not to be
-    changed.
+    """Part of a problem that is the same for all sizes, energies and bandwidths, and the places of these figures in it.
 
-    And where these stand in it.
+    Many designs share the returned record: callers must not change it.
     """
     link = dict(links)
     operands = layer.operands
@@ -234,13 +233,13 @@ def problem_frame(
 
 
 def _chains(layer: Layer, core: Core, link: dict[str, str]) -> dict[str, tuple[int, ...]]:
-    """Operand -> its memories by index, innermost first."""
+    """Memories of each operand by index, innermost first."""
     hierarchy = memory_hierarchy(core)
     return {operand: hierarchy.memories_of(link[operand]) for operand in layer.operands}
 
 
 def _copy(record: np.record) -> np.record:
-    """A record of its own with the same values."""
+    """Copy of a record."""
     copied: np.record = np.array([record], record.dtype).view(np.recarray)[0]
     return copied
 
@@ -252,7 +251,7 @@ def term_arrays(
     profile: ModelProfile,
     links: tuple[tuple[str, str], ...],
 ) -> FieldValues:
-    """The terms of the energy as numbers. Raises MappingError where the array cannot run the spatial mapping."""
+    """Energy terms as arrays. Raises MappingError if the array cannot run the spatial mapping."""
     terms = energy_terms_of(layer, core, spatial.unrolling, profile, links)
     fixed = np.array([cost.fixed_pj for cost in terms.values()], np.float64)
     a_cycle = np.array([cost.pj_a_cycle for cost in terms.values()], np.float64)
@@ -267,14 +266,16 @@ def term_arrays(
 
 
 def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
-    """Bits of an element while the layer runs: of outputs those of partial sums, repaired at least the final ones
-    (B44)."""
+    """Bits per element while the layer runs:
+
+    for outputs the partial-sum bits, if repaired at least the final bits (B44).
+    """
     bits = layer.bits_of[operand]
     return max(bits, layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT and profile.room_for_final_outputs else bits
 
 
 def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
-    """Raise MappingError where cycle counts could be larger than 64-bit integers hold."""
+    """Raise MappingError if cycle counts could overflow 64-bit integers."""
     used = problem.bandwidth_max_bits[problem.bandwidth_max_bits > 0]
     cycles = most_cycles(problem, spatial, int(used.min()) if used.size else 1)
     if cycles > MOST_CYCLES:
@@ -284,9 +285,9 @@ def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
 
 
 def most_cycles(problem: Problem, spatial: ConvertedSpatialMapping, bits_a_cycle: int) -> int:
-    """Cycles that a link of such a width may need at most.
+    """Upper bound of the cycles of a link that moves `bits_a_cycle` bits in a cycle.
 
-    No link makes more transfers than there are cycles, nor moves more bits than every multiplier could in each of them.
+    A link makes at most one transfer per cycle, and moves at most the bits that all multipliers use in these cycles.
     """
     passes = math.prod(size for _, size in spatial.temporal_sizes) * int(problem.cycles_per_operation)
     lanes = math.prod(math.ceil(factor) for level in dict(spatial.fractional).popitem()[1] for _, factor in level)
@@ -376,7 +377,7 @@ def _memory_arrays(
 
 
 def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[int | None]:
-    """Bits of all that each memory holds, None unless it is the topmost one of all of that."""
+    """Total bits of the operands of each memory; None unless the memory is the topmost one of all its operands."""
     chains = _chains(layer, core, link)
     found: list[int | None] = []
     for k, memory in enumerate(core.memories):
@@ -387,16 +388,16 @@ def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: Model
 
 
 def port_services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ...]], ...]:
-    """(memory, port, ((memory operand, direction), ...)) for each port that serves something.
+    """Services of each port that serves something: (memory, port, ((memory operand, direction), ...)).
 
-    Services come by operand of the memory, then by the order in which the file first names a direction; this order
-    breaks ties in the loading model.
+    Services are sorted by operand of the memory, then by the order in which the file first names a direction. This
+    order breaks ties in the loading model.
     """
     return _services(core.frame)
 
 
 def serving_ports(core: Core) -> list[Port]:
-    """The ports that serve something, in the order of `port_services`."""
+    """Ports that serve something, in the order of `port_services`."""
     return [core.memories[k].ports[p] for k, p, _ in port_services(core)]
 
 
@@ -483,7 +484,7 @@ def _spatial_arrays(
         "spatial_start": start,
         "spatial_dimension": dimension,
         "spatial_factor": factor,
-        # Whole tiles need one variant only: fractional factors, rounded up where a tile must be whole.
+        # Whole tiles need only one variant: fractional factors, rounded up where a tile must be whole.
         "spatial_differs": bool((factor[0] != factor[1]).any()) and not profile.whole_tiles,
         "spatial_fractional": bool((factor[0] != np.floor(factor[0])).any()),
         "ragged_count": int(ragged.sum()),
@@ -493,7 +494,7 @@ def _spatial_arrays(
 
 
 def _drain_cycles(core: Core, spatial: ConvertedSpatialMapping) -> int:
-    """Cycles to drain a systolic array: sum over its systolic dimensions of (mapped length - 1)."""
+    """Cycles to drain a systolic array: the sum of (mapped length - 1) over its systolic dimensions."""
     systolic = core.operational_array.systolic_dimensions
     return sum(
         max(math.ceil(math.prod(factor for _, factor in factors)) - 1, 0)

@@ -1,4 +1,7 @@
-"""Figures of a problem: what follows from sizes, energies and widths of a core; all else designs of one frame share."""
+"""Figures of a problem: the fields that depend on sizes, energies and widths of a core.
+
+Designs of one frame (same memories, operands and ports) share all other fields.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,24 +11,24 @@ import numpy as np
 from tilewright.hardware.core import Port
 
 ROOMY_MARGIN = 128
-"""Covers doubled slices and orders that iterate more often than the layer needs."""
+"""Factor for doubled slices, and for orders with more iterations than the layer."""
 NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
 class CoreFigures:
-    """The figures of a core."""
+    """Sizes, energies and widths of the memories and ports of a core."""
 
     memories: dict[str, np.ndarray]
-    """Values of `memory_columns`, an array over memories by name of the column."""
+    """Values of `memory_columns`, one array over memories, keyed by column name."""
     most_bits: np.ndarray
-    """Width of each port that serves something (`port_services`)."""
+    """Width in bits of each port that serves something (`port_services`)."""
     least_bits: np.ndarray
-    """Smallest part of a word that it moves."""
+    """Bits of the smallest part of a word that each of these ports moves."""
 
     @classmethod
     def of(cls, memories: dict[str, np.ndarray], ports: Sequence[Port]) -> "CoreFigures":
-        """The figures of memories, in columns, and of the ports of them that serve something."""
+        """Figures of memories, given as columns, and of those of their ports that serve something."""
         most = np.array([port.bandwidth_max_bits for port in ports], np.int64)
         least = np.array([port.bandwidth_min_bits for port in ports], np.int64)
         return cls(memories, most, least)
@@ -33,10 +36,10 @@ class CoreFigures:
 
 @dataclass(frozen=True, eq=False)
 class FigurePlaces:
-    """Where figures stand in the problems of a layer on cores of one frame."""
+    """Places of the figures in the problems of a layer, for all cores of one frame."""
 
     roomy_bits: np.ndarray
-    """Size of each memory from which on the allocator has nothing to decide or to check in it; NEVER."""
+    """Size in bits of each memory from which on every allocation fits; NEVER if there is no such size."""
     links: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Operand, level and direction of each link that a port serves."""
     link_port: np.ndarray
@@ -44,13 +47,13 @@ class FigurePlaces:
 
     @classmethod
     def of(cls, topmost_bits: Sequence[int | None], port_of: np.ndarray) -> "FigurePlaces":
-        """`topmost_bits`: bits that are kept in each memory, None where an operand has another one above it."""
+        """Places of the figures; `topmost_bits`: bits kept in each memory, None if an operand has a memory above it."""
         roomy = [NEVER if bits is None else min(bits * ROOMY_MARGIN, NEVER) for bits in topmost_bits]
         o, m, x = np.nonzero(port_of >= 0)
         return cls(np.array(roomy, np.int64), (o, m, x), port_of[o, m, x])
 
     def write(self, problems: np.record | np.ndarray, figures: CoreFigures) -> None:
-        """Write the figures of a core into one problem, or into each of an array of them."""
+        """Write the figures of a core into one problem or into each problem of an array."""
         count = len(self.roomy_bits)
         for name, column in figures.memories.items():
             problems[name][..., :count] = column

@@ -1,8 +1,8 @@
-"""Transfers of tiles over fractions of lanes: how much they move on average over all periods (compiled).
+"""Average size of transfers of tiles over fractions of lanes (compiled).
 
-Where lanes do not divide a dimension, its passes take turns between the whole numbers next to their average: 49
-positions in 4 passes are 13, 12, 12, 12. A tile above the lanes so has one of two sizes. Sizes of different dimensions
-do not depend on each other. Lanes that have tiles of their own count by the passes in which they work.
+If the lanes do not divide a dimension, the size of a pass alternates between the two whole numbers next to the average:
+49 positions in 4 passes are 13, 12, 12, 12. A tile of these lanes thus has one of two sizes. Sizes of different
+dimensions are independent. Lanes that have tiles of their own count by the passes in which they work.
 """
 
 import math
@@ -15,7 +15,7 @@ from tilewright.cost.workspace import SLICE_ROW
 
 @kernel
 def average_parts(problem, ws, o, m, way, precision, narrow):
-    """Parts of `narrow` bits in a transfer of a tile whose sizes are fractions, on average."""
+    """Average number of parts of `narrow` bits in a transfer of a tile that has fractional sizes."""
     choices = 1
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = ws.ragged_size[way, o, m, d]
@@ -40,7 +40,7 @@ def average_parts(problem, ws, o, m, way, precision, narrow):
 
 @kernel
 def list_sizes(problem, ws, o, m, way, d):
-    """The sizes that tiles have in a dimension, each with its share of all tiles."""
+    """List the sizes that tiles have in a dimension, each with its share of all tiles."""
     size = ws.ragged_size[way, o, m, d]
     low = rounded_down(size)
     ws.size_count[d] = 1
@@ -62,7 +62,7 @@ def set_size(ws, d, kind, size, share):
 
 @kernel
 def tile_of_sizes(problem, ws, o):
-    """Elements of operand `o` with the whole sizes at hand."""
+    """Elements of operand `o` in a tile of the whole sizes that are set."""
     elements = 1.0
     i = 0
     while problem.relevant_dimensions[o, i] >= 0:

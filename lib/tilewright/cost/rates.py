@@ -1,6 +1,6 @@
 """Rates that follow from energy, latency and a clock, and the area and clock period of a core.
 
-An operation is half a multiply-accumulate, as everywhere in the field: TOP/s counts two for each, and nothing else.
+One multiply-accumulate counts as two operations in TOP/s, as usual in the field.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from tilewright.hardware.system import area_breakdown_mm2, core_area
 
 OPERATIONS_A_MAC = 2
 RATES = ("latency_s", "power_w", "static_power_w", "tops", "tops_per_w", "tops_per_mm2")
-"""Fields of summaries and columns of tables; all are left out where the clock is not known."""
+"""Fields of summaries and columns of tables; all are absent if the clock is unknown."""
 _SECONDS_A_NS, _JOULES_A_PJ, _WATTS_A_MW, _TERA = 1e-9, 1e-12, 1e-3, 1e12
 
 
@@ -24,9 +24,9 @@ def rates(
     static_power_mw: float,
     area_mm2: float | None,
 ) -> dict[str, Any]:
-    """RATES of some work, and the clock that they follow from; {} where it is not known.
+    """RATES of some work and the clock period they are based on; {} if the clock is unknown.
 
-    `power_w` is the mean over the latency, static power included; `tops_per_mm2` is None where the area is not known.
+    `power_w` is the mean over the latency, static power included; `tops_per_mm2` is None if the area is unknown.
     """
     if clock_period_ns is None:
         return {}
@@ -34,7 +34,7 @@ def rates(
     tera = OPERATIONS_A_MAC * mac_count / _TERA
     tops = tera / latency_s if latency_s else 0.0
     return {
-        "clock_frequency_mhz": float(f"{1e3 / clock_period_ns:.15g}"),  # 60 where the file says 60
+        "clock_frequency_mhz": float(f"{1e3 / clock_period_ns:.15g}"),  # prints 60 where the file has 60
         "latency_s": latency_s,
         "power_w": energy_j / latency_s if latency_s else 0.0,
         "static_power_w": static_power_mw * _WATTS_A_MW,
@@ -45,13 +45,16 @@ def rates(
 
 
 def time_and_power(clock_period_ns: float | None, latency_cycles: float, energy_pj: float) -> dict[str, float]:
-    """The first two of RATES; {} where the clock is not known."""
+    """First two of RATES; {} if the clock is unknown."""
     found = rates(clock_period_ns, latency_cycles, energy_pj, 0, 0.0, None)
     return {name: found[name] for name in RATES[:2] if name in found}
 
 
 def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
-    """Fields of a record: the area in mm2, None if parts have none; parts and delays where the array tells them."""
+    """Fields of a record:
+
+    area in mm2 (None if a part has no area), and area and delay by component if the array has a model.
+    """
     array = core.operational_array
     model = array_model(array)
     return {
@@ -63,7 +66,7 @@ def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
 
 
 def summary_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
-    """Area and clock of a core as fields of a summary; what says nothing is left out."""
+    """Area and clock of a core as fields of a summary; empty fields are left out."""
     area = core_area(core, profile)
     figures = core_figures(core, profile)
     told = {name: figures[name] for name in ("area_breakdown_mm2", "clock_period_ns", "clock_breakdown_ns")}

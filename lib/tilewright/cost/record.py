@@ -1,4 +1,4 @@
-"""The record of a mapping: every figure of it as one typed value, which artifacts, tables and figures are made of."""
+"""Record of a mapping: all its figures as one typed value, from which artifacts, tables and figures are made."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from tilewright.workload.layer import Layer
 
 Loop = tuple[str, float]
-"""(dimension, size); sizes of spatial loops may have a fraction."""
+"""Loop (dimension, size); sizes of spatial loops may be fractional."""
 LoopOrder = tuple[tuple[str, int], ...]
-"""(loop dimension, size) from the innermost loop outwards."""
+"""Loops (dimension, size) from the innermost outwards."""
 LoopLevels = tuple[tuple[Loop, ...], ...]
-"""The loops of each level, innermost first."""
+"""Loops of each level, innermost first."""
 LinkFigures = dict[str, tuple[dict[str, float], ...]]
-"""Operand -> memory level -> {direction: figure}."""
+"""Figures of links: operand -> memory level -> {direction: figure}."""
 
 
 UNEVEN = "uneven"
-"""The usual type of temporal mapping."""
+"""Default type of temporal mapping."""
 
 
 class LayerFacts(NamedTuple):
-    """What a reader of a record needs to know of the layer."""
+    """Facts about the layer that readers of a record need."""
 
     name: str
     """Name of the first layer with this problem."""
@@ -40,32 +40,32 @@ class LayerFacts(NamedTuple):
     mac_count: int
     """Multiply-accumulates; 0 for a layer of other operations."""
     operation_count: int
-    """Operations of an operator that does others than multiply-accumulates."""
+    """Operations other than multiply-accumulates."""
 
     @classmethod
     def of(cls, layer: "Layer") -> "LayerFacts":
-        """The facts of a layer, its operations counted as multiply-accumulates."""
+        """Facts of a layer, with its operations counted as multiply-accumulates."""
         sizes, bits = dict(layer.loop_sizes), dict(layer.precision_bits)
         counts = work_counts("", layer.mac_count)
         return cls(layer.name, layer.operator_type, layer.equation, sizes, bits, **counts)
 
     def on_unit(self, unit: str) -> "LayerFacts":
-        """Facts with operations counted as what they are on the unit that the layer needs in its network."""
+        """Facts with operations counted by the kind that the layer's unit (array, pooling, vector) performs."""
         counts = work_counts(unit, self.work)
         return self._replace(mac_count=counts["mac_count"], operation_count=counts["operation_count"])
 
     @property
     def work(self) -> int:
-        """Operations: multiply-accumulates or others, a layer has one kind."""
+        """Operations: multiply-accumulates or others; a layer has only one kind."""
         return self.mac_count + self.operation_count
 
 
 class MemoryFacts(NamedTuple):
-    """What a reader of a record needs to know of a memory."""
+    """Facts about a memory that readers of a record need."""
 
     size_bits: int
     operands: tuple[str, ...]
-    """Memory operands that it can hold."""
+    """Memory operands that the memory can hold."""
 
 
 class PortActivity(NamedTuple):
@@ -77,14 +77,14 @@ class PortActivity(NamedTuple):
     real_cycles: int
     """Cycles that one transfer takes."""
     allowed_cycles: int
-    """Cycles it may take without stopping the array."""
+    """Cycles that one transfer may take without stalling the array."""
     period_cycles: int
     period_count: int
     stall_slack_cycles: int
 
 
 class PortRecord(NamedTuple):
-    """A port of a memory: its stall (positive) or slack, and what it serves."""
+    """Stall (positive) or slack of a port in cycles, and the links that it serves."""
 
     memory: str
     port: str
@@ -93,14 +93,14 @@ class PortRecord(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """Energy and latency of a mapping; None where it does not fit."""
+    """Energy and latency of a mapping; None if the mapping does not fit."""
 
     energy_pj: float | None = None
     latency_cycles: float | None = None
 
 
 class CandidateRow(NamedTuple):
-    """A spatial mapping that was tried, and what came of it."""
+    """A spatial mapping that was tried, and its result."""
 
     spatial_mapping: dict[str, dict[str, int]]
     temporal_orders: int
@@ -111,22 +111,24 @@ class CandidateRow(NamedTuple):
 
 
 class MemoryReachRecord(NamedTuple):
-    """How far the data of a layer go, where data locality or the mapping file says so."""
+    """Highest memories that a layer uses, where data locality or the mapping file limits them."""
 
     topmost: dict[str, str]
-    """Operand -> last memory that it uses."""
+    """Topmost memory that each operand uses."""
     occupied_bits: dict[str, int]
-    """Memory -> bits that data of other layers take meanwhile."""
+    """Bits of each memory that data of other layers occupy while the layer runs."""
 
 
 class ArrayUseRecord(NamedTuple):
-    """How a layer uses an in-memory array, besides its spatial mapping."""
+    """Use of an in-memory array by a layer, in addition to its spatial mapping."""
 
     lanes: dict[str, dict[str, float]]
-    """Array dimension -> {loop dimension: lanes} as the model counts them."""
+    """Lanes as the model counts them: array dimension -> {loop dimension: lanes}."""
     input_loops: dict[str, InputWindow | None]
-    """Loop dimension that tells inputs apart (in the reference one over which weights stay the same) -> the window in
-    which it slides."""
+    """Input windows by loop dimension: the sliding window of each dimension that distinguishes inputs, or None.
+
+    In the reference, the dimensions are those over which weights stay the same.
+    """
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class LayerRecord:
     """The record of a mapped layer: a row of `layers.jsonl` (docs/artifacts.md).
 
     Energy in pJ, time in cycles, sizes in bits. Levels of an operand go from its innermost memory outwards, operands in
-    the order of the equation. Fields with a default stand in files only where they say something.
+    the order of the equation. Fields that equal their default are left out of files.
     """
 
     layer: LayerFacts
@@ -144,17 +146,17 @@ class LayerRecord:
     core: str
     """Name of the core."""
     spatial_mapping: dict[str, dict[str, int]]
-    """Array dimension -> {loop dimension: lanes}, as asked for."""
+    """Lanes as requested: array dimension -> {loop dimension: lanes}."""
     memory_operand_links: dict[str, str]
-    """Operand of the layer -> memory operand."""
+    """Memory operand of each operand of the layer."""
     loop_order: LoopOrder
-    """Loop order as searched."""
+    """Loop order that the search chose, before stationary loops are merged."""
     temporal_mapping: dict[str, tuple[LoopOrder, ...]]
-    """Operand -> level -> loops that it keeps, after merging stationary loops down."""
+    """Loops that each operand keeps at each level, after merging stationary loops down."""
     spatial_levels: dict[str, LoopLevels]
-    """Operand -> level, from below its first memory upwards -> spatial loops, as latency counts them."""
+    """Spatial loops per operand and level, the first level below its first memory, as the latency model counts them."""
     memory_levels: dict[str, tuple[str, ...]]
-    """Operand -> names of its memories."""
+    """Names of the memories of each operand."""
     memories: dict[str, MemoryFacts]
     """All memories of the core, in the order of the hardware file."""
     energy_pj: float
@@ -166,68 +168,68 @@ class LayerRecord:
     edp_pj_cycles: float
     """Energy times latency."""
     latency_breakdown_cycles: dict[str, float]
-    """The ordered terms that sum to the latency."""
+    """Ordered terms that sum to the latency."""
     energy_breakdown_pj: LinkFigures
-    """Energy of accesses."""
+    """Energy of memory accesses, per link."""
     word_accesses: LinkFigures
     """Accesses of one full-width word, over all instances."""
     memory_utilization: dict[str, tuple[float, ...]]
-    """Operand -> level -> filled share of the memory, all operands that share it together."""
+    """Filled share of the memory per operand and level, all operands that share the memory together."""
     memory_utilization_individual: dict[str, tuple[float, ...]]
-    """Utilisation by the operand alone."""
+    """Filled share of the memory per operand and level, by this operand alone."""
     mac_utilization: dict[str, float]
-    """Ideal cycles over cycles, with more and more of what takes time."""
+    """Ideal cycles over actual cycles; each entry includes one more cause of extra cycles."""
     ports: tuple[PortRecord, ...]
-    """Stall and slack of each port, and what it serves."""
+    """Stall and slack of each port, and the links that it serves."""
     area_mm2: float | None
-    """Area of the core; None where a part has none in the hardware file."""
+    """Area of the core; None if the hardware file gives no area for a part."""
     area_breakdown_mm2: dict[str, dict[str, float]] = field(default_factory=dict, metadata=LEFT_OUT)
     """Area of a core with an in-memory array: `array` by component, `memories` by name."""
     clock_period_ns: float | None = field(default=None, metadata=LEFT_OUT)
-    """The shortest cycle of the array, where its model says."""
+    """Shortest cycle of the array, if its model gives one."""
     clock_breakdown_ns: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     """Clock period by component."""
     cycles_per_operation: int = field(default=1, metadata=LEFT_OUT)
-    """Cycles for which a unit of the array is busy with an operation."""
+    """Cycles that a unit of the array needs for one operation."""
     array_use: ArrayUseRecord | None = field(default=None, metadata=LEFT_OUT)
     """Use of an in-memory array."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
-    """Operand -> number of loops up to and including each of its levels, where the search chose them."""
+    """Number of loops up to and including each level, per operand; only if the search chose the boundaries."""
     array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    """Sides of the array, also of those that the spatial mapping leaves out."""
+    """Dimensions of the array, including those that the spatial mapping leaves out."""
     temporal_mapping_type: str = field(default=UNEVEN, metadata=LEFT_OUT)
-    """uneven or even."""
+    """`uneven` or `even`."""
     access_same_data_considered_as_no_access: bool = field(default=True, metadata=LEFT_OUT)
-    """False where an input that the array uses again in the next cycle is read again."""
+    """False if an input that the array reuses in the next cycle is read again."""
     objective: str = ""
-    """What was minimised."""
+    """Objective that was minimised."""
     model: str = ""
-    """Model profile of all figures but `corrected`."""
+    """Model profile of all figures except `corrected`."""
     corrected: Figures = Figures()  # noqa: RUF009  frozen
     """Figures of the same mapping under the profile `corrected`."""
     candidates: tuple[CandidateRow, ...] | None = field(default=None, metadata=LEFT_OUT)
     """The spatial mappings that were tried."""
     evaluations: int | None = field(default=None, metadata=LEFT_OUT)
-    """Mappings that were evaluated; None where none was searched."""
+    """Mappings that were evaluated; None if none was searched."""
     search: dict[str, Any] = field(default_factory=dict, metadata=LEFT_OUT)
-    """What the search engine says of itself."""
+    """Statistics and certificates of the search engine."""
     alternatives: int = field(default=0, metadata=LEFT_OUT)
-    """Further mappings that the stages gave back for the layer, of which this one counts."""
+    """Number of further mappings that the stages returned for the layer; this record is the one used in totals."""
     core_is_changed: bool = field(default=False, metadata=LEFT_OUT)
-    """True where a stage of the user's made another core of it."""
+    """True if a user's stage replaced the core of the layer."""
     memory_reach: MemoryReachRecord | None = field(default=None, metadata=LEFT_OUT)
-    """How far the data go, where data locality or the mapping file says so."""
+    """Highest memories in use, where data locality or the mapping file limits them."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All layers of the network that have the problem of this record."""
+        """All layers of the network whose problem is that of this record."""
         return self.layer_names or (self.layer.name,)
 
 
 def times(record: LayerRecord, count: int) -> LayerRecord:
     """The record with the work, energy and cycles of `count` equal layers that run one after another.
 
-    What is of a single layer stays: loops, levels, shares, areas.
+    Loops, levels, shares and areas stay those of a single layer.
     """
     if count == 1:
         return record
@@ -265,7 +267,7 @@ def _scaled_port(port: PortRecord, count: int) -> PortRecord:
 
 
 def record_row(record: LayerRecord) -> JsonObject:
-    """A record as a row of a file; the terms of its energy stand beside the sum."""
+    """Row of a file for a record: the energy terms are fields next to their sum."""
     row: dict[str, Any] = {}
     for name, value in encode(record).items():
         row |= energy_columns(value) if name == "energy_terms_pj" else {name: value}
@@ -273,15 +275,15 @@ def record_row(record: LayerRecord) -> JsonObject:
 
 
 def record_of_row(row: JsonObject) -> LayerRecord:
-    """The record of a row. Raises ValueError where the row is none."""
+    """Record of a row. Raises ValueError if the row is not a valid record."""
     return decode(LayerRecord, without_terms(row) | {"energy_terms_pj": energy_terms(row)})
 
 
 def number(value: float) -> int | float:
-    """A float as an integer where it is one: the same number in fewer characters."""
+    """A float as an integer if it is whole: the same number in fewer characters."""
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 
 def unrolling_record(unrolling: "Unrolling") -> dict[str, dict[str, int]]:
-    """Array dimension -> loop dimension -> factor."""
+    """Factor of each loop dimension, per array dimension."""
     return {name: dict(factors) for name, factors in unrolling}

@@ -1,12 +1,11 @@
-"""Partial sums that come back where outputs are addressed by windows (compiled).
+"""Partial sums that come back where outputs are addressed by sliding windows (compiled).
 
-A tile of such outputs has some that were there before and some that are new: `ox = ix + fx` with FX inside a memory and
-IX above it moves on by one output a period. What comes back into a tile are the outputs that earlier iterations have
-left in the memory above it. It is counted tile by tile, for each group of windows that share loops: all groups
-together have as many new outputs as the product of those of each.
+A tile of such outputs contains some that were there before and some that are new. Example: `ox = ix + fx` with FX
+inside a memory and IX above it advances by one output a period. The outputs that come back into a tile are those that
+earlier iterations left in the memory above. They are counted tile by tile, for each group of windows that share loops.
+The new outputs of all groups together are the product of the new outputs of each group.
 
-Iterations that touch the same output lie one `group_step` apart each. Whether one of them came earlier says the order
-of the loops.
+Iterations that touch the same output lie `group_step` apart. The loop order tells which of them comes first.
 """
 
 import math
@@ -24,7 +23,7 @@ NEARLY = 1e-9
 
 @kernel
 def count_returns(problem, ws, v, m, x):
-    """Take the outputs that are new out of a link of read-backs: amount at most, transfers, parts on average."""
+    """Subtract the new outputs from a link of read-backs: maximal amount, transfers, average parts."""
     parent = m + 1 if x == FH else m
     size_tile(problem, ws, m, x)
     visits, periods = count_visits(problem, ws, parent)
@@ -50,7 +49,10 @@ def count_returns(problem, ws, v, m, x):
 
 @kernel
 def size_tile(problem, ws, m, x):
-    """Sizes of a tile of outputs: of one instance of memory m (`fh`), or of all below it together (`tl`)."""
+    """Compute the sizes of a tile of outputs:
+
+    of one instance of memory m (`fh`), or of all instances below together (`tl`).
+    """
     o = OUTPUT_INDEX
     for d in range(problem.dimension_count):
         ws.tile_size[d] = 1.0
@@ -63,7 +65,7 @@ def size_tile(problem, ws, m, x):
 
 @kernel
 def count_visits(problem, ws, parent):
-    """(times that irrelevant loops come back to an output, periods by loops of windows) from a memory level on."""
+    """Returns of irrelevant loops to an output, and periods by loops of windows, from a memory level on."""
     o = OUTPUT_INDEX
     visits = 1
     periods = 1
@@ -79,7 +81,7 @@ def count_visits(problem, ws, parent):
 
 @kernel
 def list_digits(problem, ws, group, m, parent):
-    """List the loops of a group above a tile, inner to outer."""
+    """List the loops of a group of windows above a tile, from the inside out."""
     o = OUTPUT_INDEX
     ws.digit_count = 0
     for d in range(problem.dimension_count):
@@ -100,7 +102,7 @@ def list_digits(problem, ws, group, m, parent):
 
 @kernel
 def add_digit(ws, d, count, factor, level, is_lane):
-    """Add a loop outside all that are listed."""
+    """Append a loop outside the listed loops."""
     stride = ws.tile_size[d]
     for i in range(ws.digit_count):
         if ws.digit[i].dimension == d:
@@ -113,7 +115,7 @@ def add_digit(ws, d, count, factor, level, is_lane):
 
 @kernel
 def lanes_of(ws):
-    """Lanes of the listed loops, on average."""
+    """Average number of lanes of the listed loops."""
     lanes = 1.0
     for i in range(ws.digit_count):
         if ws.digit[i].is_lane:
@@ -123,7 +125,7 @@ def lanes_of(ws):
 
 @kernel
 def next_value(ws, lanes):
-    """Go on to the next values of all temporal loops, or of all lanes; False after the last ones."""
+    """Advance to the next values of all temporal loops, or of all lanes; False after the last values."""
     for i in range(ws.digit_count):
         digit = ws.digit[i]
         if digit.is_lane == lanes:
@@ -136,7 +138,7 @@ def next_value(ws, lanes):
 
 @kernel
 def share_out(problem, ws, group, parent):
-    """Count the tiles of a group by their positions and new ones; returns the periods in which all are new."""
+    """Count the tiles of a group by positions and new positions; returns the periods in which all positions are new."""
     silent = 0
     more = True
     while more:
@@ -156,7 +158,7 @@ def share_out(problem, ws, group, parent):
 
 @kernel
 def add_share(ws, group, positions, fresh):
-    """Count one more tile. Where there are more kinds than room, none of its outputs counts as new."""
+    """Count one more tile. If there are more kinds than room, the tile counts as having no new output."""
     count = ws.share_count[group]
     for i in range(count):
         if ws.share[group, i, 0] == positions and ws.share[group, i, 1] == fresh:
@@ -174,7 +176,7 @@ def add_share(ws, group, positions, fresh):
 
 @kernel
 def place_tile(problem, ws, group):
-    """Iterations of the tile that the values of all loops choose."""
+    """Compute the first and last iteration of the tile that the current loop values select."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] != group:
             continue
@@ -183,7 +185,7 @@ def place_tile(problem, ws, group):
         for i in range(ws.digit_count - 1, -1, -1):
             digit = ws.digit[i]
             if digit.dimension == d:
-                if digit.is_lane:  # lanes of a pass that is not full end with it
+                if digit.is_lane:  # lanes of a partly filled pass end with the dimension
                     limit = min(limit, start + digit.factor * digit.stride)
                 start += digit.value * digit.stride
         ws.tile_low[d] = math.ceil(start - NEARLY)
@@ -192,7 +194,7 @@ def place_tile(problem, ws, group):
 
 @kernel
 def count_new(problem, ws, group, parent):
-    """(positions of the tile at hand, those that no earlier iteration has left in the memory above)."""
+    """Positions of the current tile, and those of them that no earlier iteration left in the memory above."""
     positions = 0
     fresh = 0
     for d in range(problem.dimension_count):
@@ -217,7 +219,7 @@ def count_new(problem, ws, group, parent):
 
 @kernel
 def is_in_tile(problem, ws, group, times):
-    """Whether the iteration so many steps away from the one at hand is in the tile."""
+    """True if the iteration `times` steps away from the current one is in the tile."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] == group:
             at = ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d]
@@ -228,7 +230,7 @@ def is_in_tile(problem, ws, group, times):
 
 @kernel
 def was_visited(problem, ws, group, parent):
-    """Whether an iteration that touches the same output came earlier, and left it where it is read from."""
+    """True if an earlier iteration touches the same output and leaves it where the tile reads it."""
     for direction in (-1, 1):
         times = direction
         while is_in_layer(problem, ws, group, times):
@@ -241,7 +243,7 @@ def was_visited(problem, ws, group, parent):
 
 @kernel
 def is_in_layer(problem, ws, group, times):
-    """Whether there is an iteration so many steps away."""
+    """True if the layer has an iteration `times` steps away."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] == group:
             at = ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d]
@@ -262,7 +264,7 @@ def size_of(ws, d):
 
 @kernel
 def find_values(ws, times, problem):
-    """Values of all loops in the iteration so many steps away."""
+    """Compute the values of all loops in the iteration `times` steps away."""
     for d in range(problem.dimension_count):
         left = float(ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d])
         for i in range(ws.digit_count - 1, -1, -1):
@@ -274,9 +276,10 @@ def find_values(ws, times, problem):
 
 @kernel
 def came_earlier(problem, ws, parent):
-    """Whether the other values lie before those of the tile in a memory above it that both share.
+    """True if the other iteration comes before the tile in a memory above that both use.
 
-    That memory, of some level, keeps what lanes below it have left in its earlier periods, while loops above it stay.
+    This memory keeps what the lanes below it wrote in its earlier periods, as long as the loops above it do not
+    advance.
     """
     for level in range(parent, problem.level_count[OUTPUT_INDEX]):
         shared = True
@@ -287,7 +290,7 @@ def came_earlier(problem, ws, parent):
             if above and digit.other != digit.value:
                 shared = False
             if digit.level == level and not digit.is_lane and digit.other != digit.value:
-                order = -1 if digit.other < digit.value else 1  # the outermost one that differs decides
+                order = -1 if digit.other < digit.value else 1  # the outermost differing loop decides
         if shared and order < 0:
             return True
     return False
@@ -295,7 +298,7 @@ def came_earlier(problem, ws, parent):
 
 @kernel
 def is_ragged(problem, d):
-    """Whether there is a fraction of a lane of a dimension."""
+    """True if a dimension has a fraction of a lane."""
     found = False
     for i in range(problem.ragged_count):
         found = found or problem.ragged_dimension[i] == d
@@ -304,10 +307,10 @@ def is_ragged(problem, d):
 
 @kernel
 def sum_shares(problem, ws, m, way, visits, precision, narrow):
-    """(elements that come back at most at a time, parts of all tiles in one round of the irrelevant loops).
+    """Maximal elements that come back at a time, and parts of all tiles in one round of the irrelevant loops.
 
-    Irrelevant loops come back to all of a tile but in their first round. Dimensions that are no windows have fractions
-    of elements where lanes do not divide them.
+    In each round but the first, the irrelevant loops bring back the whole tile. Dimensions that are not windows have
+    fractional elements where lanes do not divide them.
     """
     choices = 1
     for d in range(problem.dimension_count):

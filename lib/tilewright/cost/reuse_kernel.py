@@ -1,6 +1,6 @@
 """Mapping analysis: stationarity, tiles per level, and the data that moves over each link (compiled).
 
-Follows zigzag-dse 3.9.1, mapping analysis; links are (operand, memory level, direction).
+The analysis follows zigzag-dse 3.9.1. A link is (operand, memory level, direction).
 """
 
 import math
@@ -29,9 +29,9 @@ WIDE_UNTIL_ADDED = SWITCHES.index("wide_until_added")
 
 @kernel
 def merge_stationary_loops(problem, ws):
-    """Move the innermost irrelevant loops of each level down to the level below: the data stays where it is.
+    """Move the innermost irrelevant loops of each level down to the level below, because the data stay the same.
 
-    One pass from the outermost level inwards is the fixed point: what is left at the head of a level is relevant.
+    One pass from the outermost level inwards reaches the fixed point: each level then begins with a relevant loop.
     """
     for o in range(problem.operand_count):
         levels = problem.level_count[o]
@@ -46,7 +46,7 @@ def merge_stationary_loops(problem, ws):
 
 @kernel
 def count_cycles(problem, ws):
-    """Cycles below each level, innermost stationarity, and the relevant / irrelevant runs at the top of each level."""
+    """Compute cycles below each level, innermost stationarity, and the relevant and irrelevant runs atop each level."""
     iterations = problem.cycles_per_operation
     ws.iterations[0] = iterations
     for i in range(ws.loop_count):
@@ -73,7 +73,7 @@ def count_cycles(problem, ws):
 
 @kernel
 def top_run(problem, ws, o, kind, first, end):
-    """Product of the run of loops of one kind at the outer end of a level."""
+    """Product of the consecutive loops of one kind at the outer end of a level."""
     product = 1
     for i in range(end - 1, first - 1, -1):
         if problem.kind[o, ws.loop_dimension[i]] != kind:
@@ -84,7 +84,7 @@ def top_run(problem, ws, o, kind, first, end):
 
 @kernel
 def size_tiles(problem, ws, v):
-    """Elements and precision of one instance's tile at each architecture level."""
+    """Compute elements and bits per element of one instance's tile at each architecture level."""
     mark_partial_sums(problem, ws, v)
     for o in range(problem.operand_count):
         if problem.switches[WHOLE_TILES]:
@@ -111,7 +111,7 @@ def size_tiles(problem, ws, v):
 
 @kernel
 def set_precisions(problem, ws, v, o):
-    """Bits per element of the tiles of operand `o`, as they are handed upward."""
+    """Set the bits per element of the tiles of operand `o` that each level passes upward."""
     for a in range(problem.level_count[o] + 1):
         bits = problem.precision_bits[o]
         if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
@@ -121,10 +121,10 @@ def set_precisions(problem, ws, v, o):
 
 @kernel
 def size_whole_tiles(problem, ws, v, o):
-    """Tiles of operand `o` in whole elements of each dimension (switch `whole_tiles`).
+    """Compute the tiles of operand `o` in whole elements of each dimension (switch `whole_tiles`).
 
-    What all instances below take of one is counted over the tile of all of them: several fractions make fewer whole
-    elements than each rounded up, and windows of neighbours overlap.
+    The elements that all instances below take from one instance are counted over the union of their tiles: several
+    fractions make fewer whole elements than each rounded up, and windows of neighbours overlap.
     """
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -142,7 +142,7 @@ def size_whole_tiles(problem, ws, v, o):
 
 @kernel
 def count_elements(problem, ws, o, m, way):
-    """Elements at most at a time in a tile of the sizes at hand, which are kept where they are no whole numbers."""
+    """Maximal elements at a time in a tile of the current sizes; fractional sizes are stored."""
     whole = 1.0
     i = 0
     while problem.relevant_dimensions[o, i] >= 0:
@@ -156,7 +156,7 @@ def count_elements(problem, ws, o, m, way):
 
 @kernel
 def mark_partial_sums(problem, ws, v):
-    """Where outputs are still partial sums when handed upward, and how often each is accumulated above a level."""
+    """Mark the levels that pass partial sums upward, and count the accumulations of each output above a level."""
     o = OUTPUT_INDEX
     levels = problem.level_count[o]
     start_windows(problem, ws)
@@ -195,7 +195,7 @@ def mark_partial_sums(problem, ws, v):
 
 @kernel
 def mark_window_sums(problem, ws, v):
-    """Where loops add to outputs, counted in whole positions of windows: where there are more iterations for each."""
+    """Mark the levels whose loops add to outputs: their iterations grow by more than the window positions do."""
     o = OUTPUT_INDEX
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -225,7 +225,7 @@ def mark_window_sums(problem, ws, v):
 
 @kernel
 def window_iterations(problem, ws, o):
-    """(iterations of all loops of windows of an operand, positions that they touch), with the sizes at hand."""
+    """Iterations of all window loops of an operand, and the positions that they touch, for the current sizes."""
     iterations = 1.0
     for d in range(problem.dimension_count):
         if problem.kind[o, d] == PARTIAL:
@@ -235,9 +235,9 @@ def window_iterations(problem, ws, o):
 
 @kernel
 def record_link(problem, ws, v, o, m, x, amount, precision, period, total, bandwidth, top_irrelevant):
-    """Write one link's record: amount per period, precision, period and its count, bandwidth, transfer window.
+    """Write one link's record: amount per period, bits per element, period and its count, bandwidth, transfer window.
 
-    The reference drops what is no whole bit per operation, then rounds up to whole bits per cycle.
+    The reference drops fractions of a bit per operation, then rounds up to whole bits per cycle.
     """
     ws.amount[v, o, m, x] = amount
     ws.precision[v, o, m, x] = precision
@@ -251,7 +251,7 @@ def record_link(problem, ws, v, o, m, x, amount, precision, period, total, bandw
 
 @kernel
 def clear_link(ws, v, o, m, x):
-    """No data moves over this link."""
+    """Set one link to moving no data."""
     ws.amount[v, o, m, x] = 0
     ws.precision[v, o, m, x] = 0
     ws.period[v, o, m, x] = 0
@@ -263,7 +263,7 @@ def clear_link(ws, v, o, m, x):
 
 @kernel
 def record_data_movement(problem, ws, v):
-    """The data movement record of every link."""
+    """Compute the data movement of every link."""
     for o in range(problem.operand_count):
         is_output = o == OUTPUT_INDEX
         top = problem.level_count[o] - 1
@@ -300,7 +300,7 @@ def record_data_movement(problem, ws, v):
 
 @kernel
 def record_partial_sums(problem, ws, v, m, is_top):
-    """Output precision of a memory level, and the partial sums that come back over the opposite links."""
+    """Set the output precision of a memory level, and the partial sums that come back over the opposite links."""
     o = OUTPUT_INDEX
     partial_low = is_accumulated_above(problem, ws, v, m)
     ws.precision[v, o, m, FL] = problem.precision_bits[o] if partial_low else problem.final_precision_bits
@@ -321,10 +321,10 @@ def record_partial_sums(problem, ws, v, m, is_top):
 
 @kernel
 def is_accumulated_above(problem, ws, v, a):
-    """True if what level `a` hands upward are partial sums.
+    """True if level `a` passes partial sums upward.
 
-    The reference says so if they are all accumulated at least once more, and not of a few over fractions of lanes
-    (B41).
+    The reference says so only if every output is accumulated again above; it misses the few outputs that are
+    accumulated over fractions of lanes (B41).
     """
     if problem.switches[WHOLE_TILES]:
         return ws.partial_sum[v, a] != 0
@@ -333,7 +333,7 @@ def is_accumulated_above(problem, ws, v, a):
 
 @kernel
 def copy_link(ws, v, o, m, source, target):
-    """Partial sums come back in the same amounts and periods as they leave."""
+    """Copy one link to another: partial sums come back in the amounts and periods in which they leave."""
     ws.amount[v, o, m, target] = ws.amount[v, o, m, source]
     ws.period[v, o, m, target] = ws.period[v, o, m, source]
     ws.count[v, o, m, target] = ws.count[v, o, m, source]
@@ -344,10 +344,10 @@ def copy_link(ws, v, o, m, source, target):
 
 @kernel
 def skip_first_accumulation(problem, ws, v, m, x, level):
-    """Take the first accumulation of every output out of the read-backs (switch `skip_first_accumulation_read`).
+    """Remove the first accumulation of every output from the read-backs (switch `skip_first_accumulation_read`).
 
-    Of Z periods Z/V start a new output, V being the temporal irrelevant loops of memory levels from `level` on. Loops
-    of windows start some outputs of a tile and revisit others.
+    Of Z periods, Z/V start a new output, where V is the product of the temporal irrelevant loops of memory levels from
+    `level` on. Window loops start some outputs of a tile and revisit others.
     """
     if not problem.switches[SKIP_FIRST_READ]:
         return

@@ -1,4 +1,4 @@
-"""Spatial reuse: active instances of each memory, and how many distinct lower ones an upper one feeds.
+"""Spatial reuse: active instances of each memory, and how many distinct lower instances each upper one feeds.
 
 Source: zigzag-dse 3.9.1, spatial mapping.
 """
@@ -17,17 +17,17 @@ from tilewright.workload.relevancy import OperandRelevancy, data_dimension_size,
 
 @dataclass(frozen=True)
 class Lanes:
-    """What the spatial loops of a layer mean for each operand and architecture level."""
+    """Instances and reuse that the spatial loops of a layer give each operand at each architecture level."""
 
     units: np.ndarray
-    """[o, a] active instances (fractional representation); whole numbers unless tiles are whole."""
+    """Active instances [o, a] in fractional representation; whole numbers unless tiles are whole."""
     boost: np.ndarray
-    """[v, o, a] distinct lower instances that one upper instance feeds, of both representations."""
+    """Distinct lower instances that one upper instance feeds [v, o, a], in both representations."""
 
 
 @dataclass(frozen=True)
 class _Products:
-    """Products over the spatial loops of each architecture level of an operand, windows decoupled."""
+    """Products over an operand's spatial loops at each architecture level, with windows decoupled."""
 
     relevant: list[float]
     everything: list[float]
@@ -40,9 +40,9 @@ def spatial_analysis(
     profile: ModelProfile,
     depth: int,
 ) -> Lanes:
-    """Active instances and boosts.
+    """Active instances and spatial reuse.
 
-    Raises MappingError if the operands do not agree on the number of active array elements.
+    Raises MappingError if the operands disagree on the number of active array elements.
     """
     units = np.ones((len(layer.operands), depth + 1), np.float64)
     boost = np.ones((2, len(layer.operands), depth + 1), np.int64)
@@ -62,7 +62,7 @@ def spatial_analysis(
         if len(array_units) > 1:
             raise MappingError(f"operands disagree on the number of active array elements: {sorted(array_units)}")
     if profile.whole_tiles:
-        boost[0] = boost[1]  # whole lanes; how much they move on average follows from their factors
+        boost[0] = boost[1]  # whole lanes; the average amount moved follows from their factors
     return Lanes(units, boost)
 
 
@@ -97,11 +97,11 @@ def _level_products(
                 product *= r_loop
                 product *= ir_loop
         result.relevant.append(r_product)
-        # Exact also where a dimension is part of two windows, of which each would count it.
+        # Exact also if a dimension is part of two windows, each of which would count it.
         result.everything.append(math.prod(factor for _, factor in loops) if profile.whole_tiles else product)
     return result
 
 
 def _whole(size: float, profile: ModelProfile) -> int:
-    """A tile size in whole positions: truncated as in the reference, or rounded up (B12, B41)."""
+    """Tile size in whole positions: truncated as in the reference, or rounded up (B12, B41)."""
     return math.ceil(size - 1e-9) if profile.exact_window_sizes or profile.whole_tiles else int(size)

@@ -1,6 +1,6 @@
 """Tile sizes: elements of an operand for given loop sizes, and the split of sliding-window loops (compiled).
 
-Sliding windows: zigzag-dse 3.9.1, partially relevant loops and their decoupling into a relevant and an irrelevant part.
+As in zigzag-dse 3.9.1, partially relevant loops are decoupled into a relevant and an irrelevant part.
 """
 
 import math
@@ -14,18 +14,18 @@ from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 EXACT_WINDOWS = SWITCHES.index("exact_window_sizes")
 WHOLE_TILES = SWITCHES.index("whole_tiles")
 NOISE = 1e-12
-"""Relative: a product of floating-point factors so near a whole number is that number."""
+"""Relative tolerance within which a product of floating-point factors counts as a whole number."""
 
 
 @kernel
 def rounded_up(value):
-    """The whole number from which `value` differs by rounding errors only, else the next one above."""
+    """The whole number that equals `value` up to rounding errors, else the next one above."""
     return math.ceil(value * (1 - NOISE))
 
 
 @kernel
 def rounded_down(value):
-    """The whole number from which `value` differs by rounding errors only, else the next one below; at least 1."""
+    """The whole number that equals `value` up to rounding errors, else the next one below; at least 1."""
     return max(1, math.floor(value * (1 + NOISE)))
 
 
@@ -51,7 +51,7 @@ def window_positions(problem, r, first, second):
 def tile_elements_of(problem, ws, o, row):
     """Elements of operand `o` in a tile with the loop sizes of row `row` of `ws.dimension_size`.
 
-    A fraction where lanes do not divide, or whole elements of each dimension under `whole_tiles`.
+    The number is fractional where lanes do not divide a dimension; under `whole_tiles` each dimension is whole.
     """
     elements = 1.0
     whole = problem.switches[WHOLE_TILES] and problem.spatial_fractional
@@ -65,7 +65,7 @@ def tile_elements_of(problem, ws, o, row):
 
 @kernel
 def multiply_positions(problem, ws, o, row, elements):
-    """`elements` times the window positions of operand `o` in such a tile."""
+    """Product of `elements` and the window positions of operand `o` in a tile with the loop sizes of row `row`."""
     if problem.windows_share_loops[o]:
         return elements * joint_positions(problem, ws, o, row)
     for r in range(problem.relation_count):
@@ -80,10 +80,11 @@ def multiply_positions(problem, ws, o, row, elements):
 
 @kernel
 def joint_positions(problem, ws, o, row):
-    """Distinct positions in all windows of operand `o` together, of which some share loops.
+    """Distinct positions in all windows of operand `o` together, where some windows share loops.
 
-    Windows that share loops, directly or through others, are a group. Iterations of a group that touch the same
-    positions lie one step apart each: as many positions are distinct as there are iterations without one before them.
+    Windows that share loops, directly or through others, form a group. Iterations of a group that touch the same
+    position lie one step apart. The distinct positions are therefore the iterations that have no iteration one step
+    before them.
     """
     positions = 1.0
     for group in range(problem.relation_count):
@@ -102,7 +103,7 @@ def joint_positions(problem, ws, o, row):
 
 @kernel
 def start_windows(problem, ws):
-    """Forget the windows of the previous operand."""
+    """Reset the state of the previous operand's windows."""
     for r in range(problem.relation_count):
         for i in range(2):
             ws.window_size[r, i] = 1.0
@@ -111,7 +112,10 @@ def start_windows(problem, ws):
 
 @kernel
 def widen_window(problem, ws, o, r, d, size):
-    """Multiply a loop over `d` into window `r` of operand `o`; its distinct positions, or 0 if it has no such loop."""
+    """Multiply a loop over `d` into window `r` of operand `o`.
+
+    Returns the distinct positions of the window, or 0 if it has no such loop.
+    """
     if not problem.relation_used[o, r]:
         return 0.0
     if problem.relation_dimension[r, 0] == d:
@@ -125,7 +129,7 @@ def widen_window(problem, ws, o, r, d, size):
 
 @kernel
 def multiply_relevant(problem, ws, o, d, size, relevant):
-    """Multiply one loop into the product of relevant loops; windows are decoupled on the way."""
+    """Multiply one loop into the product of relevant loops, decoupling windows; returns the product."""
     kind = problem.kind[o, d]
     if kind == RELEVANT:
         return relevant * size
@@ -140,9 +144,9 @@ def multiply_relevant(problem, ws, o, d, size, relevant):
 
 @kernel
 def multiply_loop(problem, ws, o, d, size, relevant, irrelevant):
-    """Multiply one loop into the products of relevant and irrelevant loops; windows are decoupled on the way.
+    """Multiply one loop into the products of relevant and irrelevant loops, decoupling windows.
 
-    Returns the two products and whether an irrelevant part above 1 was met.
+    Returns the two products, and whether an irrelevant part above 1 was met.
     """
     kind = problem.kind[o, d]
     if kind == RELEVANT:

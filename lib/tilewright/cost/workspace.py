@@ -1,4 +1,4 @@
-"""The arrays a kernel writes while it evaluates one loop order; after a batch of one they are the full breakdown."""
+"""Arrays that a kernel writes while it evaluates one loop order; afterwards they hold its full breakdown."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tilewright.cost.problem import (
     new_record,
 )
 
-# Where `totals` holds what. Energies in pJ, the rest in cycles.
+# Positions in `totals`. Energies in pJ, the rest in cycles.
 (
     ENERGY,
     LATENCY,
@@ -30,15 +30,15 @@ from tilewright.cost.problem import (
 SLICE_ROW = MAX_OPERANDS
 
 HELD, WIDE = range(2)
-"""Tiles of a memory level: what one instance holds, and what all below it take of it at once."""
+"""Kinds of tiles of a memory level: what one instance holds, and what all instances below take from it at once."""
 
 MAX_DIGITS = MAX_LOOPS + MAX_SPATIAL_LOOPS
 MAX_SHARES = 256
 
-# At most so many sets of three operands contain none of the others.
+# Upper bound of the number of sets of three operands of which none contains another.
 MAX_BUFFER_SETS = 3
 
-# Outcome of an evaluation, and (in `failure`) the memory and the operand concerned. The last two only with explicit
+# Outcome of an evaluation; `failure` has the memory and the operand concerned. The last two occur only with explicit
 # level boundaries.
 FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT, NOT_NESTED, NOT_EVEN = range(7)
 
@@ -83,12 +83,12 @@ WORKSPACE_DTYPE = np.dtype(
         ("top_irrelevant", np.int64, (_O, _A)),  # [o, a]
         ("tile_elements", np.int64, (2, _O, _A)),  # [v, o, a]
         ("tile_precision", np.int64, (2, _O, _A)),  # [v, o, a]
-        ("wide_tile", np.int64, (_O, _M)),  # [o, m] with whole tiles: elements that all below memory m take of it
+        ("wide_tile", np.int64, (_O, _M)),  # [o, m] whole tiles: elements that all below memory m take
         ("ragged_size", np.float64, (2, _O, _M, _D)),  # [HELD | WIDE, o, m, d] sizes of tiles with fractions of lanes
         ("size_count", np.int64, (_D,)),  # [d] sizes of a tile in a dimension (1 or 2)
         ("size_kind", np.float64, (_D, 2)),  # [d, kind] a size
         ("size_share", np.float64, (_D, 2)),  # [d, kind] its share
-        # Outputs addressed by windows: which of a tile have been there before.
+        # Outputs addressed by windows: which elements of a tile have been there before.
         ("digit_count", np.int64),
         ("digit", WINDOW_DIGIT, (MAX_DIGITS,)),  # loops that choose a tile in a group of windows, inner to outer
         ("tile_size", np.float64, (_D,)),  # [d] of the tile
@@ -110,19 +110,19 @@ WORKSPACE_DTYPE = np.dtype(
         ("window", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] cycles a transfer may take without double buffering
         ("words", np.int64, (_O, _M, 4)),  # [o, m, x] word accesses
         ("energy", np.float64, (_O, _M, 4)),  # [o, m, x] pJ
-        ("utilization", np.float64, (_O, _M)),  # [o, m] own share of the memory
-        ("shared_utilization", np.float64, (_O, _M)),  # [o, m] with the operands it shares the memory with
-        ("effective", np.float64, (_O, _M)),  # [o, m] own effective share
+        ("utilization", np.float64, (_O, _M)),  # [o, m] share of the memory that the operand fills
+        ("shared_utilization", np.float64, (_O, _M)),  # [o, m] share that all operands of the memory fill together
+        ("effective", np.float64, (_O, _M)),  # [o, m] effective share of the operand
         ("effective_bits", np.int64, (_O, _M)),  # [o, m] the same in bits
         ("shared_effective", np.float64, (_O, _M)),  # [o, m]
         ("double_buffered", np.int8, (_O, _A)),  # [o, a] bool
         ("buffer_set", np.int64, (_K, _B)),  # [k, j] largest sets of operands that fit twice, as bit masks
         ("buffer_set_count", np.int64, (_K,)),  # [k]
-        ("buffer_choice", np.int64, (_K,)),  # [k] the set looked at
+        ("buffer_choice", np.int64, (_K,)),  # [k] the current set
         ("best_choice", np.int64, (_K,)),  # [k] the set of least stall so far
         ("total_cycles", np.int64),  # cycles of all temporal loops
         ("transfer_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles of one transfer
-        ("allowed_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles it may take
+        ("allowed_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles that a transfer may take without a stall
         ("port_stall", np.int64, (MAX_PORTS,)),  # [p] stall (positive) or slack
         ("port_union", np.int64, (MAX_PORTS,)),  # [p] union of transfer windows
         ("activity", np.int64, (MAX_SERVICES, 4)),  # [j, 4] scratch: allowed, period, count, union per period
@@ -130,7 +130,7 @@ WORKSPACE_DTYPE = np.dtype(
         ("loading_floor", np.float64, (MAX_SERVICES,)),  # [j] scratch
         ("loading_service", np.int64, (MAX_SERVICES,)),  # [j] scratch
         ("load", np.float64, (_O, _M, 4)),  # [o, m, x] cycles of loading before or after the steady state
-        ("full_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if nothing of it is hidden
+        ("full_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if none of it is hidden
         ("floor_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if all that can be hidden is
         ("terms", np.float64, (MAX_TERMS,)),  # [t] pJ
         ("totals", np.float64, (TOTAL_COUNT,)),  # [TOTAL_COUNT]
@@ -139,7 +139,7 @@ WORKSPACE_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Axes as in `PROBLEM_DTYPE`; `v` is 0 for the fractional and 1 for the integer spatial representation."""
+"""Layout of a workspace. Axes as in `PROBLEM_DTYPE`; `v` is 0 for fractional and 1 for integer spatial factors."""
 
 Workspace = np.record
 """A record of `WORKSPACE_DTYPE`."""

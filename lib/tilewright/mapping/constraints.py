@@ -21,13 +21,13 @@ DEFAULT = "default"
 """Name of the entry for layers that no other entry selects."""
 DEPTHWISE = "depthwise"
 LAYER_KINDS = (DEPTHWISE, *(group for group in GROUPS if group != ALL))
-"""What a selector may name behind an `@`."""
+"""Kinds of layers that a selector may name after an `@`."""
 Unrolling = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 """User-level spatial mapping: (array dimension, ((loop dimension, factor), ...)), in mapping order."""
 
 
 def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Unrolling:
-    """A spatial mapping as nested tuples, from nested tables or from itself."""
+    """Spatial mapping as nested tuples, from nested tables or from nested tuples."""
     if not isinstance(spatial_mapping, Table):
         return spatial_mapping
     return tuple((array_dimension, tuple(factors.items())) for array_dimension, factors in spatial_mapping.items())
@@ -35,7 +35,7 @@ def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Un
 
 @dataclass(frozen=True)
 class TemporalOrderingEntry:
-    """One loop of a temporal ordering; dimension '*' is a gap of any loops, size None is any size."""
+    """One loop of a temporal ordering; dimension '*' is a gap that any loops may fill, size None allows any size."""
 
     dimension: str
     size: int | None = None
@@ -45,7 +45,8 @@ class TemporalOrderingEntry:
 class TilingEntry:
     """A loop that cuts a layer into computation nodes, and the number of its tiles.
 
-    The number is an integer, `all` (as many as the dimension is long), or `*` (between cores: one for each core).
+    The number is an integer, `all` (one tile per iteration of the dimension), or `*` (between cores: one tile per
+    core).
     """
 
     dimension: str
@@ -54,12 +55,12 @@ class TilingEntry:
 
 @dataclass(frozen=True)
 class GivenReach:
-    """Up to which memory of the core the data of a layer go, by the names of its memories (data locality)."""
+    """Topmost memory of the core that each operand of a layer uses, by name (data locality)."""
 
     topmost: tuple[tuple[str, str], ...]
-    """(layer operand, name of the last memory that it uses): its data come from there, or end there."""
+    """Pairs (layer operand, name of the topmost memory that it uses): inputs come from there, outputs end there."""
     occupied_bits: tuple[tuple[str, int], ...] = ()
-    """(name of a memory, bits of it that data of other layers take while the layer runs)."""
+    """Pairs (memory name, bits that data of other layers occupy in this memory while the layer runs)."""
 
 
 BETWEEN_CORES = (
@@ -69,7 +70,7 @@ BETWEEN_CORES = (
     "inter_core_tiling",
     "layer_dimension_names",
 )
-"""Fields of an entry that say how several cores share the network; they play no part on a single core."""
+"""Fields of an entry that say how several cores share the network; on a single core they have no effect."""
 
 
 @dataclass(frozen=True)
@@ -81,28 +82,33 @@ class MappingConstraints:
     spatial_mapping: Unrolling = ()
     spatial_mapping_hint: tuple[tuple[str, tuple[str, ...]], ...] = ()
     memory_operand_links: tuple[tuple[str, str], ...] = (("O", "O"), ("W", "I2"), ("I", "I1"))
-    """(layer operand, memory operand); the order is the processing order of conversion and allocation."""
+    """Pairs (layer operand, memory operand); conversion and allocation process operands in this order."""
     temporal_ordering: tuple[TemporalOrderingEntry, ...] = ()
-    """Innermost first."""
+    """Loops from the innermost outwards."""
     level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """(layer operand, loops of a complete temporal ordering up to and including each of its memory levels); () leaves
-    the choice to the allocator."""
+    """Pairs (layer operand, number of loops up to and including each memory level, in a complete temporal ordering).
+
+    () leaves the choice to the allocator.
+    """
     core_allocation: tuple[int, ...] = ()
-    """Ids of the cores that may run the layer; () for any that can."""
+    """Ids of the cores that may run the layer; () allows every core that can."""
     core_allocation_is_fixed: bool = False
-    """Whether group g of the layer runs on core g of the list, instead of on any of them."""
+    """True if group g of the layer runs on core g of the list, False if it may run on any of them."""
     intra_core_tiling: tuple[TilingEntry, ...] = ()
-    """Tiles that run one after the other, innermost loop first."""
+    """Tiles that run one after another, innermost loop first."""
     inter_core_tiling: tuple[TilingEntry, ...] = ()
     """Tiles that run on several cores, innermost loop first."""
     layer_dimension_names: tuple[str, ...] = ()
-    """Names that this entry uses for the loop dimensions of its layers, in their order; () for the names they have."""
+    """Names that this entry uses for the loop dimensions of its layers, in their order; () keeps the original names."""
     memory_reach: GivenReach | None = None
-    """Up to which memory the data of the layer go; None for all the way, or what the search for data locality finds."""
+    """Topmost memory that each operand of the layer uses.
+
+    None: the search for data locality decides; without it the data go up to the top memory.
+    """
     temporal_mapping_type: TemporalMappingType | None = None
-    """uneven or even, whatever the search is asked for; None leaves it to that."""
+    """`uneven` or `even`, overriding the option of the search; None keeps the option."""
     access_same_data_considered_as_no_access: bool | None = None
-    """Whether an input that the array uses again in the next cycle is not read again; None leaves it to the search."""
+    """False if an input that the array reuses in the next cycle is read again; None keeps the option of the search."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +118,11 @@ class Mapping:
     entries: tuple[MappingConstraints, ...]
 
     def constraints_for(self, layer: Layer) -> MappingConstraints:
-        """The entry for a layer: exact name, then operator type, then attribute, then name glob, then default.
+        """Entry for a layer: exact name, then operator type, then kind of layer, then name glob, then default.
 
-        The name of a layer that was split comes next after the exact name of its part: what is said for it holds for
-        its parts. So do name and type of an operator that is costed in parts, as Softmax, after the part's own name and
-        type. Of several entries that select a layer alike, the first counts.
+        For a part of a split layer, the name of the split layer comes next after the part's own name. For a part of an
+        operator that is costed in parts (as Softmax), name and type of the operator come next after the part's own name
+        and type. If several entries select the layer in the same way, the first one counts.
 
         Raises KeyError if there is no default entry (a validated mapping always has one).
         """
@@ -125,7 +131,7 @@ class Mapping:
         raise KeyError(DEFAULT)
 
     def entries_for(self, layer: Layer) -> Iterator[MappingConstraints]:
-        """All entries that select a layer, that which counts first; one may come twice."""
+        """All entries that select a layer, in order of precedence; an entry may come twice."""
         whole = whole_name(layer.name)
         for name in (layer.name, whole, layer.operator_type, *layer.part_of):
             if name in self._entry_of:
@@ -144,12 +150,12 @@ class Mapping:
             yield self._entry_of[DEFAULT]
 
     def constraints_of(self, workload: "Workload") -> dict[int, MappingConstraints]:
-        """Node id -> the entry for its layer, of all layers of a network."""
+        """Entry for each layer of a network, by node id."""
         return {node.node_id: self.constraints_for(node.layer) for node in workload.nodes if node.layer is not None}
 
     @cached_property
     def _entry_of(self) -> Table[str, MappingConstraints]:
-        """Selector -> the first entry that has it."""
+        """First entry with each selector, by selector."""
         return {entry.name: entry for entry in reversed(self.entries)}
 
     @cached_property
@@ -168,11 +174,11 @@ def _matcher(glob: str) -> Callable[[str], object]:
 
 
 def is_of_kind(layer: Layer, kind: str) -> bool:
-    """Whether a layer is of one of `LAYER_KINDS`; of a group of operators by its operator type alone."""
+    """True if a layer is of one of `LAYER_KINDS`; groups of operators are matched by operator type."""
     return is_depthwise(layer) if kind == DEPTHWISE else group_has(kind, layer.operator_type)
 
 
 def is_depthwise(layer: Layer) -> bool:
-    """True for a grouped convolution with one input and one output channel a group."""
+    """True for a grouped convolution with one input and one output channel in each group."""
     sizes = layer.size_of
     return sizes.get("G", 1) > 1 and sizes.get("K", 1) == 1 and sizes.get("C", 1) == 1

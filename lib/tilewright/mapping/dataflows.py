@@ -1,7 +1,7 @@
-"""Spatial mappings of a layer on one core of several: those that the mapping file gives, or the dataflows of the core.
+"""Spatial mappings of a layer on one of several cores: from the mapping file, or the dataflows of the core.
 
-A core file says with `exclusive_dataflows` that its array does nothing else. Then no side of the array is left open,
-and a mapping file can only choose among the dataflows, or use fewer lanes of them.
+With `exclusive_dataflows` in its file, a core runs only its dataflows. Then no array dimension is searched, and a
+mapping file can only select a dataflow, or use fewer of its lanes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,15 +15,15 @@ Loops = tuple[tuple[str, int], ...]
 
 
 def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
-    """What the mapping file says, as far as it is for this core, with each spatial mapping that is to be tried.
+    """Entries of the mapping file for a layer on this core, one for each spatial mapping to try.
 
-    The spatial mapping of the file counts if the core has all the array dimensions that it names: systems of unlike
-    cores share one file. Else each dataflow of the core counts, for the array dimensions to which it gives a loop that
-    the layer has; a dataflow without any is left out. What is left open is searched, as are array dimensions in the
-    single flow that the file leaves open: everything, where no dataflow is for the layer.
+    The spatial mapping of the file counts if the core has all array dimensions that it names, so that systems of
+    different cores can share one file. Otherwise each dataflow of the core counts, for the array dimensions to which it
+    gives a loop that the layer has; a dataflow without such a dimension is left out. Array dimensions that are still
+    open are searched. If no dataflow applies to the layer, all dimensions are searched.
 
-    With exclusive dataflows nothing is left open: sides without a loop are idle, and where no dataflow is for the layer
-    all are. () if the file gives what no dataflow does (`refusal`).
+    With exclusive dataflows nothing is searched: array dimensions without a loop stay idle; if no dataflow applies to
+    the layer, all stay idle. Returns () if the mapping file asks for what no dataflow allows (`refusal`).
     """
     given = _given(constraints, core)
     if core.exclusive_dataflows:
@@ -37,7 +37,7 @@ def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Cor
 
 
 def refusal(constraints: MappingConstraints, layer: Layer, core: Core) -> str:
-    """Why a core with exclusive dataflows does not do what the mapping file gives; '' where it does."""
+    """Why a core with exclusive dataflows cannot run the spatial mapping of the mapping file; '' if it can."""
     if constraints_on_core(constraints, layer, core):
         return ""
     asked = _text(tuple((name, _lanes(layer, loops)) for name, loops in constraints.spatial_mapping))
@@ -47,18 +47,18 @@ def refusal(constraints: MappingConstraints, layer: Layer, core: Core) -> str:
 
 
 def has_no_dataflow(layer: Layer, core: Core) -> bool:
-    """Whether a core with exclusive dataflows runs a layer on one unit, since none of them has a loop of it."""
+    """True if no exclusive dataflow of a core has a loop of the layer, so that one unit of the array runs it."""
     return core.exclusive_dataflows and not any(_uses_lanes(dataflow, layer) for dataflow in core.dataflows)
 
 
 def _given(constraints: MappingConstraints, core: Core) -> Unrolling:
-    """The spatial mapping of the mapping file if it is one for this core."""
+    """Spatial mapping of the mapping file if this core has its array dimensions, else ()."""
     given = constraints.spatial_mapping
     return given if all(name in core.operational_array.size_of for name, _ in given) else ()
 
 
 def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
-    """All sides of the array for each dataflow that allows what is given: as given, else as the dataflow has them."""
+    """Spatial mappings over all array dimensions, one per dataflow that allows `given`; it overrides the dataflow."""
     own = dict(given)
     for dataflow in core.dataflows:
         flow = dict(dataflow)
@@ -73,12 +73,12 @@ def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
 
 
 def _is_within(lanes: Loops, allowed: Mapping[str, int]) -> bool:
-    """Whether a dataflow unrolls the same loops over a side of the array, and as many lanes of each or more."""
+    """True if a dataflow unrolls the same loops over an array dimension, each with at least as many lanes."""
     return all(factor <= allowed.get(dimension, 1) for dimension, factor in lanes)
 
 
 def _lanes(layer: Layer, loops: Loops) -> Loops:
-    """Loops of a side of the array as far as a layer has them; without those of one lane."""
+    """Loops of an array dimension that a layer has with more than one lane."""
     cut = ((dimension, min(factor, layer.size_of.get(dimension, 1))) for dimension, factor in dict(loops).items())
     return tuple((dimension, factor) for dimension, factor in cut if factor > 1)
 
@@ -88,7 +88,7 @@ def _uses_lanes(unrolling: Unrolling, layer: Layer) -> bool:
 
 
 def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """The array dimensions of a dataflow that get a loop which the layer has."""
+    """Array dimensions of a dataflow that have a loop of the layer."""
     return tuple(
         (name, factors)
         for name, factors in dataflow
@@ -98,6 +98,6 @@ def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
 
 
 def _text(unrolling: Unrolling) -> str:
-    """An unrolling for people: D1 K 16, D2 C 16."""
+    """Text of an unrolling for messages: D1 K 16, D2 C 16."""
     sides = ((name, " x ".join(f"{dimension} {factor}" for dimension, factor in loops)) for name, loops in unrolling)
     return ", ".join(f"{name} {loops}" for name, loops in sides if loops) or "nothing"

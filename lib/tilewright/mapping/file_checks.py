@@ -1,4 +1,4 @@
-"""Checks of a mapping file against the core and the network that it is used with."""
+"""Checks of a mapping file against the core and the network for which it is used."""
 
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ from tilewright.workload.graph import Workload
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """Problems of a mapping that names what does not exist on the core: array dimensions, memory operands and memories.
+    """Problems of a mapping that names array dimensions, memory operands or memories which the core does not have.
 
-    `file` is the file that the mapping was read from; problems then carry its lines. A factor larger than the array
-    is no problem (it is capped), and hints for other arrays are never read.
+    `file` is the file from which the mapping was read; problems then have its lines. A factor larger than the array is
+    not a problem (it is capped). Hints for other arrays are never read.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -43,7 +43,10 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
 
 
 def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Problems) -> None:
-    """The memories of a reach are memories of the core, hold the operand, and have the room that is occupied."""
+    """Add problems of `memory_reach`:
+
+    unknown memories, memories that do not hold the operand or lack the occupied bits.
+    """
     given = entry.memory_reach
     for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
         path: KeyPath = (index, "memory_reach", *fault.path)
@@ -54,10 +57,10 @@ def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Pr
 
 
 def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: str | Path = "") -> list[Problem]:
-    """Loop dimensions in a mapping that neither the network nor any usual kind of layer has: slips of the pen.
+    """Problems of loop dimensions that neither the network nor any usual kind of layer has: probably misspelt.
 
-    A usual dimension that this network lacks is no problem (mapping files are used for several networks), and nothing
-    is in an entry that no layer has: `notices.note_unused` tells both.
+    A usual dimension that this network lacks is not a problem, because several networks may share a mapping file.
+    Entries that select no layer are not checked. `notices.note_unused` reports both.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -79,7 +82,7 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
 
 
 def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
-    """(place in the entry, loop dimension) of all that an entry says of mappings on a core."""
+    """Pairs (path in the entry, loop dimension) of all loop dimensions that an entry uses for mappings on a core."""
     unrolled: list[tuple[KeyPath, str]] = [
         (("spatial_mapping", side), dimension) for side, factors in entry.spatial_mapping for dimension, _ in factors
     ]
@@ -97,9 +100,9 @@ def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
 
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:
-    """The document that a mapping was read from, for the lines of its entries; without lines if it is another one.
+    """Document from which a mapping was read, for the lines of its entries; without lines if `file` is another mapping.
 
-    The mapping may have one more entry, `default`, which has no line.
+    The mapping may have one more entry than the document: `default`, which has no line.
     """
     known = YamlDocument(file, [_lists_of(entry) for entry in mapping.entries])
     try:
@@ -112,6 +115,6 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
 
 
 def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
-    """The name and the lists of an entry, for the paths of problems."""
+    """Name and lists of an entry as plain data, on which the paths of problems are resolved."""
     keys = ("core_allocation", "intra_core_tiling", "inter_core_tiling", "temporal_ordering")
     return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}

@@ -1,24 +1,22 @@
-"""Keeps data in lower memories between layers instead of sending them through the top memory.
+"""Keeps data in lower memories between layers, so that they do not pass through the top memory.
 
-Two steps: `find_memory_reach` decides for a whole network how far each operand of each layer goes up;
-`remove_unused_memories` gives the smaller core on which a layer is then mapped.
+There are two steps. `find_memory_reach` decides for a whole network the topmost memory of each operand of each layer.
+`remove_unused_memories` returns the smaller core on which a layer is then mapped.
 
-All that is live at one time fits: the sound counterpart of the rules of the reference (repair of B32). Data that meet
-without cost must be in one memory, so they are decided together, as a *group*. A group stays in the lowest memory that
-all its writers and readers use, that exists once, and in which there is room in each step of its life. Room means: the
-memory holds what is kept in it, the whole of each operand of the running layer that starts or ends there, and a
-smallest tile of each operand that passes through. Groups that save most traffic for the room that they take come first;
-weights, which are never free again, last.
+All data that are live at one time fit; the rules of the reference do not ensure this (B32). Data that are joined
+without cost must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory that
+all its writers and readers use, that has one instance, and that has room in each step of the group's life. A memory has
+room if it holds the data kept in it, the whole of each operand of the running layer that starts or ends there, and a
+smallest tile of each operand that passes through. Groups that save the most traffic for the room that they take are
+placed first; weights, which are never freed, are placed last.
 
-The data of a network over time: what layers hand to one another, and for how long it is there.
+Steps count the layers in order of execution. Data that are live in step s occupy memory while layer s runs. The step
+after the last layer stands for the time after the network. Operators that only pass data on have no cost and take no
+time. Such an operator with a single input is applied where its output is read. One that joins several inputs (Add,
+Concat) makes new data as soon as the inputs exist; the new data replace the inputs if nothing else reads them. A join
+whose output size is unknown is applied where its output is read, and its inputs are kept until then.
 
-Steps count the layers in order of execution; data of step s occupy memory while layer s runs, and the step after the
-last layer stands for the time after the network. Operators that only pass data on cost nothing in this model and take
-no time: one with a single input is applied where its output is read; one that joins several (Add, Concat) makes new
-data as soon as its inputs are there, in their place if nothing else reads them. A join whose output size is not known
-is applied where it is read, too, and its inputs are kept until then.
-
-The life of data stands here, since where they may be kept follows from it, and nothing else asks for it.
+The lifetimes of data are computed in this module, because only the placement uses them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -45,70 +43,70 @@ class KeptData:
     last_step: int
     element_bits: int
     traffic_bits: int = 0
-    """What is written and read of it: what keeping it saves above its memory."""
+    """Bits written and read; keeping the data saves this traffic above their memory."""
     is_network_end: bool = False
-    """Input or output of the network."""
+    """True for inputs and outputs of the network."""
 
     @property
     def occupied_bit_steps(self) -> int:
-        """Size times life."""
+        """Size in bits times life in steps."""
         return self.bits * (self.last_step - self.first_step + 1)
 
 
 @dataclass(frozen=True)
 class OperandSize:
-    """How large an operand of a layer is for the mapping of the layer; partial sums may be wider than outputs."""
+    """Size of an operand of a layer, from the mapping of the layer; partial sums may be wider than outputs."""
 
     operand: str
     memory_operand: str
     element_bits: int
-    """Most bits of an element."""
+    """Largest number of bits of an element."""
     most_bits: int
-    """Most that is counted for the whole of it."""
+    """Upper bound of the bits of the whole operand."""
     least_bits: int
-    """Least that is counted for the whole of it."""
+    """Lower bound of the bits of the whole operand."""
 
 
 @dataclass(frozen=True)
 class OperandUse:
-    """An operand of a layer whose data are kept between layers: an input that is no weight, or the output."""
+    """An operand of a layer whose data are kept between layers: an input that is not a weight, or the output."""
 
     size: OperandSize
     tensors: tuple[int, ...]
-    """What it is made of."""
+    """Tensors that make up the operand."""
 
 
 @dataclass(frozen=True)
 class LayerUse:
-    """A layer as a user of data, at its step."""
+    """A layer as a user of data, with its step."""
 
     layer: Layer
     operands: tuple[OperandUse, ...]
     sizes: tuple[OperandSize, ...]
     """Sizes of all operands."""
     weight: str | None
-    """The memory operand of constant weights; None if there are none."""
+    """Memory operand of constant weights; None if the layer has none."""
     weight_bits: int
 
 
 @dataclass
 class DataFlow:
-    """All data of a network."""
+    """All data of a network, with their users and lifetimes."""
 
     tensors: list[KeptData] = field(default_factory=list)
     layers: list[LayerUse] = field(default_factory=list)
     """Layers by step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
-    """Data that must be in the same memory: what is joined without cost, and what it makes."""
+    """Tensors that must be in the same memory: the inputs of a join without cost, and its output."""
 
     @property
     def step_count(self) -> int:
-        """Steps, the one after the last layer included."""
+        """Number of steps, including the one after the last layer."""
         return len(self.layers) + 1
 
 
 def data_flow(workload: Workload, mapping: Mapping, profile: ModelProfile) -> DataFlow:
-    """Tensors, their users and lives."""
+    """Tensors of a network, their users and lifetimes."""
     reader = _FlowReader(workload, mapping, profile)
     for node in workload.nodes:
         reader.tensors_of[node.node_id] = reader.read(node)
@@ -120,7 +118,7 @@ def data_flow(workload: Workload, mapping: Mapping, profile: ModelProfile) -> Da
 
 
 class _FlowReader:
-    """Goes through the nodes in file order, producers first."""
+    """Reads the nodes in file order, producers first."""
 
     def __init__(self, workload: Workload, mapping: Mapping, profile: ModelProfile) -> None:
         self.mapping = mapping
@@ -131,10 +129,10 @@ class _FlowReader:
         self.tensors_of: dict[int, tuple[int, ...]] = {}
         self.is_read: set[int] = set()
         self.made_at: dict[int, int] = {}
-        """Tensor -> step at whose end it is complete."""
+        """Step at whose end each tensor is complete."""
 
     def read(self, node: WorkloadNode) -> tuple[int, ...]:
-        """What the output of a node consists of."""
+        """Tensors that make up the output of a node."""
         if node.layer is not None:
             return self._read_layer(node, node.layer)
         sources = self._sources(node)
@@ -143,18 +141,18 @@ class _FlowReader:
         return (self._join(sources, node.output_elements),)
 
     def keep_to_the_end(self, tensors: tuple[int, ...] | list[int]) -> None:
-        """Outputs of the network stay until after its last layer."""
+        """Keep outputs of the network until after its last layer."""
         for tensor in tensors:
             self.flow.tensors[tensor].last_step = len(self.step_of)
             self.flow.tensors[tensor].is_network_end = True
 
     def _sources(self, node: WorkloadNode, operand: str | None = None) -> tuple[int, ...]:
-        """The tensors that reach a node, or one operand of it."""
+        """Tensors that reach a node, or one operand of it."""
         ids = [source for name, source in node.sources if operand in (None, name)]
         return tuple(dict.fromkeys(tensor for source in ids for tensor in self.tensors_of[source]))
 
     def _join(self, sources: tuple[int, ...], elements: int) -> int:
-        """New data, there from the step after that in which the last of its sources is made."""
+        """New tensor of a join, live from the step after the last of its sources is made."""
         ready = max(self.made_at[source] for source in sources)
         element_bits = max(self.flow.tensors[source].element_bits for source in sources)
         joined = self._add(KeptData(elements * element_bits, ready + 1, ready + 1, element_bits), ready)
@@ -181,7 +179,7 @@ class _FlowReader:
         constant_weight = None if weight not in layer.constant_operands else weight
         kept = [operand for operand in layer.input_operands if operand != constant_weight]
         inputs = [self._input(node, layer, sizes[operand], step) for operand in kept]
-        self._use(self._sources(node), step)  # also what is read beside the operands, such as a computed bias
+        self._use(self._sources(node), step)  # includes reads other than operands, such as a computed bias
         output = self._output(layer, sizes[OUTPUT], step)
         self.uses[step] = LayerUse(
             layer,
@@ -193,7 +191,7 @@ class _FlowReader:
         return output.tensors
 
     def _size(self, layer: Layer, operand: str, memory_operand: str) -> OperandSize:
-        """An output that is accumulated is counted as partial sums at first, as final outputs later."""
+        """Size of an operand; an accumulated output is counted as partial sums first, as final outputs later."""
         elements = operand_elements(layer, operand, self.profile)
         most = least = layer.bits_of[operand]
         if operand == OUTPUT:
@@ -203,7 +201,7 @@ class _FlowReader:
         return OperandSize(operand, memory_operand, most, elements * most, elements * least)
 
     def _input(self, node: WorkloadNode, layer: Layer, size: OperandSize, step: int) -> OperandUse:
-        """An input; what no node makes is an input of the network, there from the start."""
+        """Use of an input; a tensor that no node makes is an input of the network, live from the start."""
         tensors = self._sources(node, size.operand)
         if not tensors:
             source = KeptData(size.most_bits, 0, step, size.element_bits, is_network_end=True)
@@ -235,10 +233,10 @@ def live_reach(
     data_always_from_top_memory: bool,
     even_mapping: bool,
 ) -> tuple[MemoryReach, ...]:
-    """The reach of each layer and what others occupy meanwhile, in order of execution.
+    """Reach of each layer and the bits that other layers occupy meanwhile, in order of execution.
 
-    With `even_mapping` operands that share a memory stop at the same loop there, so one that passes through a memory in
-    which another ends must fit whole.
+    With `even_mapping`, operands that share a memory share its level boundary. An operand that passes through a memory
+    in which another one ends must therefore fit whole.
     """
     flow = data_flow(workload, mapping, profile)
     ends_stay_at_top = data_always_from_top_memory and profile.effective_top_memory_option
@@ -252,7 +250,7 @@ def live_reach(
 
 
 def _groups_by_worth(flow: DataFlow) -> list[Group]:
-    """Most traffic saved for each bit kept during a step first; then by first use."""
+    """Groups by descending traffic saved per bit and step; ties by first use."""
     groups = _groups(flow)
 
     def rank(group: Group) -> tuple[float, int, Group]:
@@ -265,7 +263,7 @@ def _groups_by_worth(flow: DataFlow) -> list[Group]:
 
 
 def _groups(flow: DataFlow) -> list[Group]:
-    """The tensors, merged wherever they are joined."""
+    """Groups of tensors: those that are joined are merged."""
     group_of = {tensor: {tensor} for tensor in range(len(flow.tensors))}
     for joined in flow.joined:
         merged = set().union(*(group_of[tensor] for tensor in joined))
@@ -275,36 +273,36 @@ def _groups(flow: DataFlow) -> list[Group]:
 
 
 class _Placement:
-    """What is kept where, so far. What fits once stays: later decisions only add what fits beside it."""
+    """Placement of data in memories so far. Later decisions keep all earlier ones valid."""
 
     def __init__(self, core: Core, flow: DataFlow, even_mapping: bool) -> None:
         self.memories = core.memories
         self.array_elements = core.operational_array.unit_count
         self.instances = [instance_count(core, memory) for memory in range(len(core.memories))]
         self.holders: dict[str, list[int]] = {}
-        """Memory operand -> its memories, innermost first."""
+        """Memories of each memory operand, innermost first."""
         for index, memory in enumerate(core.memories):
             for operand in memory.operands:
                 self.holders.setdefault(operand, []).append(index)
         self.flow = flow
         self.even_mapping = even_mapping
         self.memory_of: dict[int, int] = {}
-        """Tensor -> the memory below the top in which it is kept."""
+        """Memory below the top in which each tensor is kept."""
         self.weights_at: dict[int, int] = {}
-        """Step -> the memory below the top in which the weights of its layer stay."""
+        """Memory below the top in which the weights of each step's layer stay."""
         self.live_bits = [[0] * flow.step_count for _ in self.memories]
-        """Memory -> step -> bits of the tensors kept there."""
+        """Bits of the tensors kept per memory and step."""
         self.weight_bits = [0] * len(self.memories)
         self.needs: dict[int, list[int]] = {}
-        """Memory -> step -> bits needed besides the weights that stay there; once all groups are placed."""
+        """Bits needed per memory and step, except for weights that stay there; valid once all groups are placed."""
         self.memory_operands: dict[int, set[str]] = {tensor: set() for tensor in range(len(flow.tensors))}
-        """Tensor -> the memory operands as which layers write and read it."""
+        """Memory operands as which layers write and read each tensor."""
         for use in (use for layer in flow.layers for use in layer.operands):
             for tensor in use.tensors:
                 self.memory_operands[tensor].add(use.size.memory_operand)
 
     def place_group(self, group: Group) -> None:
-        """Keep a group in the lowest memory that it may use and where there is room for it."""
+        """Keep a group in the lowest memory that it may use and that has room."""
         tensors = [self.flow.tensors[t] for t in group]
         steps = range(min(t.first_step for t in tensors), max(t.last_step for t in tensors) + 1)
         for memory in self._candidates(set().union(*(self.memory_operands[t] for t in group))):
@@ -314,10 +312,11 @@ class _Placement:
             self._keep(group, memory, -1)
 
     def place_weights(self, step: int) -> None:
-        """Keep the weights of a layer, all the time, in the outermost memory below their top if there is room.
+        """Keep the weights of a layer permanently in the outermost memory below their top memory, if it has room.
 
-        Only there, since that saves the traffic above, and the memories below are for tiles. Operands of other layers
-        that fit there whole must still do so: they would be fetched again and again otherwise.
+        Lower memories are not used: keeping weights there saves no further traffic of the top memory, and tiles need
+        that room. Operands of other layers that fit whole into the memory must still do so, or they would be fetched
+        repeatedly.
         """
         layer = self.flow.layers[step]
         candidates = list(self._candidates(set() if layer.weight is None else {layer.weight}))
@@ -332,7 +331,7 @@ class _Placement:
                 self._update_needs(memory, step)
 
     def reach(self, step: int) -> MemoryReach:
-        """Memories up to which the data of one layer go, and the bits that are reserved in memories."""
+        """Topmost memories of one layer's operands, and the bits that are reserved in memories."""
         layer = self.flow.layers[step].layer
         outermost = {size.operand: memory for size, memory in self._operands(step)}
         weight = weight_operand(layer)
@@ -346,7 +345,7 @@ class _Placement:
         )
 
     def _keep(self, group: Group, memory: int, sign: int) -> None:
-        """Put a group into a memory, or (sign -1) take it out again."""
+        """Add a group to a memory, or (sign -1) remove it."""
         for index in group:
             tensor = self.flow.tensors[index]
             for step in range(tensor.first_step, tensor.last_step + 1):
@@ -357,7 +356,7 @@ class _Placement:
                 del self.memory_of[index]
 
     def _candidates(self, memory_operands: set[str]) -> Iterator[int]:
-        """Memories below the top of some operands that hold all of them and exist once, lowest first."""
+        """Memories below the top that hold all given operands and have one instance, lowest first."""
         if not memory_operands:
             return
         for index in range(min(self.holders[operand][-1] for operand in memory_operands)):
@@ -369,7 +368,7 @@ class _Placement:
         return all(self._reserved_bits(memory, step) + self._layer_bits(memory, step) <= size for step in steps)
 
     def _update_needs(self, memory: int, changed_step: int) -> None:
-        """Update of the needs: only the layer whose weights are placed has others than before."""
+        """Update the needs of a memory; only the step of the layer whose weights were placed changes."""
         steps = [changed_step] if memory in self.needs else range(self.flow.step_count)
         needs = self.needs.setdefault(memory, [0] * self.flow.step_count)
         for step in steps:
@@ -380,7 +379,7 @@ class _Placement:
             )
 
     def _reserved_bits(self, memory: int, step: int) -> int:
-        """What is kept in a memory during a step beyond what the mapping of the running layer counts itself."""
+        """Bits kept in a memory during a step, without those that the mapping of the running layer counts itself."""
         bits = self.live_bits[memory][step] + self.weight_bits[memory]
         if step == len(self.flow.layers):
             return bits
@@ -395,9 +394,9 @@ class _Placement:
         return bits
 
     def _layer_bits(self, memory: int, step: int, *, for_whole_operands: bool = False) -> int:
-        """What the running layer needs in a memory: operands that end there whole, of others a smallest tile.
+        """Bits that the running layer needs in a memory: operands that end there whole, others as a smallest tile.
 
-        With `for_whole_operands` the others whole, too, if the memory is large enough for them.
+        With `for_whole_operands` the others are whole too, if the memory is large enough.
         """
         if step == len(self.flow.layers):
             return 0
@@ -412,7 +411,7 @@ class _Placement:
         return bits
 
     def _operands(self, step: int) -> Iterator[tuple[OperandSize, int]]:
-        """The operands of a layer, and the outermost memory that each of them uses."""
+        """Pairs (operand of a layer, outermost memory that it uses)."""
         layer = self.flow.layers[step]
         kept_at = {use.size.operand: self.memory_of.get(use.tensors[0]) for use in layer.operands}
         for size in layer.sizes:
@@ -420,10 +419,10 @@ class _Placement:
             yield size, self.holders[size.memory_operand][-1] if memory is None else memory
 
     def _passing_bits(self, memory: int, size: OperandSize) -> int:
-        """Room in which some tile of an operand always fits that only passes through a memory.
+        """Bits of room in which some tile of an operand that only passes through a memory always fits.
 
-        At the least it takes what lies below: all that the memories below can hold, or one element for each array
-        element. No more than the whole operand; twice that if tiles that will be replaced count twice.
+        The lower bound is what lies below: the capacity of the memories below, or one element per array element. The
+        upper bound is the whole operand. The result doubles if tiles that will be replaced count twice.
         """
         if self.even_mapping:
             return size.most_bits
@@ -438,9 +437,9 @@ class _Placement:
 
 
 ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[MemoryReach, ...]]
-"""The reach of each layer; the last argument is `data_always_from_top_memory`."""
+"""Function that returns the reach of each layer; the last argument is `data_always_from_top_memory`."""
 OTHER_RULES: Registry[ReachRule] = Registry(__name__)
-"""Model profile -> its rules, where they are not those of `live_reach`."""
+"""Rules by model profile, for profiles that do not use `live_reach`."""
 
 
 def find_memory_reach(
@@ -455,8 +454,8 @@ def find_memory_reach(
     """The reach of each layer, in order of execution (`Workload.layers_in_order`).
 
     With `data_always_from_top_memory` inputs of the network come from the top memory and its outputs go there; the
-    reference has this option but it changes nothing there (`effective_top_memory_option`). `even_mapping`: layers will
-    be mapped with operands that share level boundaries.
+    reference has this option but it changes nothing there (`effective_top_memory_option`). `even_mapping` says that
+    operands share level boundaries when the layers are mapped.
 
     Raises MappingError when an operand of a layer has no memory.
     """

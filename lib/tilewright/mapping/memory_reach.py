@@ -1,4 +1,4 @@
-"""Reach of each operand up the memories of a core, and the core that is left then (zigzag-dse 3.9.1: data locality)."""
+"""Topmost memory that each operand uses, and the core that results (zigzag-dse 3.9.1: data locality)."""
 
 from dataclasses import dataclass, replace
 
@@ -10,50 +10,52 @@ from tilewright.mapping.constraints import GivenReach, MappingConstraints
 from tilewright.workload.layer import OUTPUT, Layer, activation_operand, weight_operand
 
 Links = tuple[tuple[str, str], ...]
-"""(layer operand, memory operand)."""
+"""Pairs (layer operand, memory operand)."""
 
 
 @dataclass(frozen=True)
 class LayerRoles:
-    """The memory operands of a layer by role."""
+    """Memory operands of a layer by role."""
 
     activation: str
     output: str
     weight: str | None
-    """None for a layer with one input."""
+    """Memory operand of the weights; None for a layer with one input."""
 
 
 @dataclass(frozen=True)
 class MemoryReach:
-    """The outermost memory, by index into `Core.memories`, that each role of a layer uses: the layer's data come from
-    there, or end there, because that is where they are kept before and after it."""
+    """Outermost memory, by index into `Core.memories`, that each role of a layer uses.
+
+    The data of the layer come from there or end there, because they are kept there before and after the layer.
+    """
 
     layer: str
     activation: int
     output: int
     weight: int | None
-    """None for a layer with one input."""
+    """Outermost memory of the weights; None for a layer with one input."""
     reserved_bits: tuple[tuple[int, int], ...] = ()
-    """(memory, bits of it that other tensors occupy while the layer runs); the reference profile reserves nothing."""
+    """Pairs (memory, bits that other tensors occupy while the layer runs); the reference profile reserves nothing."""
 
 
 def layer_roles(layer: Layer, links: Links) -> LayerRoles:
-    """The memory operands of the roles of a layer."""
+    """Memory operands of a layer by role."""
     link = dict(links)
     weight = weight_operand(layer)
     return LayerRoles(link[activation_operand(layer)], link[OUTPUT], None if weight is None else link[weight])
 
 
 def top_memory(core: Core, memory_operand: str) -> int:
-    """The last memory that holds an operand; -1 if none does."""
+    """Last memory that holds an operand; -1 if none does."""
     return max((k for k, memory in enumerate(core.memories) if memory_operand in memory.operands), default=-1)
 
 
 def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> Core:
-    """The core as a layer sees it: each operand up to its reach, and what other tensors occupy taken off.
+    """Core as a layer sees it: each operand only up to its reach, sizes reduced by the bits of other tensors.
 
-    Operands in a memory are ordered activation, weight, output, as in the reference; memories and ports that serve
-    nothing any more are gone; they go on drawing static power. The name stays: it is the same core.
+    Operands in a memory are ordered activation, weight, output, as in the reference. Memories and ports that serve
+    nothing any more are removed, but still draw static power. The name stays that of the core.
     """
     reserved, left = dict(reach.reserved_bits), operands_left(core, layer, links, reach)
     memories = (
@@ -69,7 +71,7 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
 
 
 def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:
-    """The operands that a layer keeps in each memory, up to its reach."""
+    """Operands of a layer that each memory holds, up to their reach."""
     roles = layer_roles(layer, links)
     limits = {roles.activation: reach.activation}
     if roles.weight is not None and reach.weight is not None:
@@ -81,7 +83,7 @@ def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) ->
 
 
 def ports_left(memory: Memory, operands: tuple[str, ...]) -> list[int]:
-    """The ports of a memory that serve some of these operands."""
+    """Ports of a memory that serve some of these operands."""
     return [p for p, port in enumerate(memory.ports) if any(owner in operands for owner, _ in port.allocation)]
 
 
@@ -98,9 +100,9 @@ def _with_operands(memory: Memory, operands: tuple[str, ...], reserved_bits: int
 
 
 def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
-    """The core as a layer sees it where the mapping file says how far its data go; else the core itself.
+    """Core as a layer sees it if the mapping file limits the layer's topmost memories, else the core itself.
 
-    Raises MappingError where the file names what the core does not have.
+    Raises MappingError if the file names memories that the core does not have.
     """
     given = constraints.memory_reach
     if given is None:
@@ -110,7 +112,7 @@ def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
 
 
 def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> GivenReach | None:
-    """What makes the core of a layer of the whole core, None if no reach does."""
+    """Reach that turns the whole core into the core of a layer; None if no reach does."""
     sizes = {memory.name: memory.size_bits for memory in reduced.memories}
     link = dict(links)
     if any(top_memory(reduced, link[operand]) < 0 for operand in layer.operands):
@@ -148,18 +150,18 @@ def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -
 
 @dataclass(frozen=True)
 class ReachFault:
-    """A part of a given reach that the core does not have."""
+    """A part of a given reach that does not fit the core."""
 
     path: tuple[str, str]
     """Keys within `memory_reach`."""
     message: str
     value: str | int
     is_unknown: bool = False
-    """True for the name of no memory of the core."""
+    """True if the core has no memory of this name."""
 
 
 def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault]:
-    """Memories that a core does not have, that do not hold their operand, or that have less room than is occupied."""
+    """Faults of a reach: unknown memories, memories that do not hold their operand, or lack the occupied bits."""
     memories, link = {memory.name: memory for memory in core.memories}, dict(links)
     named = [("topmost", *pair) for pair in given.topmost]
     named += [("occupied_bits", name, name) for name, _ in given.occupied_bits]
@@ -171,7 +173,7 @@ def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault
         if name in memories and operand in link and link[operand] not in memories[name].operands
     ]
     return faults + [
-        ReachFault(("occupied_bits", name), f"more than the {memories[name].size_bits} bits of this memory", bits)
+        ReachFault(("occupied_bits", name), f"is more than the {memories[name].size_bits} bits of this memory", bits)
         for name, bits in given.occupied_bits
         if name in memories and bits > memories[name].size_bits
     ]

@@ -1,4 +1,4 @@
-"""Notices on a mapping file for a core and a network: idle units, wide numbers, and memories that are too small."""
+"""Notices about a mapping file on a core and a network: idle units, wide numbers, and memories that are too small."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 TooSmall = tuple[str, str, int]
-"""(memory, layer operand, bits of one element)."""
+"""Triples (memory, layer operand, bits of one element)."""
 
 
 def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSmall]:
-    """The memories of a core that have no room for one element of an operand of the layer."""
+    """Memories of a core that are too small for one element of an operand of the layer."""
     link = dict(mapping.constraints_for(layer).memory_operand_links)
     found = []
     for operand in layer.operands:
@@ -32,9 +32,10 @@ def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSm
 
 
 def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[Problem]:
-    """A problem for each such memory, with the layers that it hits, on its line in the file of the core.
+    """Problems of memories that are too small for one element of an operand.
 
-    `source` is what the core was read from: problems have lines where that is a file that a person wrote.
+    Each problem names the layers concerned and the line in the core's file. `source` is what the core was read from;
+    problems have lines only if it is a file that a person wrote.
     """
     elements: dict[str, dict[str, None]] = {}
     hit: dict[str, dict[str, None]] = {}
@@ -52,7 +53,7 @@ def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, 
 
 
 def hardware_document(source: object, core: Core) -> YamlDocument:
-    """The file that a core was read from, for lines; without lines if a person did not write it."""
+    """File from which a core was read, with lines; without lines if a person did not write it."""
     file = file_of(source)
     if file and not is_artifact(Path(file)):
         try:
@@ -66,9 +67,9 @@ ACTIVATIONS, WEIGHTS = "activations", "weights"
 
 
 def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[str]:
-    """A notice for each width that is exceeded, with the layers, on its line of the file of the core.
+    """Notices of operands wider than the array computes, with the layers and the line in the core's file.
 
-    zigzag-dse has the cycles and the energy of the array's own width there, and so have all models here. `source` is
+    In this case zigzag-dse uses cycles and energy of the array's own width, and so do all model profiles. `source` is
     what the core was read from.
     """
     array = core.operational_array
@@ -94,9 +95,9 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
 
 
 def note_idle_units(problems: Problems, mapping: Mapping, core: Core, workload: Workload | None = None) -> None:
-    """Note each such side once, at the entry that takes most of it. `problems` are of the document of the mapping.
+    """Note each array dimension that no entry fills, once, at the entry that takes most of it.
 
-    With a network only the entries count that its layers have.
+    `problems` belong to the document of the mapping. If a network is given, only entries of its layers count.
     """
     whose = "no entry of this file" if workload is None else f"no entry that layers of {workload.name} have"
     for side, place, lanes in _idle_sides(mapping, core, _places(mapping, workload)):
@@ -116,7 +117,10 @@ def _places(mapping: Mapping, workload: Workload | None) -> list[int]:
 
 
 def _idle_sides(mapping: Mapping, core: Core, places: Iterable[int]) -> Iterator[tuple[str, int, int]]:
-    """(side, entry that takes most lanes of it, how many) of the sides that all entries fix, and none fills."""
+    """Array dimensions that all entries fix and that no entry fills.
+
+    Each item is (array dimension, entry with most lanes on it, number of these lanes).
+    """
     entries = [(place, dict(mapping.entries[place].spatial_mapping)) for place in places]
     for side, units in core.operational_array.dimensions:
         lanes = [(math.prod(n for _, n in fixed[side]), place) for place, fixed in entries if side in fixed]

@@ -1,8 +1,8 @@
-"""Cores that may run a layer by what the files say, why others may not, and the work that is left uncosted.
+"""Cores that may run a layer, the reasons why others may not, and the work that is not costed.
 
-What a core can run is said by the accelerator or its core file (`operator_types`). Where nothing is said, the mapping
-file decides: a core that it names runs the layer. Where it names none, the role decides: a compute core runs anything,
-a pooling core poolings, a vector unit (simd) what needs one.
+The accelerator or the core file says what a core can run (`operator_types`). If neither does, the mapping file decides:
+a core that it names runs the layer. If it names none, the role decides: a compute core runs everything, a pooling core
+runs pooling, a vector unit (simd) runs layers that need one.
 """
 
 import math
@@ -31,29 +31,33 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 NOT_RUN = "not run by the core"
 WITHOUT_WEIGHTS = ("Pooling", "Add")
-"""Operator types that an array which computes in memory does not run: layers of YAML files without weights to keep in
-its cells (zigzag-dse 3.9.1)."""
+"""Operator types that an in-memory array does not run: layers of YAML files without weights.
+
+An in-memory array needs weights in its cells (zigzag-dse 3.9.1).
+"""
 NOT_MODELLED = "not modelled"
-"""Why work is not costed: the core does not have the operator among its `operator_types`; the model profile has no
-layer for it."""
+"""Reason why work is not costed: the model profile has no layer for it.
+
+The other reason, NOT_RUN, is that the core's `operator_types` do not include the operator.
+"""
 
 UNSUPPORTED = "unsupported"
-"""Status of a node of which the reader says that its work is not modelled (see coverage.json)."""
+"""Status of a node whose work the reader does not model (see coverage.json)."""
 
 
 @dataclass(frozen=True)
 class UncostedWork:
-    """The operators of one type whose work is not costed, for one reason."""
+    """Operators of one type whose work is not costed, all for one reason."""
 
     operator_type: str
-    """Operator type as in the network file; of a decomposed operator the type of the whole."""
+    """Operator type as in the network file; for a decomposed operator, the type of the whole operator."""
     reason: str
     """NOT_RUN or NOT_MODELLED."""
     node_count: int
     mac_count: int | None
-    """Multiply-accumulates; None if they are not known."""
+    """Multiply-accumulates; None if unknown."""
     operation_count: int | None
-    """Other operations; None if they are not known."""
+    """Other operations; None if unknown."""
 
     def to_dict(self) -> JsonObject:
         """Plain data for the summary of a run."""
@@ -67,7 +71,7 @@ class UncostedWork:
 
     @property
     def text(self) -> str:
-        """A line for people: 17 Relu (2,308,992 operations) not run by the core."""
+        """Line of output: 17 Relu (2,308,992 operations) not run by the core."""
         counts = [
             f"{count:,} {what}"
             for count, what in ((self.mac_count, "MACs"), (self.operation_count, "operations"))
@@ -78,27 +82,27 @@ class UncostedWork:
 
 
 def can_run(core: Core, node: WorkloadNode) -> bool:
-    """Whether a core can run the layer of a node.
+    """True if a core can run the layer of a node.
 
-    By the unit that the layer needs, by its operator type, or by that of the operator of which it is a part. A layer
-    that needs no particular unit (those of a YAML file) counts as one for multipliers. In-memory arrays run nothing
-    without weights.
+    The unit that the layer needs must be listed, or its operator type, or the type of the operator of which it is a
+    part. A layer that needs no particular unit (from a YAML file) counts as one for multipliers. In-memory arrays run
+    no layer without weights.
     """
     return can_run_listed(core, core.operator_types, node)
 
 
 def can_run_listed(core: Core, listed: tuple[str, ...], node: WorkloadNode) -> bool:
-    """Whether a core can run a layer, where it is said to run other operators than its own file says."""
+    """True if a core can run a layer when `listed` replaces the operators of the core's own file."""
     if core.operational_array.is_in_memory and node.operator_type in WITHOUT_WEIGHTS:
         return False
     return _listed(listed, node)
 
 
 def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[UncostedWork, ...]]:
-    """The network as a core runs it, and a row for each operator type that it does not run.
+    """The network as a core runs it, and a row for each operator type that the core does not run.
 
-    A layer that the core cannot run becomes a node that passes its data on, at no cost. The workload itself is returned
-    where the core runs all of it.
+    A layer that the core cannot run becomes a node that passes its data on at no cost. If the core runs all layers, the
+    workload itself is returned.
     """
     left_out = {node.node_id for node in workload.nodes if node.layer is not None and not can_run(core, node)}
     if not left_out:
@@ -120,22 +124,24 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
 
 
 def without_layers_left_out(workload: Workload) -> Workload:
-    """The network by which runs are compared: cores that leave out the same layers run the same one, whatever their
-    arrays keep of them."""
+    """Network without the layers that a core leaves out, by which runs are compared.
+
+    Cores that leave out the same layers run the same network, whatever their arrays keep of these layers.
+    """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
     return replace(workload, nodes=tuple(replace(node, layer_left_out=None) for node in workload.nodes))
 
 
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
-    """A row for each operator type for which the model profile has no layer, though it does work."""
+    """A row for each operator type that does work but has no layer in the model profile."""
     return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
 
 
 def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
-    """Whether a node of a network as it was read does work for which it has no layer.
+    """True if a node, as read from the network file, does work for which there is no layer.
 
-    A profile that has layers for some operators only tells no tensors: whatever else computes there is not modelled.
+    A profile that has layers for only some operators knows no tensors; every other node that computes is not modelled.
     """
     if node.layer is not None:
         return False
@@ -143,7 +149,7 @@ def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
 
 
 def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
-    """(multiply-accumulates, other operations) of all layers of some nodes."""
+    """Multiply-accumulates and other operations of all layers of some nodes."""
     macs = operations = 0
     for node in nodes:
         if node.layer is not None:
@@ -154,9 +160,9 @@ def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
 
 
 def coverage_of(workload: Workload, uncosted: tuple[UncostedWork, ...]) -> JsonObject:
-    """How much of the work of a network is costed, as plain data; `workload` is what is left to be run.
+    """Share of a network's work that is costed, as plain data; `workload` is the network that runs.
 
-    Shares are null where the whole is not known.
+    Shares are null if the total is unknown.
     """
     macs, operations = work_of(workload.nodes)
     return {
@@ -178,7 +184,7 @@ def _share(costed: int, others: list[int | None]) -> float | None:
 
 
 def _output_elements(workload: Workload, node: WorkloadNode) -> int:
-    """Elements of all outputs: of the tensors where they are known, else by the loops of the layer."""
+    """Number of elements of all outputs, from the tensors if known, else from the loops of the layer."""
     layer, tensors = node.layer, workload.tensor_of
     assert layer is not None
     if node.outputs and all(name in tensors for name in node.outputs):
@@ -187,7 +193,7 @@ def _output_elements(workload: Workload, node: WorkloadNode) -> int:
 
 
 def _rows(nodes: Iterable[WorkloadNode], reason: str) -> tuple[UncostedWork, ...]:
-    """Rows by operator type, most nodes first; the parts of an operator count as one node."""
+    """Rows by operator type, most nodes first; the parts of one operator count as one node."""
     by_type: dict[str, list[WorkloadNode]] = {}
     for node in nodes:
         by_type.setdefault(node.origin_type or node.operator_type, []).append(node)
@@ -206,7 +212,7 @@ def _row(operator_type: str, reason: str, nodes: list[WorkloadNode]) -> Uncosted
 
 
 def _may_do_macs(operator_type: str) -> bool:
-    """False for operators of which it is known that they do not multiply and accumulate; no other one is taken so."""
+    """False for operators that are known not to multiply and accumulate, else True."""
     if operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):
         return False
     name = bare_type(operator_type)
@@ -214,7 +220,7 @@ def _may_do_macs(operator_type: str) -> bool:
 
 
 COMPUTES_NOTHING = ", which computes nothing"
-"""How the reasons end of cores that only store."""
+"""Ending of the reasons of cores that only store."""
 _TYPES_OF_ROLE = {POOLING: ("pooling",), SIMD: (VECTOR,)}
 
 
@@ -223,13 +229,13 @@ class CoreChoice:
     """The cores that may run a layer."""
 
     core_ids: tuple[int, ...]
-    """Ids of the cores in the order of the mapping entry, or rising if it names none."""
+    """Ids of the cores in the order of the mapping entry, or ascending if it names none."""
     reasons: tuple[tuple[int, str], ...]
-    """(core id, why it may not) of the others that the entry names, or of all others on chip."""
+    """Pairs (core id, reason) of the cores that may not run it: those the entry names, or all on chip."""
 
 
 def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator) -> CoreChoice:
-    """Who may run the layer of a node under its mapping entry. Ids that no core has are left out."""
+    """Cores that may run the layer of a node under its mapping entry. Unknown core ids are left out."""
     named = [core_id for core_id in entry.core_allocation if core_id in accelerator.place_of]
     candidates = named if entry.core_allocation else accelerator.onchip_core_ids
     found = {core_id: _reason(node, entry, accelerator, core_id) for core_id in candidates}
@@ -238,20 +244,19 @@ def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: Mult
 
 
 def runs_operator(place: CorePlace, node: WorkloadNode, is_named: bool) -> bool:
-    """Whether a core in its place runs the operator of a node; `is_named` by the mapping entry."""
+    """True if a core in its place runs the operator of a node; `is_named`: the mapping entry names the core."""
     return _listed(_operator_types(place, is_named), node)
 
 
 def _operator_types(place: CorePlace, is_named: bool) -> tuple[str, ...]:
-    """What a core is said to run, else what it runs by being named or by its role."""
+    """Operator types that a core is declared to run, else those that it runs because it is named or by its role."""
     if place.operator_types is not None:
         return place.operator_types
     return (ALL,) if is_named else _TYPES_OF_ROLE.get(place.role, (ALL,))
 
 
 def _listed(listed: tuple[str, ...], node: WorkloadNode) -> bool:
-    """Whether a layer is listed by the unit that it needs, by its operator type, or by that of the operator of which it
-    is a part."""
+    """True if a layer is listed by its unit, its operator type, or the type of the operator of which it is a part."""
     if ALL in listed or (VECTOR if node.unit == VECTOR_UNIT else MAC) in listed:
         return True
     return is_listed(node.operator_type, listed) or is_listed(node.origin_type, listed)
@@ -275,7 +280,7 @@ def _reason(node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCor
 
 
 def _operands_without_memory(layer: Layer, entry: MappingConstraints, core: Core) -> list[str]:
-    """Memory operands that the layer uses and no memory of the core holds."""
+    """Memory operands that the layer uses and that no memory of the core holds."""
     links = dict(entry.memory_operand_links)
     held = {operand for memory in core.memories for operand in memory.operands}
     used = [links[operand] for operand in layer.operands if operand in links]

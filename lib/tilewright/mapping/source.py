@@ -1,4 +1,4 @@
-"""A mapping as it is given: the path of a file or of an artifact, a list of dicts, or the parsed mapping itself."""
+"""Sources of a mapping: the path of a file or of an artifact, a list of dicts, or the parsed mapping itself."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ MappingSource = FilePath | Sequence[dict[str, Any]] | Mapping
 
 
 def parse_mapping(source: MappingSource, notices: list[str] | None = None) -> Mapping:
-    """The mapping of a YAML file, a list of dicts or an artifact. Raises InputError with all problems."""
+    """Mapping from a YAML file, a list of dicts or an artifact. Raises InputError with all problems."""
     if isinstance(source, Mapping):
         return source
     from tilewright.mapping.yaml_reader import read_mapping
@@ -28,16 +28,16 @@ def parse_mapping(source: MappingSource, notices: list[str] | None = None) -> Ma
 
 
 def given_mapping(source: MappingSource | None, notices: list[str]) -> Mapping:
-    """Mapping of a run, which needs one. Raises InputError also if none is given."""
+    """Mapping of a run, which requires one. Raises InputError if none is given or the mapping has problems."""
     if source is None:
         raise InputError("no mapping is given")
     return parse_mapping(source, notices)
 
 
 def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: str) -> list[Problem]:
-    """Names in a mapping that the core or the network does not have.
+    """Problems of names in a mapping that the core or the network does not have.
 
-    `source` is the file of the mapping, '' if it has none; an artifact has no lines, only a name.
+    `source` is the file of the mapping, '' if there is none. An artifact has a name but no lines.
     """
     from tilewright.mapping.file_checks import check_mapping_against_core, check_mapping_against_workload
 

@@ -1,7 +1,7 @@
 """Converts a spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1).
 
-Two representations are made: *fractional* factors, which spread a non-dividing unrolling evenly and drive loop sizes,
-capacity and energy, and *integer* factors, which drive latency.
+There are two representations. *Fractional* factors spread an unrolling that does not divide its dimension evenly; loop
+sizes, capacity and energy use them. Latency uses *integer* factors.
 """
 
 import math
@@ -20,21 +20,21 @@ from tilewright.workload.layer import Layer
 
 SpatialLoops = tuple[tuple[str, float], ...]
 OperandLevels = tuple[tuple[str, tuple[SpatialLoops, ...]], ...]
-"""(layer operand, loops of architecture levels 0..M); level 0 lies between the array and the innermost memory."""
+"""Pairs (layer operand, loops of architecture levels 0..M); level 0 is between the array and the innermost memory."""
 _Factor = Fraction | float
 _ArrayFactors = list[tuple[str, list[tuple[str, _Factor]]]]
 
 
 @dataclass(frozen=True)
 class ConvertedSpatialMapping:
-    """A spatial mapping in every form the model needs."""
+    """Spatial mapping in all forms that the model needs."""
 
     unrolling: Unrolling
     """Unrolling as given: array dimension -> loop dimension -> factor."""
     fractional: OperandLevels
     integer: OperandLevels
     temporal_sizes: tuple[tuple[str, int], ...]
-    """What is left to iterate over, in layer order, sizes above 1 only."""
+    """Iterations left for temporal loops, in layer order; only sizes above 1."""
 
 
 def convert_spatial_mapping(
@@ -44,9 +44,9 @@ def convert_spatial_mapping(
     links: tuple[tuple[str, str], ...],
     profile: ModelProfile,
 ) -> ConvertedSpatialMapping:
-    """Convert `unrolling`.
+    """Convert `unrolling` to spatial loops.
 
-    Raises MappingError when a factor exceeds the size of its layer dimension.
+    Raises MappingError if a factor exceeds the size of its layer dimension.
     """
     return _converted(unrolling, layer, core.frame, links, profile)
 
@@ -55,7 +55,7 @@ def convert_spatial_mapping(
 def _converted(
     unrolling: Unrolling, layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> ConvertedSpatialMapping:
-    """Converted spatial mapping, one for all cores that differ in figures only."""
+    """Converted spatial mapping, shared by all cores that differ only in figures."""
     together = profile.whole_tiles
     fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient, together=together)
     rounding = math.ceil if profile.round_up_spatial_factors else int
@@ -76,9 +76,9 @@ def _converted(
 
 
 def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool) -> dict[str, dict[str, float]]:
-    """Array dimension -> loop dimension -> lanes that are busy on average, the work spread evenly over iterations.
+    """Average busy lanes: array dimension -> loop dimension -> lanes, with the work spread evenly over iterations.
 
-    Raises MappingError when a factor exceeds the size of its layer dimension.
+    Raises MappingError if a factor exceeds the size of its layer dimension.
     """
     spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
     return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}
@@ -92,12 +92,12 @@ def _spread_factors(
     exact: bool = False,
     together: bool = False,
 ) -> _ArrayFactors:
-    """Per array dimension the converted factors, in mapping order.
+    """Converted factors per array dimension, in mapping order.
 
     The largest factor of a loop dimension is replaced by size / iterations, so that the work is spread evenly over
-    ceil(size / factor) iterations; `finish` makes it an integer where that is wanted. Of a dimension over several array
-    dimensions the reference knows those before the largest factor only; `together`: all, so that all lanes and
-    iterations cover just the layer.
+    ceil(size / factor) iterations; `finish` rounds it to an integer where required. If a dimension is unrolled over
+    several array dimensions, the reference considers only those before the largest factor. With `together` all are
+    considered, so that lanes times iterations are exactly the layer.
     """
     sizes = layer.size_of
     array_sizes = core.operational_array.size_of
@@ -135,7 +135,7 @@ def _spread_factors(
 
 
 def _distribute(factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]) -> OperandLevels:
-    """Give each array dimension to the innermost memory of an operand that serves it; the rest lies above the top."""
+    """Assign each array dimension to the innermost memory of an operand that serves it, else above the top memory."""
     hierarchy = memory_hierarchy(core)
     link = dict(links)
     by_array_dimension = dict(factors)
@@ -162,7 +162,7 @@ def _merged(array_dimensions: list[str], factors: dict[str, list[tuple[str, Frac
 
 
 def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tuple[tuple[str, int], ...]:
-    """Iterations left per dimension, by the reference's twice rounded division (B6)."""
+    """Iterations left per dimension, with the reference's division that rounds twice (B6)."""
     sizes = dict(layer.loop_sizes)
     for dimension, factor in spatial_loops:
         if dimension in sizes:

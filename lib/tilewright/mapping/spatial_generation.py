@@ -1,4 +1,4 @@
-"""Spatial mapping candidates of a layer on a core: the user's, cleaned, and generated ones (zigzag-dse 3.9.1)."""
+"""Candidates for the spatial mapping of a layer: the user's mapping, cleaned, and generated ones (zigzag-dse 3.9.1)."""
 
 import copy
 import itertools
@@ -20,7 +20,7 @@ from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.relevancy import operand_relevancy
 
 MaximumUnrolling = dict[str, dict[str, int]]
-"""Array dimension -> loop dimension -> largest factor."""
+"""Largest factor per array dimension and loop dimension."""
 _Draft = dict[str, dict[str, int]]
 
 
@@ -32,15 +32,15 @@ def spatial_candidates(
     count: int = 3,
     mixed: bool = False,
 ) -> list[Unrolling]:
-    """The spatial mappings to try: one if the user's mapping decides every array dimension, else the `count` best.
+    """Spatial mappings to try: one if the user's mapping decides every array dimension, else the `count` best.
 
-    `count` 0 means all valid ones. Raises MappingError when nothing is valid.
+    `count` 0 returns all valid ones. Raises MappingError if none is valid.
     """
     return list(_candidates(layer, _what_matters(core), constraints, profile, count, mixed))
 
 
 def _what_matters(core: Core) -> Core:
-    """The core without what plays no part in spatial mappings: only the innermost memories limit them."""
+    """Core reduced to what affects spatial mappings: only the innermost memories limit them."""
     inner = memory_hierarchy(core).inner_memories
     memories = tuple(
         replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0, cost_source=None)
@@ -75,7 +75,7 @@ def _candidates(
 def maximum_unrolling(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension, by size and by inner memory bandwidth."""
+    """Largest factor of each loop dimension on each array dimension, limited by sizes and inner memory bandwidth."""
     limits = size_limits(layer, core)
     for ceiling in port_ceilings(layer, core, constraints, profile):
         for name in ceiling.served:
@@ -86,13 +86,13 @@ def maximum_unrolling(
 
 @dataclass(frozen=True)
 class PortCeiling:
-    """What the port of an inner memory leaves for the lanes of the array dimensions that it serves."""
+    """Upper bound that the port of an inner memory sets for the lanes of the array dimensions it serves."""
 
     operand: str
     memory: str
     served: tuple[str, ...]
     dimensions: tuple[str, ...]
-    """Loop dimensions that take other elements of the operand."""
+    """Loop dimensions along which lanes need different elements of the operand."""
     elements: int
     """Elements that the port moves in a cycle."""
 
@@ -100,7 +100,7 @@ class PortCeiling:
 def port_ceilings(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> Iterator[PortCeiling]:
-    """The ceilings of all inner memories."""
+    """Upper bounds from the ports of all inner memories."""
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
         memory = core.memories[memory_index]
@@ -114,7 +114,7 @@ def port_ceilings(
 
 
 def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension by the sizes of both alone."""
+    """Largest factor of each loop dimension on each array dimension, limited only by their sizes."""
     return {
         name: {dimension: min(size, array_size) for dimension, size in layer.loop_sizes}
         for name, array_size in core.operational_array.dimensions
@@ -124,7 +124,7 @@ def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
 def inner_operands(
     layer: Layer, core: Core, constraints: MappingConstraints
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-    """(layer operand, memory, served array dimensions) for all inner memories."""
+    """Triples (layer operand, memory, served array dimensions) of all inner memories."""
     layer_operand = {m: o for o, m in constraints.memory_operand_links if o in layer.operands}
     for index in memory_hierarchy(core).inner_memories:
         memory = core.memories[index]
@@ -136,7 +136,7 @@ def inner_operands(
 def given_draft(
     layer: Layer, core: Core, constraints: MappingConstraints, limits: MaximumUnrolling, profile: ModelProfile
 ) -> _Draft:
-    """The user's mapping as the profile takes it: what does not fit is removed, or cut (B45).
+    """User's mapping as the profile accepts it: factors that do not fit are removed, or cut (B45).
 
     Raises MappingError as `clean_user_mapping` does.
     """
@@ -146,11 +146,11 @@ def given_draft(
 
 
 def cut_user_mapping(given: Unrolling, layer: Layer, core: Core) -> _Draft:
-    """The user's mapping without unknown loop dimensions, cut to what the layer and each array dimension have.
+    """User's mapping without unknown loop dimensions, cut to the sizes of the layer and of each array dimension.
 
-    In the order in which it is written, each factor takes what those before it leave: of a loop dimension over several
-    array dimensions whatever is still to be covered, on an array dimension the units that are still free. Raises
-    MappingError for unknown array dimensions.
+    Factors are cut in the order of writing. Each gets what earlier factors leave: of a loop dimension, the iterations
+    not yet covered by other array dimensions; of an array dimension, the units that are still free. Raises MappingError
+    for unknown array dimensions.
     """
     array_size = core.operational_array.size_of
     sizes = layer.size_of
@@ -175,10 +175,10 @@ def _unknown_array_dimension(name: str, core: Core) -> MappingError:
 
 
 def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: MaximumUnrolling) -> _Draft:
-    """The user's mapping without unknown loop dimensions, capped, and with what does not fit removed.
+    """User's mapping without unknown loop dimensions, capped, and with factors that do not fit removed.
 
-    What is removed first follows the reference's set order. Raises MappingError for unknown array dimensions and for
-    loop dimensions that a memory's bandwidth forbids altogether.
+    The order of removal follows the reference's set order. Raises MappingError for unknown array dimensions, and for
+    loop dimensions that a memory's bandwidth forbids.
     """
     array_size = core.operational_array.size_of
     draft: _Draft = {}
@@ -197,14 +197,14 @@ def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: Maxim
         draft[name] = known
     for dimension, size in layer.loop_sizes:
         while math.prod(factors.get(dimension, 1) for factors in draft.values()) > size:
-            # The reference makes a new set for each removal, out of the set of all given array dimensions.
+            # For each removal, the reference makes a new set from the set of all given array dimensions.
             holders = [name for name in array_dimensions_in_set_order(draft) if dimension in draft[name]]
             del draft[array_dimensions_in_set_order(holders)[0]][dimension]
     return draft
 
 
 def check_given(draft: _Draft, limits: MaximumUnrolling) -> None:
-    """Raise MappingError where a factor that is given exceeds what is possible."""
+    """Raise MappingError if a given factor exceeds the possible maximum."""
     for name, factors in draft.items():
         for dimension, factor in factors.items():
             if factor > limits[name][dimension]:
@@ -227,7 +227,7 @@ def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) 
 def _options(
     name: str, array_size: int, layer: Layer, constraints: MappingConstraints, limits: MaximumUnrolling, mixed: bool
 ) -> list[dict[str, int]]:
-    """Unrollings of one open array dimension, in the reference's order."""
+    """Candidate unrollings of one open array dimension, in the reference's order."""
     hinted = hinted_dimensions(name, layer, constraints)
     table = limits[name]
     options = [{d: factor} for d in hinted for factor in reversed(divisors(table[d]))]
@@ -266,8 +266,8 @@ def _generate(
     if count == 0:
         count = best_combinations(table, start, sizes, fixed, 0)[2]
     scores, index, _ = best_combinations(table, start, sizes, fixed, count)
-    # The unrollings of generated array dimensions are shared between candidates, as in the reference: what the capacity
-    # limit takes from one it takes from all that use the same (B38).
+    # Candidates share the unrollings of generated array dimensions, as in the reference: if the capacity limit reduces
+    # a factor, it is reduced for all candidates that share it (B38).
     chosen = [
         {name: dict(factors) for name, factors in draft.items()}
         | {name: options[a][row[a] - start[a]] for a, name in enumerate(open_dimensions)}
@@ -292,8 +292,9 @@ def limit_to_capacity(
 ) -> _Draft:
     """Reduce factors so that each inner memory holds the elements that its array dimensions need at once.
 
-    The first largest factor loses one until the product fits; equal factors then change together, as in the
-    reference, and never below 1. Array dimensions in `fixed` keep what they have: the others make room for them.
+    The first largest factor is reduced by one until the product fits; equal factors then change together, as in the
+    reference, and never fall below 1. Factors of array dimensions in `fixed` do not change: the others make room for
+    them.
     """
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
@@ -318,15 +319,15 @@ def limit_to_capacity(
 
 
 Cut = tuple[str, str]
-"""(array dimension, what cuts its lanes)."""
+"""Pairs (array dimension, cause why its lanes are cut)."""
 
 
 def note_cut_lanes(
     problems: Problems, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
 ) -> None:
-    """Note every cause for which lanes are cut once, with the layers that it hits.
+    """Note every cause of cut lanes once, with the layers concerned.
 
-    `problems` are of the document of the mapping; `cuts` have the names of layers and their entries.
+    `problems` belong to the document of the mapping; `cuts` have the names of layers and their entries.
     """
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
     found: dict[tuple[int, str, str], dict[str, None]] = {}
@@ -340,7 +341,7 @@ def note_cut_lanes(
 
 
 def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Array dimensions with fewer units than the lanes that the layer could fill."""
+    """Cuts where an array dimension has fewer units than the mapping asks lanes for."""
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
         if name in array and math.prod(_usable(layer, factors).values()) > array[name]:
@@ -349,8 +350,10 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
-    """All cuts of a layer on a core: by the array, by other array dimensions that take the same loop, and unless the
-    profile keeps what is given, by ports and capacity of inner memories."""
+    """All cuts of a layer on a core: by the array, and by other array dimensions with the same loop.
+
+    Unless the profile keeps given factors, also cuts by ports and capacity of inner memories.
+    """
     yield from cuts_by_array(layer, core, constraints)
     if not set(dict(constraints.spatial_mapping)) <= set(core.operational_array.size_of):
         return
@@ -364,7 +367,7 @@ def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, prof
         before = {name: dict(factors) for name, factors in draft.items()}
         after = before if keeps else limit_to_capacity(draft, layer, core, constraints, profile)
     except MappingError:
-        return  # that nothing fits is told by the search
+        return  # the search reports that nothing fits
     smaller = [name for name in before if after[name] != before[name]]
     memories = _overfull(before, layer, core, constraints, profile)
     for name in smaller:
@@ -392,7 +395,7 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
 
 
 def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Loops of which several array dimensions together take more than the layer has, where they are cut to that."""
+    """Cuts where several array dimensions together take more of a loop than the layer has."""
     array = core.operational_array.size_of
     takes: dict[str, dict[str, int]] = {}
     for name, factors in constraints.spatial_mapping:
@@ -410,12 +413,12 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 def _left_out(
     layer: Layer, core: Core, constraints: MappingConstraints, draft: dict[str, dict[str, int]]
 ) -> Iterator[Cut]:
-    """Loops that are dropped since several array dimensions together take more of them than the layer has."""
+    """Loops that are dropped because several array dimensions together take more of them than the layer has."""
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
         usable = _usable(layer, factors)
         if math.prod(usable.values()) > array[name]:
-            continue  # told as more lanes than the array has
+            continue  # reported as more lanes than the array has
         for dimension, factor in usable.items():
             if factor > 1 and dimension not in draft[name]:
                 yield name, f"{dimension} is left out: other array dimensions take it too, together more than there is"
@@ -424,7 +427,7 @@ def _left_out(
 def _overfull(
     draft: dict[str, dict[str, int]], layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> list[str]:
-    """Inner memories that cannot hold what the lanes need at once."""
+    """Inner memories that cannot hold the elements that all lanes need at once."""
     found = []
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         irrelevant = operand_relevancy(layer, operand, profile).irrelevant

@@ -12,7 +12,7 @@ _INTEGER, _FLOAT = np.dtype([("value", np.int64)]), np.dtype([("value", np.float
 _ARRAYS = ("factors", "start", "layer_size", "fixed", "best_score", "best_index", "total", "most", "position")
 _NUMBERS = ("depth", "dimensions", "slots", "valid")
 COMBINATIONS = np.dtype([(name, np.int64) for name in (*_ARRAYS, *_NUMBERS)])
-"""Addresses of arrays in row-major order, and numbers: array dimensions, loop dimensions, results asked for, found."""
+"""Addresses of arrays in row-major order, and counts: array dimensions, loop dimensions, results wanted and found."""
 integer = RecordPointer(_INTEGER)
 floating = RecordPointer(_FLOAT)
 
@@ -20,11 +20,11 @@ floating = RecordPointer(_FLOAT)
 def best_combinations(
     factors: Integers, start: Integers, layer_size: Integers, fixed: Integers, count: int
 ) -> tuple[Floats, Integers, int]:
-    """(score, [n, a] candidates, number of valid ones met) of the combinations of highest score, best first.
+    """Scores of the best combinations, best first; their candidates [n, a]; the number of valid combinations visited.
 
     `factors` [candidate, d]: unrolling of each loop dimension by each candidate; candidates of array dimension a are
-    rows start[a] .. start[a + 1]. `fixed` [d]: unrolling by array dimensions that are already decided. A combination
-    is valid if no loop dimension is unrolled beyond `layer_size`. Score: u + (u / largest unrolling of a dimension - 1)
+    rows start[a] .. start[a + 1]. `fixed` [d]: unrolling by array dimensions that are already decided. A combination is
+    valid if no loop dimension is unrolled beyond `layer_size`. Score: u + (u / largest unrolling of a dimension - 1)
     with u the product of all factors; first enumerated first on ties, -infinity where there are fewer than `count`.
     Those beaten by a bound are not met when `count` > 0.
     """
@@ -50,7 +50,7 @@ def best_combinations(
 
 @kernel
 def _widest(g, a):
-    """The largest product of factors of a candidate of array dimension a."""
+    """Largest product of factors over the candidates of array dimension a."""
     widest = 1
     for candidate in range(integer(g.start, a).value, integer(g.start, a + 1).value):
         product = 1
@@ -62,7 +62,7 @@ def _widest(g, a):
 
 @kernel
 def _keep(g, score, filled):
-    """Sort the combination at `position` into the best ones."""
+    """Insert the combination at `position` into the sorted list of the best ones."""
     i = min(filled, g.slots - 1)
     while i > 0 and floating(g.best_score, i - 1).value < score:
         floating(g.best_score, i).value = floating(g.best_score, i - 1).value
@@ -76,7 +76,7 @@ def _keep(g, score, filled):
 
 @kernel
 def fill_best_combinations(g, _count):
-    """Fill `best_score`, `best_index` and `valid`, depth first over one candidate of each array dimension."""
+    """Fill `best_score`, `best_index` and `valid`: depth-first search over one candidate per array dimension."""
     for d in range(g.dimensions):
         integer(g.total, d).value = integer(g.fixed, d).value
     for a in range(g.depth - 1, -1, -1):

@@ -1,8 +1,8 @@
-"""Every spatial mapping that an exact search covers, those that fill most lanes first, made one at a time.
+"""All spatial mappings that an exact search covers, most lanes first, made one at a time.
 
-On each side of the array that the mapping file leaves open stands one loop dimension (or several, where they may be
-mixed), by a divisor of its size or of the largest factor that has room; or nothing. Nothing is made before it is asked
-for: a search that stops early knows how few passes all the others need at least.
+On each array dimension that the mapping file leaves open stands one loop dimension (or several, where they may be
+mixed), or nothing. Its factor is a divisor of its size, or of the largest factor that has room. Mappings are made
+lazily: a search that stops early knows a lower bound of the passes of all mappings that follow.
 """
 
 import heapq
@@ -35,14 +35,14 @@ class SpatialChoice:
 
     unrolling: Unrolling
     passes: int
-    """Iterations that no order of it goes below."""
+    """Lower bound of the iterations of any loop order of this mapping."""
     rest_passes: float
-    """Iterations that this one and all that follow it need at least."""
+    """Lower bound of the iterations of this mapping and all that follow."""
 
 
 @dataclass(frozen=True)
 class SpatialSpace:
-    """The spatial mappings of a layer on a core, most lanes first; of equally many the first by side and loop."""
+    """Spatial mappings of a layer on a core, most lanes first; ties by array dimension and loop."""
 
     layer: Layer
     core: Core
@@ -51,7 +51,7 @@ class SpatialSpace:
     mixed: bool = False
 
     def __iter__(self) -> Iterator[SpatialChoice]:
-        """All of them, each once. Raises MappingError where the part that is given is impossible."""
+        """Iterate over all mappings, each once. Raises MappingError if the given part is impossible."""
         limits = maximum_unrolling(self.layer, self.core, self.constraints, self.profile)
         given_limits = size_limits(self.layer, self.core) if self.profile.keep_given_unrolling else limits
         draft = given_draft(self.layer, self.core, self.constraints, given_limits, self.profile)
@@ -73,7 +73,7 @@ class SpatialSpace:
         return math.prod(size for _, size in self.layer.loop_sizes)
 
     def _options(self, name: str, limits: MaximumUnrolling, given_limits: MaximumUnrolling) -> list[_Factors]:
-        """What an open side may do, most lanes first: nothing, too."""
+        """Options of an open array dimension, most lanes first; leaving it idle is one of them."""
         hinted = hinted_dimensions(name, self.layer, self.constraints)
         size_of, room = self.layer.size_of, self.core.operational_array.size_of[name]
         factors = {
@@ -91,15 +91,17 @@ class SpatialSpace:
         return sorted([*dict.fromkeys(found), ()], key=lambda option: -_lanes(option))
 
     def _variants(self, mapping: dict[str, _Factors], fixed: frozenset[str]) -> Iterator[Unrolling]:
-        """The mapping as it is, if the profile takes such a one from a file, and cut to the innermost memories; none
-        that unrolls a loop further than it goes."""
+        """The mapping unchanged, if the profile accepts it from a file, and the mapping cut to the innermost memories.
+
+        Mappings that unroll a loop beyond its size are left out.
+        """
         total: dict[str, int] = {}
         for factors in mapping.values():
             for dimension, factor in factors:
                 total[dimension] = total.get(dimension, 1) * factor
         added = {d for name, factors in mapping.items() if name not in fixed for d, factor in factors if factor > 1}
         if any(total[dimension] > self.layer.size_of[dimension] for dimension in added):
-            return  # what is given is spread over the loop, however much it is
+            return  # a given unrolling is spread over the loop, whatever its size
         keep = self.profile.keep_given_unrolling
         for names in self._orders(mapping, total):
             if keep:
@@ -110,8 +112,11 @@ class SpatialSpace:
             yield tuple((name, tuple(factors.items())) for name, factors in cut.items())
 
     def _orders(self, mapping: dict[str, _Factors], total: dict[str, int]) -> list[tuple[str, ...]]:
-        """Orders of the sides: those that are given first, as generated ones have it; and that of the array where the
-        model tells the two apart, which is where lanes of one loop on several sides do not divide it."""
+        """Orders of the array dimensions: given ones first, as in generated mappings, and the order of the array.
+
+        The second order is added only where the model distinguishes the two: where lanes of one loop on several array
+        dimensions do not divide it.
+        """
         array = tuple(name for name, _ in self.core.operational_array.dimensions)
         given_first = tuple(dict.fromkeys((*(name for name, _ in self.constraints.spatial_mapping), *array)))
         used = [dimension for factors in mapping.values() for dimension, _ in factors]
@@ -120,7 +125,7 @@ class SpatialSpace:
 
 
 def passes_of(layer: Layer, unrolling: Unrolling) -> int:
-    """Iterations that are left of a layer at least: of each loop its size over the lanes that take it, rounded up."""
+    """Lower bound of the iterations of a layer: the product over loops of size / lanes, rounded up."""
     lanes: dict[str, int] = {}
     for _, factors in unrolling:
         for dimension, factor in factors:
@@ -133,10 +138,11 @@ def _lanes(factors: "Iterator[tuple[str, int]] | _Factors") -> int:
 
 
 def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[int, tuple[_Factors, ...]]]:
-    """(lanes, one option of each side) for all combinations, most lanes first; options of a side are in that order.
+    """All combinations as (lanes, one option per array dimension), most lanes first.
 
-    A combination is reached from the one combination that has the option before on its last side that is not at its
-    first, so that each is reached once, and never before one of more lanes.
+    The options of each array dimension are sorted by lanes. Each combination has one predecessor: on its last array
+    dimension that is not at its first option, the option before. So each is reached once, and never before one with
+    more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]
 

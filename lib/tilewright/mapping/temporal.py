@@ -1,11 +1,11 @@
-"""Loop orders before the search: the loops to permute, and constraints on their order, a complete one or a pattern that
-orders must match (zigzag-dse 3.9.1, mapping and LOMA).
+"""Loops to permute in the search, and constraints on their order: a complete order, or a pattern to match.
 
-Of a pattern, entries before the first `*` gap bind the innermost positions, entries after the last gap the outermost
-ones, entries between two gaps a run anywhere between. Without a gap everything outside the listed loops is free. (The
-reference drops gaps, and stops on sizes of 1 and on repeated sizes: faults B7, B8 and B9.)
+The rules are those of mapping and LOMA in zigzag-dse 3.9.1. In a pattern, entries before the first `*` gap bind the
+innermost positions, and entries after the last gap the outermost ones. Entries between two gaps are consecutive loops
+anywhere between. Without a gap, loops that are not listed are free. (The reference drops gaps, and stops on sizes of 1
+and on repeated sizes: faults B7, B8 and B9.)
 
-Sizes of loops are prime factors, merged down to a limit.
+Loop sizes are prime factors, merged until their number is within a limit.
 """
 
 import math
@@ -24,13 +24,15 @@ GAP = -2
 
 
 def applicable_ordering(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer) -> tuple[TemporalOrderingEntry, ...]:
-    """The entries that speak of the layer's dimensions, and the gaps."""
+    """Entries about dimensions of the layer, and gaps."""
     return tuple(entry for entry in ordering if entry.dimension == WILDCARD or entry.dimension in layer.size_of)
 
 
 def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unrolled: Sequence[tuple[str, int]]) -> str:
-    """What to say of loops that an ordering asks for, and of which a spatial mapping leaves nothing; '' if there are
-    none. A loop of 1 is no loop."""
+    """Message about loops that an ordering names although the spatial mapping leaves no iteration of them, or ''.
+
+    A loop of size 1 does not count as a loop.
+    """
     left = dict(layer.size_of)
     for dimension, factor in unrolled:
         left[dimension] = math.ceil(left.get(dimension, 1) / factor)
@@ -41,7 +43,7 @@ def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unro
 def complete_order(
     ordering: tuple[TemporalOrderingEntry, ...], temporal_sizes: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...] | None:
-    """The loop order that `ordering` spells out in full (loops of 1 dropped), or None if it leaves a choice."""
+    """The complete loop order that `ordering` specifies (without loops of 1), or None if it leaves a choice."""
     if any(entry.dimension == WILDCARD or entry.size is None for entry in ordering):
         return None
     loops = tuple((entry.dimension, entry.size or 1) for entry in ordering)
@@ -54,9 +56,9 @@ def complete_order(
 def counted_boundaries(
     boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Boundaries over the entries of `ordering` as boundaries over the loops that the layer has of them.
+    """Boundaries counted in the loops of the layer, from boundaries counted in the entries of `ordering`.
 
-    Entries of other dimensions and loops of 1 are no loops of the layer. A boundary above all entries stays above.
+    Entries of other dimensions and loops of 1 are not loops of the layer. A boundary above all entries stays above.
     """
     counts = [0]
     for entry in ordering:
@@ -70,14 +72,14 @@ def counted_boundaries(
 
 @dataclass(frozen=True)
 class OrderPattern:
-    """A pattern as arrays for the kernel: dimension index (or GAP) and size (or ANY), innermost first."""
+    """Pattern as arrays for the kernel: dimension index (or GAP) and size (or ANY), innermost first."""
 
     dimension: np.ndarray
     size: np.ndarray
 
 
 def order_pattern(ordering: tuple[TemporalOrderingEntry, ...], dimensions: tuple[str, ...]) -> OrderPattern:
-    """The pattern of `ordering`; loops of size 1 are nothing and are dropped."""
+    """Pattern of `ordering`; loops of size 1 are dropped."""
     entries = [entry for entry in ordering if entry.dimension == WILDCARD or entry.size != 1]
     if entries and all(entry.dimension != WILDCARD for entry in entries):
         entries.append(TemporalOrderingEntry(WILDCARD))
@@ -88,7 +90,7 @@ def order_pattern(ordering: tuple[TemporalOrderingEntry, ...], dimensions: tuple
 
 @dataclass(frozen=True)
 class LoopMultiset:
-    """The loops to permute: (dimension, factor) sorted by name and factor, each with its multiplicity."""
+    """Loops to permute: (dimension, factor) sorted by name and factor, each with its multiplicity."""
 
     loops: tuple[tuple[tuple[str, int], int], ...]
 
@@ -123,11 +125,11 @@ def loop_multiset(
     limit: int | None,
     ordering: tuple[TemporalOrderingEntry, ...] = (),
 ) -> LoopMultiset:
-    """The loops of all orders of `temporal_sizes`, at most `limit` of them unless there are more dimensions.
+    """Loops to permute for `temporal_sizes`: at most `limit`, or one per dimension if there are more dimensions.
 
-    A loop that `ordering` gives a size is kept whole. While there are too many, the dimension with most factors merges
-    its smallest factor with an equal one, else with the next larger. Raises MappingError when a size of `ordering`
-    does not divide what is left of its dimension.
+    A loop that `ordering` gives a size is not split. While there are too many loops, the dimension with most factors
+    merges its smallest factor with an equal one, else with the next larger. Raises MappingError if a size of `ordering`
+    does not divide the remaining iterations of its dimension.
     """
     whole = _whole_loops(dict(temporal_sizes), ordering)
     free = {
@@ -152,7 +154,7 @@ def _merge_smallest(factors: list[int]) -> None:
 
 
 def _whole_loops(sizes: dict[str, int], ordering: tuple[TemporalOrderingEntry, ...]) -> dict[str, list[int]]:
-    """Dimension -> loops that the ordering names with a size."""
+    """Loops that the ordering names with a size, by dimension."""
     whole: dict[str, list[int]] = {}
     for entry in ordering:
         if entry.size is not None and entry.dimension != WILDCARD:

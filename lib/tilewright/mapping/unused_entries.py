@@ -1,4 +1,6 @@
-"""Parts of a mapping file that a network on its cores does not use: entries, loop dimensions, sides, overruled keys.
+"""Unused parts of a mapping file for a network and its cores:
+
+entries, loop dimensions, array dimensions, overruled keys.
 
 Entries for a kind of layers or an operator are for any network: that this one has no such layer is not told.
 """
@@ -16,7 +18,7 @@ from tilewright.workload.layer import Layer
 
 
 def note_unused(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Note what is not used of a mapping, whose document `problems` have."""
+    """Note the parts of a mapping that have no effect; `problems` belong to its document."""
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     note_unused_entries(problems, mapping, workload)
     for index, entry in enumerate(mapping.entries):
@@ -30,8 +32,10 @@ def note_unused(problems: Problems, mapping: Mapping, workload: Workload) -> Non
 
 
 def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | None, cores: Sequence[Core]) -> None:
-    """Note what is not used of a mapping for a network, where that is known, on cores, any of which may run any
-    layer."""
+    """Note the parts of a mapping that have no effect on a set of cores, any of which may run any layer.
+
+    If the network is known, its layers are considered too.
+    """
     if len(cores) <= 1:
         _note_between_cores(problems, mapping)
     if workload is None:
@@ -43,16 +47,16 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
 
 
 def _note_between_cores(problems: Problems, mapping: Mapping) -> None:
-    """Note what entries say of how several cores share the network, where there is one."""
+    """Note fields about several cores in entries of a run on a single core."""
     plain = MappingConstraints("")
     for index, entry in enumerate(mapping.entries):
         for key in BETWEEN_CORES:
             if getattr(entry, key) != getattr(plain, key):
-                problems.unused((index, key), "plays no part on a single core")
+                problems.unused((index, key), "has no effect on a single core")
 
 
 def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints, sides: Iterable[str]) -> None:
-    """Note hints for sides of the array that no core has on which layers of the entry may run."""
+    """Note hints for array dimensions that no core has on which layers of the entry may run."""
     known = list(sides)
     for side, _ in entry.spatial_mapping_hint:
         if side not in known:
@@ -62,8 +66,10 @@ def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints,
 
 
 def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Note entries that are for no layer, unless they are for operators that other networks may have, and those that
-    others come before in every layer. `problems` are of the document of the mapping."""
+    """Note entries that select no layer, and entries that other entries precede for every layer.
+
+    Entries for operators that other networks may have are not noted. `problems` belong to the document of the mapping.
+    """
     selected: set[int] = set()
     used: set[int] = set()
     for node in workload.nodes:
@@ -77,19 +83,19 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
         if id(entry) in used or is_for_any_network(entry.name):
             continue
         if id(entry) in selected:
-            problems.unused((index, "name"), "plays no part: other entries come first for all layers that it selects")
+            problems.unused((index, "name"), "has no effect: other entries come first for all layers that it selects")
         elif entry.name not in names:
             near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
             problems.unused((index, "name"), f"selects no layer of {workload.name}", nearest=near)
 
 
 def is_for_any_network(name: str) -> bool:
-    """Whether an entry is the default, or for a kind of layers or an operator, which other networks may have."""
+    """True if an entry is the default, or for an operator or a kind of layers, which other networks may have."""
     return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
 
 
 def _nearest(name: str, workload: Workload) -> str:
-    """The layer or operator type that was meant."""
+    """Layer name or operator type nearest to an unknown selector."""
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     whole = (name for layer in layers for name in layer.part_of)
     own = [*(layer.name for layer in layers), *(layer.operator_type for layer in layers)]
@@ -97,16 +103,16 @@ def _nearest(name: str, workload: Workload) -> str:
 
 
 def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Layer]) -> None:
-    """Note loops that none of the layers has for which the entry counts."""
+    """Note loop dimensions that none of the entry's layers has."""
     known = dict.fromkeys(dimension for layer in layers for dimension in layer.size_of)
     for path, dimension in named_loops(entry):
-        if dimension not in known and is_usual_loop(dimension):  # any other is a problem
+        if dimension not in known and is_usual_loop(dimension):  # all other dimensions are reported as problems
             near = nearest_name(dimension, list(known))
             problems.unused(path, f"no layer that this entry is for has {dimension}", nearest=near)
 
 
 def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Workload, layers: list[Layer]) -> None:
-    """Note loops that no layer has at all, in an entry for operators that the network lacks."""
+    """Note unknown loop dimensions in an entry for operators that the network lacks."""
     known = list(dict.fromkeys(dimension for layer in layers for dimension in layer.size_of))
     for path, dimension in named_loops(entry):
         if dimension not in known and not is_usual_loop(dimension):
@@ -115,7 +121,7 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
 
 
 def _note_overruled(problems: Problems, entry: MappingConstraints) -> None:
-    """Note hints for sides that the entry fixes, and names of dimensions for tilings that it does not have."""
+    """Note hints for array dimensions that the entry fixes, and dimension names without a tiling that uses them."""
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:
         if side in fixed:

@@ -1,12 +1,14 @@
-"""Words of mapping files that options have, too.
+"""Words that mapping files and options share.
 
-Nothing heavy stands here: options are checked with it.
+The module imports nothing heavy, because options are checked with it.
 """
 
 from typing import Literal
 
 ALL_TILES = "all"
-"""Word for as many tiles as the dimension is long."""
+"""Word for one tile per iteration of the dimension."""
 TemporalMappingType = Literal["uneven", "even"]
-"""How the boundaries between memory levels of the operands of a layer relate. uneven: each operand has its own
-boundaries; even: operands share them."""
+"""Relation between the operands' boundaries of memory levels.
+
+uneven: each operand has boundaries of its own; even: operands share them.
+"""

@@ -20,7 +20,7 @@ from tilewright.mapping.constraints import (
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
-"""Keys of mapping files of Stream after 2025, which have another form."""
+"""Keys of Stream mapping files after 2025, which have another form."""
 _NOT_READ = (
     "mapping files of stream-dse 2.x (layers, fused_groups, kernel) are not read: write a list of entries, each with a "
     "`name`, one of them `default`"
@@ -38,7 +38,7 @@ def refuse_multi_core(data: Any, problems: Problems) -> bool:
 
 
 def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
-    """Record every problem across fields, and notices of what is unusual."""
+    """Record every problem that involves several fields, and notices of unusual entries."""
     names = [None if entry is None else entry.name for entry in entries]
     if entries and DEFAULT not in names:
         problems.at((), "an entry with `name: default` is required, for layers that no other entry selects")
@@ -56,7 +56,10 @@ def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
 
 
 def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
-    """Boundaries count the loops of an ordering that leaves nothing open, and never fall from level to level."""
+    """Check level boundaries: the ordering is complete, and boundaries never fall from one level to the next.
+
+    Boundaries count the loops of the ordering.
+    """
     if entry.level_boundaries is None:
         return
     loops = entry.temporal_ordering
@@ -70,7 +73,10 @@ def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
 
 
 def _check_cores(problems: Problems, entry: MappingEntry) -> None:
-    """A core is given once, unless groups are fixed to it; a name of a dimension once; fixed cores are named."""
+    """Check cores and names: each core is given once unless groups are fixed to cores, each name once.
+
+    Fixed cores must be named.
+    """
     if not entry.core_allocation_is_fixed:
         problems.repeated(("core_allocation",), entry.core_allocation or (), "this core is named before")
     elif not entry.core_allocation and not problems.has("core_allocation"):
@@ -97,13 +103,13 @@ def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) 
 
 
 NO_CORE = -1
-"""Value in the place of what is no id of a core."""
+"""Placeholder for an invalid core id."""
 NO_LOOP = TilingEntry("", 1)
-"""Value in the place of what is no loop of a tiling."""
+"""Placeholder for an invalid tiling loop."""
 
 
 def read_mapping(source: str | Path | list[dict[str, Any]], notices: list[str] | None = None) -> Mapping:
-    """The mapping of a mapping file, or of the same data as a list of dicts.
+    """Mapping from a mapping file, or from the same data as a list of dicts.
 
     Raises InputError with every problem of the file. Remarks on what is legal but unusual are appended to `notices`.
     """
@@ -112,7 +118,7 @@ def read_mapping(source: str | Path | list[dict[str, Any]], notices: list[str] |
 
 
 def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapping:
-    """The mapping of a loaded document. Raises InputError."""
+    """Mapping from a loaded document. Raises InputError."""
     problems = Problems(document)
     if refuse_multi_core(document.data, problems):
         problems.finish(notices)
@@ -124,10 +130,11 @@ def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapp
 
 
 def readable_mapping(document: YamlDocument) -> Mapping:
-    """The mapping without what is broken in it; never raises.
+    """The valid part of a mapping; never raises.
 
-    Items of lists keep their places. An entry `default` is put at the end if there is none. Whether cores are fixed is
-    left out of an entry whose cores or tiles are broken: numbers of groups would not match for that reason alone.
+    Items of lists keep their places. An entry `default` is appended if there is none. If the cores or tiles of an entry
+    are broken, `core_allocation_is_fixed` is dropped too: the numbers of groups and cores would not match for that
+    reason alone.
     """
     if not isinstance(document.data, list):  # another form of mapping files, or another kind of file
         return Mapping((MappingConstraints(DEFAULT),))
@@ -147,7 +154,7 @@ def _mapping(entries: list[MappingEntry], document: YamlDocument) -> Mapping:
 
 
 def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstraints:
-    """The constraints of an entry; holes in lists of cores and loops keep their places."""
+    """Constraints of an entry; invalid items in lists of cores and loops become placeholders."""
     cores = tuple(NO_CORE if core is None else core for core in entry.core_allocation or ())
     within = tuple(loop or NO_LOOP for loop in entry.intra_core_tiling or ())
     between = tuple(loop or NO_LOOP for loop in entry.inter_core_tiling or ())
@@ -181,7 +188,7 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
 
 
 def _links(links: LinksEntry | None, written: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The memory operand of each layer operand, in the order of writing: in it operands are processed."""
+    """Memory operand of each layer operand, in the order of writing, in which operands are processed."""
     if links is None or any(memory_operand is None for _, memory_operand in links):
         return MappingConstraints.memory_operand_links
     return tuple(written["memory_operand_links"].items())

@@ -1,4 +1,4 @@
-"""The mapping file: entries, each for the layers it selects, in the dialect of zigzag-dse 3.9.1 plus selectors."""
+"""Schema of the mapping file: entries that select layers, in the dialect of zigzag-dse 3.9.1 plus selectors."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -48,7 +48,7 @@ def parse_tiling_entry(text: str) -> TilingEntry:
 
 
 def parse_intra_core_entry(text: str) -> TilingEntry:
-    """A loop of a tiling within a core, where `*` means nothing. Raises FieldError."""
+    """A loop of a tiling within a core, where `*` is not allowed. Raises FieldError."""
     entry = parse_tiling_entry(text)
     if entry.tiles == WILDCARD:
         raise FieldError("only tiles between cores can be left open", "`OY, 4`, `OY, all`")
@@ -77,7 +77,7 @@ InterCoreLoop = Annotated[TilingEntry, TextForm(parse_tiling_entry, _TILING.patt
 
 
 class LinksEntry(TableModel):
-    """The memory operand that each layer operand uses. The order of writing is the order of processing."""
+    """Memory operand of each layer operand. Operands are processed in the order of writing."""
 
     O: MemoryOperand  # noqa: E741
     """Memory operand of the layer's output."""
@@ -91,7 +91,7 @@ Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 
 class BoundariesEntry(TableModel):
-    """Loops of the temporal ordering of each operand up to and including each memory level, from inside."""
+    """Number of loops of the temporal ordering up to and including each memory level, by operand, from inside."""
 
     O: Boundaries  # noqa: E741
     """Boundaries of the layer's output."""
@@ -102,62 +102,80 @@ class BoundariesEntry(TableModel):
 
 
 class TopmostEntry(TableModel):
-    """The last memory of the core that each operand of the layer uses, by its name."""
+    """Name of the topmost memory of the core that each operand of the layer uses."""
 
     O: Name  # noqa: E741
-    """Where the layer's output ends."""
+    """Topmost memory of the layer's output, where it ends."""
     W: Name | None = None
-    """Where the layer's weights come from; a layer with one input has none."""
+    """Topmost memory of the layer's weights, their source; a layer with one input has none."""
     I: Name  # noqa: E741
-    """Where the layer's input comes from."""
+    """Topmost memory of the layer's input, its source."""
 
 
 class ReachEntry(TableModel):
-    """Up to which memory the data of a layer go: what data locality decided."""
+    """Topmost memories that the operands of the layer use, as data locality decided."""
 
     topmost: TopmostEntry
-    """The last memory that each operand of the layer uses."""
+    """Topmost memory of the core that each operand of the layer uses."""
     occupied_bits: dict[Name, Count] | None = None
-    """Bits that data of other layers take while the layer runs, by name of the memory."""
+    """Bits that data of other layers occupy while the layer runs, by name of the memory."""
 
 
 class MappingEntry(TableModel):
     """Constraints for the layers that the entry's name selects."""
 
     name: Name
-    """Which layers: a layer name, an operator type, `@` and a kind of layer (`@depthwise`, `@vector`, `@pooling`,
-    ...), a glob over layer names, or `default`. For each layer the first of these kinds that matches counts. An
-    operator that is costed in parts, as `Softmax`, has its name and type for all of them, behind those of the part. An
-    entry called `default` is required."""
+    """Selector of layers: a layer name, an operator type, a kind of layer, a glob over layer names, or `default`.
+
+    A kind of layer is `@depthwise`, `@vector`, `@pooling`, ... If several entries match a layer, the kind of selector
+    that comes first in this list counts. For the parts of an operator that is costed in parts (as `Softmax`), name and
+    type of the part count before those of the operator. An entry called `default` is required.
+    """
     spatial_mapping: dict[ArrayDimension, list[Unrolling]] | None = None
     """Loops unrolled over each array dimension, as `K, 32`; array dimensions left out are searched."""
     spatial_mapping_hint: dict[ArrayDimension, list[LoopDimension]] | None = None
     """Loop dimensions to try on array dimensions that are searched."""
     memory_operand_links: LinksEntry | None = None
-    """Layer operand to memory operand, one to one; by default O: O, W: I2, I: I1."""
+    """Memory operand of each layer operand, one to one; by default O: O, W: I2, I: I1."""
     temporal_ordering: list[OrderingLoop] | None = None
     """Loops from innermost to outermost, as [OX, 112], [OX, "*"] for any size, ["*", "*"] for any loops between."""
     level_boundaries: BoundariesEntry | None = None
-    """Which memory level keeps which loops of a complete temporal ordering; without it the allocator decides, as in
-    zigzag-dse."""
+    """Memory level that keeps each loop of a complete temporal ordering.
+
+    By default the allocator decides, as in zigzag-dse.
+    """
     memory_reach: ReachEntry | None = None
-    """One core: up to which memory the data of the layer go, as `exploit_data_locality` decided in the run that the
-    mapping is from; without it all the way up."""
+    """One core:
+
+    topmost memories that the data of the layer use, as `exploit_data_locality` decided in the run that wrote the
+    mapping; without it the top memory.
+    """
     temporal_mapping_type: TemporalMappingType | None = None
-    """Whether operands that share a memory share level boundaries; without it the option of the search counts."""
+    """Type of level boundaries:
+
+    `even` if operands that share a memory share them, else `uneven`; default is the search option.
+    """
     access_same_data_considered_as_no_access: bool | None = None
-    """False if an input that the array uses again in the next cycle is read again; without it the parameter of
-    SpatialMappingConversion counts."""
+    """False if an input that the array uses again in the next cycle is read again.
+
+    By default the parameter of SpatialMappingConversion decides.
+    """
     core_allocation: Annotated[list[Count], Field(min_length=1)] | None = None
-    """Several cores: ids of those that may run the layer; without it any that can."""
+    """Several cores: ids of the cores that may run the layer; without it every core that can."""
     core_allocation_is_fixed: bool = False
     """Several cores: true if group g of the layer (a part of `inter_core_tiling`) runs on core g of the list."""
     intra_core_tiling: list[IntraCoreLoop] | None = None
-    """Several cores: loops that cut a layer into tiles which run one after the other, innermost first, as `OY, 4` for
-    4 tiles or `OY, all` for one of each line. Dimensions that a layer does not have are passed over."""
+    """Several cores:
+
+    loops that cut a layer into tiles which run one after the other, innermost first, as `OY, 4` for 4 tiles or `OY,
+    all` for one of each line. Dimensions that a layer does not have are ignored.
+    """
     inter_core_tiling: list[InterCoreLoop] | None = None
-    """Several cores: loops that cut a layer into parts for different cores, as `K, 2`; `K, *` is one for each core of
-    `core_allocation`."""
+    """Several cores:
+
+    loops that cut a layer into parts for different cores, as `K, 2`; `K, *` makes one part for each core of
+    `core_allocation`.
+    """
     layer_dimension_names: list[LoopDimension] | None = None
     """Names that the tilings of this entry use for the loop dimensions of the layer, in the order of the layer."""
 
@@ -166,5 +184,5 @@ MappingFile = Annotated[list[MappingEntry], Field(min_length=1)]
 
 
 def mapping_schema() -> JsonObject:
-    """The JSON Schema of a mapping file."""
+    """JSON Schema of a mapping file."""
     return json_schema(MappingFile, "tilewright mapping", "Spatial and temporal mapping constraints by layer.")

@@ -1,4 +1,4 @@
-"""Entries of a mapping as the data and the text of a mapping file that reads back to them."""
+"""Writes entries of a mapping as data or text of a mapping file; reading the file gives the same entries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _PLAIN = MappingConstraints("")
 
 
 def as_entry(constraints: MappingConstraints) -> dict[str, Any]:
-    """An entry as plain data; what is as if nothing were written is left out."""
+    """Entry as plain data; fields equal to their default are left out."""
     entry: dict[str, Any] = {"name": constraints.name}
     if constraints.spatial_mapping:
         entry["spatial_mapping"] = {
@@ -52,7 +52,7 @@ def as_entry(constraints: MappingConstraints) -> dict[str, Any]:
 
 
 def mapping_text(entries: Sequence[dict[str, Any]], head: str = "") -> str:
-    """The text of a mapping file; `head` is a comment of one line."""
+    """Text of a mapping file; `head` is a comment of one line."""
     texts = [
         yaml.dump([entry], Dumper=_Dumper, sort_keys=False, width=1000, default_flow_style=None) for entry in entries
     ]

@@ -44,7 +44,7 @@ def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
         f"note: {mapping}:3 default.spatial_mapping.D1: {lanes} (in 29 layers: {first})",
         f"note: {mapping}:5 stem.conw.name: selects no layer of mobilenetv2 (did you mean 'stem.conv'?)",
         f"note: {mapping}:7 stage9.*.name: selects no layer of mobilenetv2",
-        f"note: {mapping}:8 stem.c*.name: plays no part: other entries come first for all layers that it selects",
+        f"note: {mapping}:8 stem.c*.name: has no effect: other entries come first for all layers that it selects",
     ]
     assert main(["validate", str(hardware)]) == 0
     assert capsys.readouterr().err.splitlines() == said[:1], "what validate notes, map repeats"

@@ -33,5 +33,5 @@ def test_keys_for_several_cores_are_told_to_play_no_part(keys: dict[str, Any], s
     mapping = [{"name": "default", "spatial_mapping": {"D1": ["K, 8"]}, **keys}]
     read = read_problem(Descriptions("config/hardware/tpu_like.yaml", [LAYER], mapping), SearchOptions())
     notices = [notice for notice in read.notices if "single core" in notice]
-    assert notices == [f"default.{key}: plays no part on a single core" for key in said]
+    assert notices == [f"default.{key}: has no effect on a single core" for key in said]
     assert all(isinstance(notice, Unused) for notice in notices)
