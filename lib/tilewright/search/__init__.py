@@ -12,4 +12,4 @@ FACE = (
     "store",
     "summary",
 )
-"""Modules that wings may import; what else is here may change without them."""
+"""Modules that rooms above may import; all other modules here are internal and may change."""

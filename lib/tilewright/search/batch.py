@@ -1,4 +1,4 @@
-"""Batches of loop orders of one problem, and what they cost: what searches hand over and reductions choose from."""
+"""Batches of loop orders of one problem and their costs: searches produce them, reductions choose from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,28 +17,32 @@ NOTHING_MATCHES = "no loop order matches temporal_ordering"
 
 
 class SearchStoppedError(Exception):
-    """The search was asked to stop before it was done."""
+    """Raised when a search is asked to stop before its end."""
 
 
 @dataclass(frozen=True, eq=False)
 class OrderBatch:
     """Loop orders of one problem, innermost loop first; a batch may be empty.
 
-    Raises MappingError where the arrays do not belong together or are too large.
+    Raises MappingError if the arrays do not match the problem or are too large.
     """
 
     problem: PreparedProblem
     loops: tuple[tuple[str, int], ...]
-    """Distinct loops (loop dimension, size); a row of `orders` holds indexes of these."""
+    """Distinct loops (loop dimension, size); a row of `orders` holds indexes into them."""
     orders: np.ndarray
-    """int64 [order, position]; at most BATCH_ORDERS orders."""
+    """Orders, int64 [order, position]; at most BATCH_ORDERS orders."""
     boundaries: np.ndarray | None = None
-    """int64 [order, operand, level]: loops up to and including that level, operands in the layer's order; None:
-    memories are allocated greedily, as in zigzag-dse."""
+    """Level boundaries, int64 [order, operand, level]:
+
+    loops up to and including the level, operands in the layer's order.
+
+    None: memories are allocated greedily, as in zigzag-dse.
+    """
     visited: int = 0
-    """Orders that the search looked at to make this batch; some may not meet its constraints."""
+    """Orders that the search visited to make this batch; some may violate its constraints."""
     search: tuple[tuple[str, object], ...] = ()
-    """What the search says of itself (certificate, seed, ...) as JSON values."""
+    """Statistics of the search (certificate, seed, ...) as JSON values."""
 
     def __post_init__(self) -> None:
         orders, loops = self.orders, self.loops
@@ -57,11 +61,11 @@ class OrderBatch:
                 )
 
     def loop_order(self, row: int) -> LoopOrder:
-        """One of the orders by name."""
+        """Loop order of a row, with names of dimensions."""
         return tuple(self.loops[int(index)] for index in self.orders[row])
 
     def level_boundaries(self, row: int) -> Boundaries | None:
-        """The given level boundaries of one of the orders: per operand, a number for each of its levels."""
+        """Given level boundaries of a row: per operand, a number for each of its levels; None if none are given."""
         if self.boundaries is None:
             return None
         counts = self.problem.arrays.level_count.tolist()
@@ -79,9 +83,10 @@ class OrderBatch:
         visited: int | None = None,
         search: tuple[tuple[str, object], ...] = (),
     ) -> "OrderBatch":
-        """A batch of orders of the same length given by name.
+        """Batch of orders of equal length, given by names of dimensions.
 
-        Raises MappingError if one does not cover exactly what the spatial mapping leaves, or if lengths differ.
+        Raises MappingError if lengths differ, or if an order does not cover exactly the iterations that the spatial
+        mapping leaves.
         """
         for order in orders:
             check_order(problem, order)
@@ -98,28 +103,28 @@ class OrderBatch:
 
 
 def boundary_shape(problem: PreparedProblem) -> tuple[int, int]:
-    """(operands, levels of the operand with most) of the boundaries of one order."""
+    """Shape of the boundaries of one order: operands, and levels of the operand with most levels."""
     operands = len(problem.layer.operands)
     return operands, int(problem.arrays.level_count[:operands].max())
 
 
 @dataclass(frozen=True, eq=False)
 class CostedBatch:
-    """The cost of each order of a batch; orders that do not fit the core hold inf."""
+    """Cost of each order of a batch; inf for orders that do not fit the core."""
 
     batch: OrderBatch
     energy_pj: np.ndarray
     latency_cycles: np.ndarray
     fits: np.ndarray
-    """bool [order]"""
+    """Whether each order fits, bool [order]."""
     closest_failure: str
-    """'' if something fits; else why the order that missed by least does not."""
+    """Reason why the order that came closest to fitting does not fit; '' if some order fits."""
     closest_ratio: float = np.inf
-    """What that order needed over what there is, to tell the closest of several batches."""
+    """Ratio of required to available bits of that order, to compare several batches."""
 
 
 def cost_orders(batch: OrderBatch) -> CostedBatch:
-    """Cost all orders of a batch."""
+    """Cost of all orders of a batch."""
     problem, rows = batch.problem, len(batch.orders)
     dimensions = [problem.dimensions.index(d) for d, _ in batch.loops]
     block = write_block(thread_block(), dimensions, [size for _, size in batch.loops], batch.orders, batch.boundaries)
@@ -141,7 +146,7 @@ def cost_orders(batch: OrderBatch) -> CostedBatch:
 
 
 def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:
-    """The first row with the smallest entries, column after column; None if no entry of the first column is finite."""
+    """First row with the smallest entries, compared column by column; None if the first column has no finite entry."""
     first = columns[0]
     rows = np.flatnonzero(first == first.min(initial=np.inf))
     for column in columns[1:]:
@@ -152,10 +157,10 @@ def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:
 
 
 def best_row(costed: CostedBatch, objective: str) -> int | None:
-    """The best order of a batch under an objective, or None if none fits."""
+    """Row of the best order of a batch under an objective, None if none fits."""
     return first_of_the_best(ranking(objective, costed.energy_pj, costed.latency_cycles))
 
 
 def is_better(objective: str, costs: tuple[float, float], best: tuple[float, float]) -> bool:
-    """Whether costs (energy, latency) are strictly better than `best` by the same rule."""
+    """True if costs (energy, latency) are strictly better than `best` by the rule of `best_row`."""
     return ranking(objective, *costs) < ranking(objective, *best)

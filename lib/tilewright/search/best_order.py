@@ -1,4 +1,4 @@
-"""The best order of a layer's loops, on one core after the other: what does not depend on figures is kept."""
+"""The best loop order of a layer on a series of cores; results that do not depend on figures are cached."""
 
 import itertools
 import threading
@@ -23,36 +23,36 @@ from tilewright.search.best_order_kernel import (
 )
 
 MOST_ORDERS = 1000
-"""Orders of a spatial mapping: more are no matter of tables."""
+"""Largest number of orders of a spatial mapping for which tables are made."""
 _KEPT_BYTES = 256 * 2**20
-"""Bytes of where the allocator puts loops, and of accesses of states, in a thread."""
+"""Size limit in bytes, per thread, of cached allocations and cached accesses of states."""
 _of_thread = threading.local()
 _numbers = itertools.count()
 
 
 @dataclass(frozen=True)
 class BestFound:
-    """The best order of a layer."""
+    """Best order of a layer."""
 
     problem: np.void
-    """A record of PROBLEM_DTYPE."""
+    """Record of PROBLEM_DTYPE."""
     energy_pj: float
     latency_cycles: float
     workspace: np.void
-    """A record of WORKSPACE_DTYPE, its breakdown until the next search of this thread."""
+    """Record of WORKSPACE_DTYPE with the breakdown, valid until the next search of this thread."""
 
 
 @dataclass(frozen=True, eq=False)
 class OrderSet:
-    """The orders of a layer with its spatial mappings, a batch for each; `arrays` has their problems, to be written to.
+    """Orders of a layer, one batch per spatial mapping; `arrays` has the problems, which callers overwrite.
 
-    Results are those of costing all orders: the first of the best under the objective. Not for several threads.
+    Results equal those of costing all orders: the first of the best under the objective. Not thread-safe.
     """
 
     batches: tuple[OrderBatch, ...]
     objective: str
     arrays: np.ndarray = field(init=False)
-    """PROBLEM_DTYPE [batch]"""
+    """Problems, PROBLEM_DTYPE [batch]."""
     _candidates: np.ndarray = field(init=False)
     _address: int = field(init=False)
     _orders: list[np.ndarray] = field(init=False, default_factory=list)
@@ -69,7 +69,7 @@ class OrderSet:
             self._write_candidate(place)
 
     def best(self) -> BestFound | None:
-        """The best order of all spatial mappings; None if nothing fits."""
+        """Best order over all spatial mappings; None if none fits."""
         search, tables, workspace = _scratch()
         self._lend_buffers()
         powers = OBJECTIVES[self.objective]
@@ -85,7 +85,7 @@ class OrderSet:
     def bounds(self) -> list[np.ndarray]:
         """Lower bounds [order, 2] of energy and latency for each batch, infinite where an order does not fit.
 
-        Of the last search, until the next one of this thread.
+        They are those of the last search, and valid until the next search of this thread.
         """
         ends = np.cumsum(self._candidates["order_count"]).tolist()
         return [_of_thread.bounds[end - len(batch.orders) : end] for end, batch in zip(ends, self.batches, strict=True)]
@@ -107,7 +107,7 @@ class OrderSet:
         candidate["repeats"][:kinds] = counts
 
     def _lend_buffers(self) -> None:
-        """Let the search write where what it finds is kept, and read what earlier ones have found."""
+        """Point the search at the caches: it reads earlier results and adds its own."""
         candidates, first = self._candidates, self.arrays[0]
         rows = (self._number, *[first[name].tobytes() for name in _CAPACITIES])
         found, known = _kept_buffers().take(rows, self._new_rows)
@@ -133,14 +133,14 @@ class OrderSet:
 
 
 class _Buffers:
-    """Buffers by what their content depends on; the least recently used go where all together are too large."""
+    """Buffers keyed by what their content depends on; if all are too large, the least recently used are dropped."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], tuple[list[np.ndarray], list[int]]] = {}
         self._bytes = 0
 
     def take(self, key: tuple[object, ...], make: Callable[[], list[np.ndarray]]) -> tuple[list[int], bool]:
-        """Addresses of the buffers under a key, and whether they were there before."""
+        """Addresses of the buffers of a key, and whether they existed before."""
         found = self._kept.pop(key, None)
         known = found is not None
         if found is None:
@@ -148,7 +148,7 @@ class _Buffers:
             found = arrays, [pointer_to(array) for array in arrays]
             self._bytes += sum(array.nbytes for array in arrays)
         self._kept[key] = found
-        while self._bytes > _KEPT_BYTES and len(self._kept) > 2:  # those of the search at hand stay
+        while self._bytes > _KEPT_BYTES and len(self._kept) > 2:  # buffers of the current search stay
             arrays, _ = self._kept.pop(next(iter(self._kept)))
             self._bytes -= sum(array.nbytes for array in arrays)
         return found[1], known
@@ -156,15 +156,15 @@ class _Buffers:
 
 RECORDS = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
 _CAPACITIES = ("memory_bits", "force_double_buffering", "holds_everything")
-"""Fields of a problem on which it depends where the allocator puts loops, besides those that do not change."""
+"""Fields of a problem that vary and that decide where the allocator puts loops."""
 _WIDTHS = ("bandwidth_max_bits", "bandwidth_min_bits")
-"""Columns of accesses and transfers of states."""
+"""Fields that decide the accesses and transfers of states."""
 
 
 def can_be_tabulated(batch: OrderBatch) -> bool:
-    """Whether what the orders of a batch cost depends on states alone, and these are few.
+    """True if the cost of a batch's orders depends only on states, and there are few states.
 
-    Not where windows slide over the output, nor where fractions of elements add up in the sequence of the loops.
+    False if windows slide over the output, or if fractions of elements add up in the sequence of the loops.
     """
     problem = batch.problem.arrays
     few = 0 < len(batch.orders) <= MOST_ORDERS and batch.orders.shape[1] <= MOST_LOOPS and batch.boundaries is None
@@ -173,7 +173,7 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
 
 
 def _scratch() -> tuple[np.void, np.void, np.void]:
-    """What a search writes to, of this thread: fields of plain records are read ten times as fast by name."""
+    """Scratch records of this thread; plain records are used, whose fields are read ten times as fast by name."""
     if not hasattr(_of_thread, "scratch"):
         _of_thread.scratch = tuple([np.zeros(1, dtype)[0] for dtype in RECORDS])
     found: tuple[np.void, np.void, np.void] = _of_thread.scratch
@@ -181,7 +181,7 @@ def _scratch() -> tuple[np.void, np.void, np.void]:
 
 
 def _kept_buffers() -> _Buffers:
-    """The buffers of this thread."""
+    """Buffers of this thread."""
     if not hasattr(_of_thread, "buffers"):
         _of_thread.buffers = _Buffers()
     buffers: _Buffers = _of_thread.buffers

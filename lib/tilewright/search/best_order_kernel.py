@@ -1,13 +1,12 @@
-"""The best of all orders of few loops, without costing most of them (compiled).
+"""The best of all orders of few loops, found without costing most of them (compiled).
 
-What an operand keeps below a border between two of its levels is a *state*: some of the loops, in whatever order.
-Tiles, transfers and accesses over a border depend on its state alone, so that they are tabulated for each state, of
-which there are at most 64. An order is then a row of states, and its accesses are sums over tables. That gives a lower
-bound of its cost, from energy and the busiest port; only orders that the bound does not exclude are costed, by the cost
-model itself.
+The loops that an operand keeps below a boundary between two of its levels are a *state*: a subset, in any order. Tiles,
+transfers and accesses over a boundary depend only on its state. They are tabulated for each state, of which there are
+at most 64. An order is then a row of states, and its accesses are sums over tables. These give a lower bound of its
+cost, from energy and the busiest port. The cost model costs only orders that the bound does not exclude.
 
-Rows depend on the capacities of memories but not on energies and widths of ports, accesses of states on widths but not
-on capacities and energies: designs share them.
+Rows depend on the capacities of memories, but not on energies or port widths. Accesses of states depend on widths, but
+not on capacities or energies. Designs share the tables accordingly.
 """
 
 import math
@@ -39,19 +38,19 @@ MOST_LOOPS = 6
 STATES = 2**MOST_LOOPS
 MISFIT = -1
 MARGIN = 1e-9
-"""Relative: more than rounding takes from a sum of accesses."""
+"""Relative margin, larger than the rounding error of a sum of accesses."""
 
 CANDIDATE_DTYPE = np.dtype(
     [
         ("problem", np.int64),  # address of a record of PROBLEM_DTYPE
         ("orders", np.int64),  # address of int8 [order, position]: loops, innermost first
-        ("rows", np.int64),  # address of int8 [order, row_length]: states by operand and border; MISFIT first: no fit
+        ("rows", np.int64),  # address of int8 [order, row_length]: states by operand and boundary; MISFIT first: no fit
         ("accesses", np.int64),  # address of float64 [service, state, 2]: words, and cycles of transfers
         ("bounds", np.int64),  # address of float64 [order, 2]: lower bounds of energy and latency
         ("order_count", np.int64),
         ("length", np.int64),  # loops of an order
         ("row_length", np.int64),
-        ("depth", np.int64),  # borders of an operand in a row
+        ("depth", np.int64),  # boundaries of an operand in a row
         ("kinds", np.int64),  # different loops
         ("loop_dimension", np.int64, (MOST_LOOPS,)),  # [loop]
         ("loop_size", np.int64, (MOST_LOOPS,)),  # [loop]
@@ -61,7 +60,7 @@ CANDIDATE_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""A spatial mapping of a layer with the orders of its loops."""
+"""Spatial mapping of a layer with the orders of its loops."""
 
 SEARCH_DTYPE = np.dtype(
     [
@@ -75,20 +74,20 @@ SEARCH_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""The search of a layer, and what it found."""
+"""Search of a layer, and its result."""
 
 TABLES_DTYPE = np.dtype(
     [
         ("state_count", np.int64),
-        ("step", np.int64, (MOST_LOOPS,)),  # [loop] by how much it raises the number of a state
-        ("state", np.int64, (MOST_LOOPS + 1,)),  # [position] state of the loops below it in the order looked at
+        ("step", np.int64, (MOST_LOOPS,)),  # [loop] step by which the loop raises the number of a state
+        ("state", np.int64, (MOST_LOOPS + 1,)),  # [position] state of the loops below it in the current order
         ("elements", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, m, state] tile in level m
-        ("energy", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, border, state] pJ of accesses on both sides
-        ("service_place", np.int64, (MAX_SERVICES,)),  # [service] place of its border in a row
+        ("energy", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, boundary, state] pJ of accesses on both sides
+        ("service_place", np.int64, (MAX_SERVICES,)),  # [service] position of its boundary in a row
     ],
     align=True,
 )
-"""What depends on states, of the spatial mapping looked at. Border b of an operand is below its level b."""
+"""Tables over states for the current spatial mapping. Boundary b of an operand is below its level b."""
 
 problem_at = RecordPointer(PROBLEM_DTYPE)
 candidate_at = RecordPointer(CANDIDATE_DTYPE)
@@ -98,7 +97,7 @@ floating = RecordPointer(np.dtype([("value", np.float64)]))
 
 @kernel
 def find_best(search, tables, ws, count):
-    """Find the first of the best orders of `count` spatial mappings; `ws` then holds its breakdown."""
+    """Find the first best order of `count` spatial mappings; `ws` then holds its breakdown."""
     search.best_candidate = -1
     search.costed = 0
     seed_candidate = seed_row = -1
@@ -149,7 +148,7 @@ def find_best(search, tables, ws, count):
 
 @kernel
 def clear_figures(ws):
-    """Forget what earlier problems with more operands or levels have left where the next one writes nothing."""
+    """Clear figures of earlier problems with more operands or levels, which the next problem does not overwrite."""
     for o in range(MAX_OPERANDS):
         for m in range(MAX_LEVELS):
             for x in range(4):
@@ -163,7 +162,7 @@ def clear_figures(ws):
 
 @kernel
 def bound_ranks_before(search, c, row, other_c, other_row):
-    """Whether the bound of one order is better than that of another."""
+    """True if the bound of one order is better than that of another."""
     one = candidate_at(search.candidates, c)
     other = candidate_at(search.candidates, other_c)
     return ranks_before(
@@ -177,7 +176,7 @@ def bound_ranks_before(search, c, row, other_c, other_row):
 
 @kernel
 def cost_row(search, ws, c, row):
-    """Cost one order by the cost model; False if it does not fit."""
+    """Cost one order with the cost model; False if it does not fit."""
     candidate = candidate_at(search.candidates, c)
     load_order(ws, candidate, row)
     search.costed += 1
@@ -197,7 +196,7 @@ def load_order(ws, candidate, row):
 
 @kernel
 def number_states(candidate, tables):
-    """A state is a number in mixed radix: how often it has each of the loops."""
+    """Number the states in mixed radix: the digits are the counts of each loop."""
     count = 1
     for loop in range(candidate.kinds):
         tables.step[loop] = count
@@ -207,7 +206,7 @@ def number_states(candidate, tables):
 
 @kernel
 def load_state(ws, candidate, tables, state):
-    """Write an order into the workspace that begins with the loops of a state; returns how many these are."""
+    """Write an order into the workspace that begins with the loops of a state; returns the number of these loops."""
     inside = 0
     for loop in range(candidate.kinds):
         for _ in range(state // tables.step[loop] % (candidate.repeats[loop] + 1)):
@@ -230,7 +229,7 @@ def load_state(ws, candidate, tables, state):
 
 @kernel
 def place_orders(problem, ws, tables, candidate):
-    """Fill the rows: where the allocator puts the loops of each order."""
+    """Fill the rows: the states in which the allocator puts the loops of each order."""
     size_states(problem, ws, tables, candidate)
     for row in range(candidate.order_count):
         load_order(ws, candidate, row)
@@ -256,7 +255,7 @@ def place_orders(problem, ws, tables, candidate):
 
 @kernel
 def size_states(problem, ws, tables, candidate):
-    """Elements of the tile of each operand in each of its levels, for every state."""
+    """Compute the elements of the tile of each operand at each of its levels, for every state."""
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
         for o in range(problem.operand_count):
@@ -296,7 +295,7 @@ def place_loops(problem, ws, tables):
 
 @kernel
 def list_known_slices(problem, ws, tables, k, j, row):
-    """Fill row `row` of slice sizes and costs as the allocator does, from the tables."""
+    """Fill row `row` of slice sizes and costs from the tables, with the values of the allocator."""
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
     first = first_loop(problem, ws, k, j)
@@ -327,7 +326,7 @@ def list_known_slices(problem, ws, tables, k, j, row):
 
 @kernel
 def bound_orders(problem, tables, candidate, search):
-    """Fill the bounds of all orders, infinite ones where an order does not fit; the first of the best, or -1."""
+    """Compute the bounds of all orders, infinite where an order does not fit; returns the first of the best, or -1."""
     place_services(problem, tables, candidate)
     price_states(problem, tables, candidate)
     cycles = float(computing_cycles(problem, candidate))
@@ -359,7 +358,7 @@ def bound_orders(problem, tables, candidate, search):
 
 @kernel
 def busiest_port(problem, tables, candidate, start):
-    """Cycles of all transfers of the busiest port while the array computes: no latency is below."""
+    """Cycles of all transfers of the busiest port while the array computes: a lower bound of the latency."""
     most = 0.0
     for p in range(problem.port_count):
         cycles = 0.0
@@ -374,7 +373,7 @@ def busiest_port(problem, tables, candidate, start):
 
 @kernel
 def computing_cycles(problem, candidate):
-    """Cycles of all loops."""
+    """Cycles of all loops: the product of their sizes."""
     cycles = problem.cycles_per_operation
     for loop in range(candidate.kinds):
         for _ in range(candidate.repeats[loop]):
@@ -384,7 +383,7 @@ def computing_cycles(problem, candidate):
 
 @kernel
 def price_states(problem, tables, candidate):
-    """Least energy of the accesses over each border, for every state."""
+    """Compute the least energy of the accesses over each boundary, for every state."""
     for o in range(problem.operand_count):
         for b in range(problem.level_count[o]):
             for state in range(tables.state_count):
@@ -403,9 +402,9 @@ def price_states(problem, tables, candidate):
 
 @kernel
 def count_accesses(problem, ws, tables, candidate):
-    """Least words and cycles of transfers of each service of a port, for every state.
+    """Compute the least words and cycles of transfers of each service of a port, for every state.
 
-    The movement of data is recorded with all borders in the same state.
+    Data movement is recorded with all boundaries in the same state.
     """
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
@@ -435,13 +434,13 @@ def count_accesses(problem, ws, tables, candidate):
 
 @kernel
 def comes_back_in_windows(problem, o, x):
-    """Whether a link brings sums back of which the order of loops above says how many: a state does not."""
+    """True if the order of loops above, not only the state, decides how many partial sums a link returns."""
     return problem.has_output_windows and o == OUTPUT_INDEX and (x == TL or x == FH)
 
 
 @kernel
 def place_services(problem, tables, candidate):
-    """Where in a row the state stands on which the transfers of a service depend; -1 for none."""
+    """Compute the positions in a row of the states on which the transfers of each service depend; -1 for none."""
     for s in range(problem.port_start[problem.port_count]):
         o = problem.service_operand[s]
         x = problem.service_direction[s]
@@ -455,7 +454,10 @@ def place_services(problem, tables, candidate):
 
 @kernel
 def least_words(problem, ws, o, m, x):
-    """Accesses over a link, or less: averages over fractions of lanes may differ by rounding, hence by a word."""
+    """Lower bound of the accesses over a link.
+
+    Averages over fractions of lanes may differ by rounding, hence by one word.
+    """
     if comes_back_in_windows(problem, o, x):
         return 0.0
     words = float(word_accesses(problem, ws, o, m, x))

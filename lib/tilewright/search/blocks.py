@@ -1,4 +1,4 @@
-"""Blocks of loop orders: the only way into the compiled cost kernel, for one order or for many."""
+"""Blocks of loop orders: the only interface to the compiled cost kernel, for one order or many."""
 
 import threading
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.search.loma_kernel import BLOCK_DTYPE, BOUNDARIES, cost_block
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE)
-"""What the compiled cost of a block of orders works on."""
+"""Records that the compiled cost of a block of orders uses."""
 _of_thread = threading.local()
 
 
 def check_length(length: int) -> None:
-    """Raise MappingError for more loops than the kernel has room for."""
+    """Raise MappingError if there are more loops than the kernel has room for."""
     if length > MAX_LOOPS:
         raise MappingError(f"an order of {length} temporal loops, at most {MAX_LOOPS} are possible")
 
 
 def thread_block() -> np.record:
-    """The block of this thread, whatever it holds: making one takes longer than costing fifty orders.
+    """Block of this thread, with arbitrary content; making a new one takes longer than costing fifty orders.
 
-    What was written is there until the next call of a function that uses it; nobody keeps it.
+    The content is valid until the next call of a function that uses the block; callers must not keep it.
     """
     if not hasattr(_of_thread, "block"):
         _of_thread.block = new_record(BLOCK_DTYPE)
@@ -42,7 +42,8 @@ def write_block(
 ) -> np.record:
     """Write `orders` [order, position], indexes into the loops given by dimension index and size, into `block`.
 
-    `boundaries` [order, operand, level] are the loops up to and including a level; without them memories are allocated.
+    `boundaries` [order, operand, level] count the loops up to and including a level; without them memories are
+    allocated.
     """
     rows, length = orders.shape
     check_length(length)

@@ -1,7 +1,7 @@
-"""Ranges of the energy and the area of a run, by the ranges of the costs of its memories.
+"""Ranges of a run's energy and area that follow from the ranges of its memories' costs.
 
-A mapping fixes how often each memory is read and written, so both are linear in the costs: what a memory contributes,
-times a factor between the ends of its range.
+A mapping fixes how often each memory is read and written, so energy and area are linear in the costs: the contribution
+of a memory times a factor within its range.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,15 +16,15 @@ from tilewright.hardware.system import area_breakdown_mm2, on_chip_memories
 
 
 class CostPart(NamedTuple):
-    """What a memory contributes to the energy and the area of a run, whose costs have a range."""
+    """Contribution to energy and area of a memory whose costs have a range."""
 
     memory: str
     law: str
-    """What the costs come from; memories of one law have one factor."""
+    """Law that gives the costs; memories of one law share one factor."""
     energy_pj: float
     area_mm2: float
     low: float
-    """Least factor of both."""
+    """Smallest factor of energy and area."""
     high: float
 
 
@@ -35,17 +35,17 @@ def cost_ranges(
     area_mm2: float | None,
     profile: ModelProfile = REFERENCE,
 ) -> JsonObject:
-    """`energy_pj` and `area_mm2` as [least, most], the area null where it is not known, and the `parts`: for each
-    memory whose costs have a range its energy, its area, its law, and the ends of its factor.
+    """Ranges of `energy_pj` and `area_mm2` as [least, most], and the `parts` from which they follow.
 
-    {} where no costs have a range.
+    The area is null if it is unknown. Each part is a memory whose costs have a range, with energy, area, law, and the
+    ends of its factor. {} if no costs have a range.
     """
     parts = range_parts(core, _memory_energies_pj(records), profile)
     return ranges_of(parts, energy_pj, area_mm2) if parts else {}
 
 
 def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> JsonObject:
-    """The parts with the ends of the energy and the area, as `cost_ranges` says."""
+    """Parts with the ends of energy and area, in the form of `cost_ranges`."""
     return {
         "energy_pj": _ends(energy_pj, [(part.energy_pj, part) for part in parts]),
         "area_mm2": None if area_mm2 is None else _ends(area_mm2, [(part.area_mm2, part) for part in parts]),
@@ -54,7 +54,7 @@ def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | Non
 
 
 def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: ModelProfile) -> tuple[CostPart, ...]:
-    """The parts of the memories of a core whose costs have a range, by the energies of its memories; () without any."""
+    """Parts for the memories of a core whose costs have a range, by the energies of its memories; () without any."""
     ranged = [
         (memory.name, memory.cost_source)
         for memory in core.memories
@@ -70,7 +70,7 @@ def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: Mo
 
 
 def _memory_areas_mm2(core: Core, profile: ModelProfile) -> dict[str, float]:
-    """Areas of the memories on the chip, as they count in the area of the core."""
+    """Areas of the memories on the chip, as counted in the area of the core."""
     if found := area_breakdown_mm2(core, profile):
         return found["memories"]
     memories = {index: core.memories[index] for index in on_chip_memories(core)}

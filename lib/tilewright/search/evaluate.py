@@ -1,4 +1,4 @@
-"""Evaluating a given mapping, and saying in words why one does not fit."""
+"""Evaluates a given mapping, and explains why a mapping does not fit."""
 
 import math
 from collections import Counter
@@ -36,12 +36,12 @@ from tilewright.workload.layer import Layer
 
 Links = tuple[tuple[str, str], ...]
 Boundaries = Sequence[Sequence[int]]
-"""Per operand, in the layer's order, the number of loops up to and including each of its memory levels."""
+"""Number of loops up to and including each memory level, per operand in the layer's order."""
 
 
 @dataclass(frozen=True)
 class PreparedProblem:
-    """A layer on a core with a spatial mapping, ready for the kernel."""
+    """Layer on a core with a spatial mapping, ready for the kernel."""
 
     layer: Layer
     core: Core
@@ -89,10 +89,10 @@ def evaluate(
     *,
     same_data_is_no_access: bool = True,
 ) -> LayerRecord:
-    """The full breakdown of a given spatial mapping and loop order (innermost first).
+    """Full breakdown of a given spatial mapping and loop order (innermost first).
 
-    `boundaries` say for each operand how many of the loops there are up to and including each of its memory levels;
-    without them loops go to memories as in the reference. Raises MappingError if the order does not cover what the
+    `boundaries` give for each operand the number of loops up to and including each of its memory levels; without them
+    memories are allocated as in the reference. Raises MappingError if the order does not cover the iterations that the
     spatial mapping leaves, or does not fit the core.
     """
     _check_unrolling(unrolling, layer, core)
@@ -109,10 +109,10 @@ def evaluate_given(
     given: MappingConstraints,
     options: SearchOptions = SearchOptions(),  # noqa: B008  frozen
 ) -> LayerRecord:
-    """The full breakdown of what an entry of a mapping file gives: what `map` finds with the same entry.
+    """Full breakdown of a complete entry of a mapping file: the same result as `map` with this entry.
 
-    The spatial mapping is taken as it is, sides of the array that it leaves open are not used. Raises MappingError if
-    the entry leaves loops open, or if what it gives is impossible.
+    The spatial mapping is taken unchanged; array dimensions that it leaves open stay idle. Raises MappingError if the
+    entry leaves loops open or is impossible.
     """
     even = given.temporal_mapping_type or options.temporal_mapping_type
     same_data = given.access_same_data_considered_as_no_access
@@ -139,7 +139,7 @@ def evaluate_given(
 def full_record(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None, objective: str, model: str
 ) -> LayerRecord:
-    """The breakdown of a mapping with its figures under `corrected`, and what it was asked for.
+    """Breakdown of a mapping, with its figures under `corrected`, the objective and the model profile.
 
     Raises MappingError if it does not fit.
     """
@@ -154,7 +154,7 @@ def full_record(
 
 
 def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
-    """The record of a layer on a core of its own: with how far its data go, or that its core is another one."""
+    """Record of a layer on a core of its own, with its memory reach, or marked as having another core."""
     reach = reach_of_core(core, own, layer, links)
     if reach is None:
         return replace(record, core_is_changed=True)
@@ -170,7 +170,7 @@ def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
 
 
 def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
-    """A given spatial mapping must name what there is and fit the array; nothing is capped here."""
+    """Raise MappingError if a given spatial mapping has unknown names or exceeds the array; nothing is capped."""
     sizes = core.operational_array.size_of
     for name, factors in unrolling:
         if name not in sizes:
@@ -189,7 +189,7 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
 
 
 def _check_links(links: Links, layer: Layer) -> None:
-    """Every operand of the layer goes to a memory operand of its own."""
+    """Raise MappingError unless every operand of the layer has a memory operand of its own."""
     link = dict(links)
     missing = [operand for operand in layer.operands if operand not in link]
     if missing:
@@ -199,7 +199,7 @@ def _check_links(links: Links, layer: Layer) -> None:
 
 
 def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
-    """An order must iterate each dimension at least as often as the spatial mapping leaves, and know its names."""
+    """Raise MappingError unless an order has known dimensions and covers what the spatial mapping leaves."""
     unknown = sorted({d for d, _ in loop_order if d not in prepared.dimensions})
     if unknown:
         raise MappingError(f"layer '{prepared.layer.name}' has no loop dimension {', '.join(unknown)}")
@@ -217,7 +217,7 @@ def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
 def evaluate_prepared(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None
 ) -> LayerRecord:
-    """The breakdown of one order, with the given level boundaries or else allocated greedily.
+    """Breakdown of one order, with the given level boundaries or else allocated greedily.
 
     Raises MappingError if it does not fit.
     """
@@ -230,8 +230,10 @@ def evaluate_prepared(
 
 
 def workspace_of(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None) -> Workspace:
-    """All that the cost model says of one order, on which the invariants hold. Raises MappingError if it does not
-    fit."""
+    """Workspace of one order after the cost model ran, with its invariants checked.
+
+    Raises MappingError if the order does not fit.
+    """
     bounds = None if boundaries is None else boundary_array(prepared, boundaries)
     ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order, bounds)
     if outcome != FITS:
@@ -241,7 +243,7 @@ def workspace_of(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: B
 
 
 def allocated_boundaries(prepared: PreparedProblem, loop_order: LoopOrder) -> Boundaries | None:
-    """The level boundaries that the allocator gives an order; None where it does not fit."""
+    """Level boundaries that the allocator gives an order; None if the order does not fit."""
     ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order, None)
     if outcome != FITS:
         return None
@@ -252,7 +254,7 @@ def allocated_boundaries(prepared: PreparedProblem, loop_order: LoopOrder) -> Bo
 def corrected_figures(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None
 ) -> Figures:
-    """Energy and latency of the same mapping under the profile `corrected`; None where it does not fit there."""
+    """Energy and latency of the same mapping under the profile `corrected`; None if it does not fit there."""
     layer, core, links = prepared.layer, prepared.core, prepared.links
     try:
         spatial = convert_spatial_mapping(prepared.spatial.unrolling, layer, core, links, CORRECTED)
@@ -294,7 +296,7 @@ def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndar
 def _run(
     arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder, bounds: np.ndarray | None
 ) -> tuple[Workspace, int]:
-    """A batch of one order; the workspace then holds its breakdown."""
+    """Workspace with the breakdown of one order, and its outcome; the order is run as a batch of one."""
     ws = new_workspace()
     block = write_block(
         thread_block(),
@@ -308,7 +310,7 @@ def _run(
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
-    """Why an order does not fit: operand, memory, what was needed, against what limit."""
+    """Message why an order does not fit: operand, memory, required size and limit."""
     k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
     operand = prepared.layer.operands[o]

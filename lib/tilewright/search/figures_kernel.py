@@ -32,15 +32,15 @@ FIGURES_DTYPE = np.dtype(
         *POWER_FIELDS,
         ("variant_count", np.int64),
         ("variant_width", np.int64, (MAX_VARIANTS,)),  # [variant]
-        ("begins_words", np.int8, (MAX_VARIANTS,)),  # bool: its words are not those of the variant before
+        ("begins_words", np.int8, (MAX_VARIANTS,)),  # bool: its words differ from those of the variant before
         ("read_pj", np.float64, (MAX_VARIANTS, MAX_PLACES)),  # [variant, place] of a word
         ("write_pj", np.float64, (MAX_VARIANTS, MAX_PLACES)),
         ("term_fixed_pj", np.float64, (MAX_VARIANTS, MAX_TERMS)),  # [variant, t]
         ("term_pj_a_cycle", np.float64, (MAX_VARIANTS, MAX_TERMS)),
-        ("first", np.int64),  # number of the first order of the block among all of the layer
+        ("first", np.int64),  # number, among all orders of the layer, of the first one of the block
         ("fitting", np.int64),  # orders of the block that fit
-        ("row_access_pj", np.float64, (MAX_ROWS,)),  # scratch: of rows that the core uses, for the words at hand
-        ("row_value", np.float64, (MAX_ROWS,)),  # scratch: no order of the row has less, for the variant at hand
+        ("row_access_pj", np.float64, (MAX_ROWS,)),  # scratch: for the current words, of rows that the core uses
+        ("row_value", np.float64, (MAX_ROWS,)),  # scratch: lower bound over the row's orders for the current variant
         ("best_energy_pj", np.float64, (MAX_VARIANTS,)),  # [variant] of the best order
         ("best_latency_cycles", np.float64, (MAX_VARIANTS,)),
         ("best_order", np.int64, (MAX_VARIANTS,)),  # its number
@@ -54,7 +54,7 @@ FIGURES_DTYPE = np.dtype(
 def price_orders(problem, ws, block, moved, figures, count):
     """Compare the first `count` orders of `block` with the best of each variant.
 
-    `moved` knows what other cores of the same structure have shown of these orders.
+    `moved` holds what is known of these orders from other cores of the same structure.
     """
     ws.loop_count = block.length
     figures.fitting = 0
@@ -77,7 +77,7 @@ def price_orders(problem, ws, block, moved, figures, count):
 
 @kernel
 def price_rows(problem, ws, block, moved, figures):
-    """Compare the rows that the core uses with the best of each variant, the one that promises most first."""
+    """Compare the rows that the core uses with the best of each variant, most promising rows first."""
     for variant in range(figures.variant_count):
         if figures.begins_words[variant]:
             for i in range(moved.used_count):
@@ -113,7 +113,7 @@ def value_row(problem, ws, block, moved, figures, i, variant):
 
 @kernel
 def access_energy(moved, figures, row, variant):
-    """Energy of the word accesses of a row: to the last bit that of the cost model, which adds up in the same order."""
+    """Energy in pJ of a row's word accesses, added in the order of the cost model, so that all bits are equal."""
     b = figures.variant_width[variant]
     energy = 0.0
     for place in range(moved.place_count):
@@ -127,7 +127,7 @@ def access_energy(moved, figures, row, variant):
 
 @kernel
 def energy_of(problem, figures, variant, access_pj, latency):
-    """Energy of an order, in the same way."""
+    """Energy of an order in pJ, added in the order of the cost model."""
     energy = 0.0
     for t in range(problem.term_count):
         term = figures.term_fixed_pj[variant, t] + figures.term_pj_a_cycle[variant, t] * latency
@@ -139,7 +139,7 @@ def energy_of(problem, figures, variant, access_pj, latency):
 
 @kernel
 def keep_better(figures, variant, energy, latency, order):
-    """Keep an order where it is better by the rule of searches: objective, what it leaves out, the first found."""
+    """Keep an order if it is better by the rule of searches: objective, then the other metric, then first found."""
     best_energy, best_latency = figures.best_energy_pj[variant], figures.best_latency_cycles[variant]
     if ranks_before(figures, best_energy, best_latency, energy, latency):
         return

@@ -26,11 +26,11 @@ from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYPE, fill_block
 
 RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
-"""What the compiled maker of orders works on."""
+"""Records that the compiled generator of orders uses."""
 FEW_ORDERS = 1000
-"""Number of orders that are listed once for all layers that have the same loops."""
+"""Largest number of orders that are listed once for all layers with the same loops."""
 VISITS_PER_ROW = 64
-"""Orders looked at for each order of a batch, before a batch goes out that is not full."""
+"""Orders visited per order of a batch, after which a batch that is not full is returned."""
 
 
 def loma_batches(
@@ -41,8 +41,8 @@ def loma_batches(
 ) -> Iterator[OrderBatch]:
     """All orders of the loop factors that meet `ordering`, in whole batches; a complete ordering is a batch of one.
 
-    Memory does not grow with the number of orders. Raises MappingError for impossible constraints, SearchStoppedError
-    when `stop` is set.
+    Memory use does not grow with the number of orders. Raises MappingError for impossible constraints,
+    SearchStoppedError when `stop` is set.
     """
     sizes = prepared.spatial.temporal_sizes
     entries = layer_ordering(ordering, prepared)
@@ -63,7 +63,7 @@ def _few_orders(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Kept orders, in place of `_streamed` ones."""
+    """Cached orders, in place of `_streamed` ones."""
     if stop is not None and stop.is_set():
         raise SearchStoppedError
     return iter(_kept_orders(multiset, entries, dimensions))
@@ -73,7 +73,7 @@ def _few_orders(
 def _kept_orders(
     multiset: LoopMultiset, entries: tuple[TemporalOrderingEntry, ...], dimensions: tuple[str, ...]
 ) -> tuple[tuple[np.ndarray, int], ...]:
-    """The orders of few loops, which many layers and designs share; not to be written to."""
+    """Orders of few loops, cached for all layers and designs; callers must not change them."""
     found = tuple(_streamed(multiset, entries, dimensions, None))
     for orders, _ in found:
         orders.flags.writeable = False
@@ -86,7 +86,7 @@ def _streamed(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """The orders that match, a batch at a time, each with how many were looked at."""
+    """Matching orders in batches, each with the number of orders visited."""
     pattern = order_pattern(entries, dimensions)
     stream = _new_stream(multiset, pattern, dimensions)
     fill = native_function(fill_block, RECORDS)
@@ -103,7 +103,7 @@ def _streamed(
 
 
 def _new_stream(multiset: LoopMultiset, pattern: OrderPattern, dimensions: tuple[str, ...]) -> np.record:
-    """A stream at the first of all orders, the one in descending order of loops."""
+    """Stream at the first of all orders, in which loops descend."""
     ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
     stream = new_record(STREAM_DTYPE)
     write_loops(stream, dimensions, tuple(loop for loop, _ in multiset.loops), ascending[::-1])
@@ -114,7 +114,7 @@ def _new_stream(multiset: LoopMultiset, pattern: OrderPattern, dimensions: tuple
 def write_loops(
     record: np.record, dimensions: tuple[str, ...], loops: tuple[tuple[str, int], ...], order: list[int]
 ) -> None:
-    """Write loops and the order to start from into the record of a search; raises MappingError for too many loops."""
+    """Write loops and a start order into the record of a search; raises MappingError for too many loops."""
     check_length(len(order))
     record.length = len(order)
     record.loop_dimension[: len(loops)] = [dimensions.index(d) for d, _ in loops]
@@ -123,7 +123,7 @@ def write_loops(
 
 
 def write_pattern(record: np.record, pattern: OrderPattern) -> None:
-    """Write what orders must match into the record of a search; raises MappingError if it is too long."""
+    """Write the pattern that orders must match into the record of a search; raises MappingError if it is too long."""
     length = len(pattern.dimension)
     check_length(length)
     record.pattern_length = length
@@ -133,10 +133,10 @@ def write_pattern(record: np.record, pattern: OrderPattern) -> None:
 def layer_ordering(
     ordering: tuple[TemporalOrderingEntry, ...], prepared: PreparedProblem
 ) -> tuple[TemporalOrderingEntry, ...]:
-    """The entries that apply to the layer.
+    """Entries of an ordering that apply to the layer.
 
-    Where nothing is left to iterate, the reference has one loop of 1 over the first dimension, so that an ordering
-    which asks for just that dimension, in any size, is met.
+    If nothing is left to iterate, the reference has one loop of size 1 over the first dimension. An ordering that asks
+    for just that dimension, in any size, is then met.
     """
     entries = applicable_ordering(ordering, prepared.layer)
     nothing_left = not prepared.spatial.temporal_sizes
@@ -144,19 +144,19 @@ def layer_ordering(
 
 
 FEW_LOOPS = 6
-"""`lpf_limit` at which all orders are tried to have a mapping to start from."""
+"""Value of `lpf_limit` for which all orders are tried to find a start mapping."""
 
 
 @dataclass(frozen=True)
 class BestOrder:
-    """The best of all orders of few loops."""
+    """Best of all orders of few loops."""
 
     order: LoopOrder | None
-    """None if none fits."""
+    """Best order; None if none fits."""
     energy_pj: float
     latency_cycles: float
     costed: int
-    """Orders that were costed."""
+    """Number of orders that were costed."""
 
 
 def best_of_few_loops(
@@ -165,7 +165,7 @@ def best_of_few_loops(
     objective: str,
     stop: threading.Event | None = None,
 ) -> BestOrder:
-    """The best order of at most FEW_LOOPS loops, as loma finds it; where other searches start.
+    """Best order of at most FEW_LOOPS loops, as loma finds it; other searches start there.
 
     Raises MappingError and SearchStoppedError as `loma_batches` does.
     """

@@ -1,7 +1,7 @@
 """Every distinct order of a multiset of loops, made and costed block by block (compiled).
 
 Orders come in cool-lex order (Williams 2009, "Loopless generation of multiset permutations using a constant number of
-variables by prefix shifts"), as in the reference, so that equal results are told apart by the same rule: first wins.
+variables by prefix shifts"), as in the reference, so that ties are broken in the same way: the first order wins.
 """
 
 import math
@@ -24,13 +24,13 @@ STREAM_DTYPE = np.dtype(
         ("pattern_length", np.int64),
         ("pattern_dimension", np.int64, (MAX_LOOPS,)),  # loop dimension, or GAP
         ("pattern_size", np.int64, (MAX_LOOPS,)),  # loop size, or ANY
-        ("visits_allowed", np.int64),  # orders that the next call may visit at most
+        ("visits_allowed", np.int64),  # limit of orders that the next call may visit
         ("visited", np.int64),  # orders that the last call visited
         ("rows", np.int64),  # orders that the last call wrote
     ],
     align=True,
 )
-"""A stream of orders: which loops, where it is, and what orders must match."""
+"""Stream of orders: its loops, its position, and the pattern that orders must match."""
 
 
 @kernel
@@ -50,7 +50,7 @@ def next_order(stream, n):
 
 @kernel
 def matches(stream):
-    """True if the order of `stream` matches the pattern, in which GAP stands for any run of loops."""
+    """True if the order of `stream` matches the pattern, in which GAP stands for any sequence of loops."""
     p = i = 0
     gap = resume = -1
     while i < stream.length:
@@ -95,7 +95,7 @@ def fill_block(stream, block, count):
 
 
 BATCH_ORDERS = 16384
-"""Orders that are made and costed between two looks at the clock and at requests to stop."""
+"""Orders that are made and costed between two checks of the clock and of requests to stop."""
 BOUNDARIES = MAX_OPERANDS * MAX_LEVELS
 
 BLOCK_DTYPE = np.dtype(
@@ -110,14 +110,14 @@ BLOCK_DTYPE = np.dtype(
         ("latency_cycles", np.float64, (BATCH_ORDERS,)),  # [row]
         ("outcome", np.int8, (BATCH_ORDERS,)),  # [row]
         ("fitting", np.int64),  # orders that fit
-        ("closest_outcome", np.int64),  # the failure that missed by least; kept until something fits
+        ("closest_outcome", np.int64),  # the failure that came closest to fitting; kept until something fits
         ("closest_place", np.int64, (3,)),  # memory, operand, level
         ("closest_bits", np.float64, (2,)),  # needed, limit
         ("closest_ratio", np.float64),
     ],
     align=True,
 )
-"""Orders lie one behind the other without gaps, so that few loops take little memory."""
+"""Layout of a block. Orders are stored contiguously, so that few loops take little memory."""
 
 
 @kernel
@@ -142,14 +142,14 @@ def cost_block(problem, ws, block, count):
 
 @kernel
 def allocate_row(problem, ws, block, row):
-    """Write one order and its level boundaries into the workspace, given ones or those of the allocator; an outcome."""
+    """Write one order and its level boundaries, given or allocated, into the workspace; returns an outcome."""
     load_row(problem, ws, block, row)
     return check_boundaries(problem, ws) if block.bounded else allocate(problem, ws)
 
 
 @kernel
 def load_row(problem, ws, block, row):
-    """Write one order, and its level boundaries where there are any, into the workspace."""
+    """Write one order, and its given level boundaries if any, into the workspace."""
     start = row * block.length
     for i in range(block.length):
         loop = block.orders[start + i]
@@ -164,7 +164,7 @@ def load_row(problem, ws, block, row):
 
 @kernel
 def keep_closest_failure(ws, block, outcome):
-    """Keep the failure with the smallest ratio of what was needed to what there is."""
+    """Keep the failure with the smallest ratio of required to available bits."""
     limit = ws.failure_bits[1]
     ratio = ws.failure_bits[0] / limit if limit > 0 else 0.0
     if ratio < block.closest_ratio:

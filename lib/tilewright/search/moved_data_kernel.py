@@ -1,10 +1,9 @@
-"""Loop orders of a problem by the data that they move, on cores that differ in sizes alone (compiled;
-docs/proofs.md#fronts).
+"""Loop orders of a problem grouped by the data that they move, on cores that differ only in sizes (compiled).
 
-An order as a core's memories allocate it is an *allocation*. It moves the same data, and takes the same time at given
-word widths, on every core on which the same loops are allocated and the same tiles can be double-buffered. So it is
-costed once, for the first such core. Allocations that move the same data are one *row*: whatever words cost, they have
-the same energy.
+docs/proofs.md#fronts has the proof. An order with its loops allocated to a core's memories is an *allocation*. It moves
+the same data on every core with the same allocated loops and the same double-buffered tiles, and at given word widths
+takes the same time. So it is costed only once, for the first such core. Allocations that move the same data form one
+*row*: at any cost of words, they have the same energy.
 """
 
 import math
@@ -23,15 +22,15 @@ MAX_ALLOCATIONS = 32768
 MAX_ROWS = 2048
 MAX_WIDTHS = 16
 MAX_PLACES = MAX_OPERANDS * MAX_LEVELS
-"""Memory levels of all operands together."""
+"""Maximal number of memory levels over all operands."""
 BUCKETS = 8192
 NUMBERS = 3
-"""Numbers of the key of a row for each link: bits of a transfer, transfers, parts that one moves on average."""
+"""Numbers per link in the key of a row: bits of a transfer, transfers, average parts that a transfer moves."""
 KEY_LENGTH = MAX_PLACES * 4 * NUMBERS
 NONE = -1
 UNKNOWN = -1.0
 ANY_BITS = 2**62
-"""More than a memory has."""
+"""Number of bits that exceeds every memory."""
 
 MOVED_DATA_DTYPE = np.dtype(
     [
@@ -39,47 +38,47 @@ MOVED_DATA_DTYPE = np.dtype(
         ("place_operand", np.int64, (MAX_PLACES,)),  # [place] o
         ("place_level", np.int64, (MAX_PLACES,)),  # [place] m
         ("width_count", np.int64),
-        ("widest", np.int64),  # the width that the problem has, NONE if none of these
+        ("widest", np.int64),  # the width of the problem, NONE if it is none of these
         ("wide", np.int64, (MAX_WIDTHS, MAX_PLACES, 4)),  # [width, place, x] bits; 0 without port
-        ("bandwidth_max_bits", np.int64, (MAX_PLACES, 4)),  # [place, x] those of the problem
-        # Of all cores by now, for one block of orders.
-        ("room", np.int64),  # rows and allocations that are kept at most
+        ("bandwidth_max_bits", np.int64, (MAX_PLACES, 4)),  # [place, x] widths of the problem
+        # Known from all cores so far, for one block of orders.
+        ("room", np.int64),  # capacity for rows and allocations
         ("allocation_count", np.int64),
-        ("last_of_order", np.int64, (BATCH_ORDERS,)),  # [order] its allocation that was found last, or NONE
-        ("before", np.int64, (MAX_ALLOCATIONS,)),  # [allocation] the one of its order before it, or NONE
+        ("last_of_order", np.int64, (BATCH_ORDERS,)),  # [order] its most recently found allocation, or NONE
+        ("before", np.int64, (MAX_ALLOCATIONS,)),  # [allocation] the previous allocation of its order, or NONE
         ("order", np.int64, (MAX_ALLOCATIONS,)),
         ("row", np.int64, (MAX_ALLOCATIONS,)),
         ("bound", np.int8, (MAX_ALLOCATIONS, MAX_PLACES)),
-        ("least_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),  # [allocation, held memory] sizes with which tiles
-        ("below_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),  # can be double-buffered as here: from, below
+        ("least_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),  # [allocation, held memory] sizes with which
+        ("below_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),  # the same tiles can be double-buffered: from, below
         ("widest_latency", np.float64, (MAX_ALLOCATIONS,)),  # with the widths of the problem
         ("latency", np.float64, (MAX_ALLOCATIONS, MAX_WIDTHS)),  # UNKNOWN where it has not been costed
         ("row_count", np.int64),
         ("bucket", np.int32, (BUCKETS,)),  # row, or NONE
-        ("key", np.float64, (KEY_LENGTH,)),  # of the order at hand
+        ("key", np.float64, (KEY_LENGTH,)),  # of the current order
         ("row_key", np.float64, (MAX_ROWS, KEY_LENGTH)),
         ("row_words", np.int64, (MAX_ROWS, MAX_WIDTHS, MAX_PLACES, 4)),  # [row, width, place, x] word accesses
-        ("row_busy", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # cycles that its allocations take at least
+        ("row_busy", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # lower bound of the cycles of its allocations
         ("port_cycles", np.float64, (MAX_PORTS,)),  # scratch
-        # Of the core at hand.
+        # Of the current core.
         ("core", np.int64),  # its number
         ("used_count", np.int64),
-        ("used", np.int64, (MAX_ROWS,)),  # rows that its orders are in
+        ("used", np.int64, (MAX_ROWS,)),  # number of rows of its orders
         ("core_of_row", np.int64, (MAX_ROWS,)),  # the last core that used a row
-        ("last_of_row", np.int64, (MAX_ROWS,)),  # its allocation in that row which was found last
-        ("used_before", np.int64, (MAX_ALLOCATIONS,)),  # the one of that row before it, or NONE
-        ("row_latency", np.float64, (MAX_ROWS,)),  # least of its allocations in a row, with the widths of the problem
-        ("exact_latency", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # of the fastest of these; UNKNOWN
-        ("exact_order", np.int64, (MAX_ROWS, MAX_WIDTHS)),  # the first order with that
+        ("last_of_row", np.int64, (MAX_ROWS,)),  # its most recently found allocation in that row
+        ("used_before", np.int64, (MAX_ALLOCATIONS,)),  # the previous allocation of that row, or NONE
+        ("row_latency", np.float64, (MAX_ROWS,)),  # lower bound of its allocations in a row, at widths of the problem
+        ("exact_latency", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # latency of the fastest of these; UNKNOWN
+        ("exact_order", np.int64, (MAX_ROWS, MAX_WIDTHS)),  # the first order with that latency
     ],
     align=True,
 )
-"""What is known of the orders of a block."""
+"""Known allocations and rows of the orders of a block."""
 
 
 @kernel
 def forget(moved, count):
-    """Begin with a block of `count` orders of which nothing is known."""
+    """Begin with a block of `count` orders, of which nothing is known."""
     moved.allocation_count = 0
     moved.row_count = 0
     moved.core = 0
@@ -92,21 +91,21 @@ def forget(moved, count):
 
 @kernel
 def begin_core(moved):
-    """Begin with a core of which no order has been seen."""
+    """Begin with a core of which no order has been visited."""
     moved.core += 1
     moved.used_count = 0
 
 
 @kernel
 def is_full(moved):
-    """Whether there is no room for another allocation."""
+    """True if there is no room for another allocation."""
     room = moved.room
     return moved.row_count >= min(room, MAX_ROWS) or moved.allocation_count >= min(room, MAX_ALLOCATIONS)
 
 
 @kernel
 def find_allocation(problem, ws, moved, order):
-    """The allocation that is known to be as the one in the workspace, or NONE."""
+    """Known allocation that equals the one in the workspace, or NONE."""
     found = moved.last_of_order[order]
     while found != NONE and not is_same(problem, ws, moved, found):
         found = moved.before[found]
@@ -115,7 +114,7 @@ def find_allocation(problem, ws, moved, order):
 
 @kernel
 def is_same(problem, ws, moved, found):
-    """Whether an allocation of the order has the boundaries in the workspace, and its tiles the same double buffers."""
+    """True if a known allocation has the boundaries in the workspace, and the same double buffers."""
     for place in range(moved.place_count):
         if moved.bound[found, place] != ws.bound[moved.place_operand[place], moved.place_level[place]]:
             return False
@@ -128,7 +127,7 @@ def is_same(problem, ws, moved, found):
 
 @kernel
 def add_allocation(problem, ws, moved, order):
-    """Remember the allocation that has just been costed; returns its number."""
+    """Store the allocation that was costed last; returns its number."""
     added = moved.allocation_count
     moved.allocation_count += 1
     moved.before[added] = moved.last_of_order[order]
@@ -147,10 +146,10 @@ def add_allocation(problem, ws, moved, order):
 
 @kernel
 def write_sizes(problem, ws, moved, added, i):
-    """The sizes of a memory with which the same tiles can be double-buffered.
+    """Write the range of sizes of a memory for which the same tiles can be double-buffered.
 
-    Sets of second tiles fit or not into the room beside the first ones: between what the largest that fits and the
-    smallest that does not need, nothing changes. Shares of the reference, which are compared otherwise: this size.
+    Sets of second tiles must fit next to the first tiles. Between the need of the largest set that fits and that of the
+    smallest set that does not, nothing changes. The reference compares shares in another way, so only this size counts.
     """
     k = problem.memory_order[i]
     size = problem.memory_bits[k]
@@ -177,7 +176,7 @@ def write_sizes(problem, ws, moved, added, i):
 
 @kernel
 def find_row(problem, ws, moved):
-    """The row of the allocation that has just been costed, a new one if no other moves the same data."""
+    """Row of the allocation that was costed last; a new row if no other allocation moves the same data."""
     bucket = write_key(problem, ws, moved)
     row = moved.bucket[bucket]
     while row != NONE and not has_key(moved, row):
@@ -193,7 +192,7 @@ def find_row(problem, ws, moved):
 
 @kernel
 def write_key(problem, ws, moved):
-    """Write all that word accesses are computed from; returns the bucket to look in first."""
+    """Write the key, from which word accesses are computed; returns the first bucket to search."""
     digest = np.uint64(14695981039346656037)
     i = 0
     for place in range(moved.place_count):
@@ -213,7 +212,7 @@ def write_key(problem, ws, moved):
 
 @kernel
 def has_key(moved, row):
-    """Whether a row has the key of the order at hand."""
+    """True if a row has the key of the current order."""
     i = 0
     while i < moved.place_count * 4 * NUMBERS and moved.row_key[row, i] == moved.key[i]:
         i += 1
@@ -222,7 +221,7 @@ def has_key(moved, row):
 
 @kernel
 def begin_row(problem, ws, moved, row):
-    """Write what is the same for all allocations of a row."""
+    """Write the fields that are the same for all allocations of a row."""
     moved.core_of_row[row] = 0
     for i in range(moved.place_count * 4 * NUMBERS):
         moved.row_key[row, i] = moved.key[i]
@@ -244,11 +243,11 @@ def begin_row(problem, ws, moved, row):
 
 @kernel
 def busy_cycles(problem, ws, moved, b):
-    """Cycles that an order which moves this data takes at least where words are no wider than those of the problem.
+    """Lower bound of the cycles of an order with this data movement, for words no wider than those of the problem.
 
-    Where every transfer takes port time, no port moves its data in less than its transfers take: all of them where
-    loads of inputs that share a port follow one another, else those while the array computes (docs/proofs.md#fronts).
-    If not even that, all passes and the drain are sure.
+    If every transfer takes port time, a port needs at least the time of its transfers: of all transfers if loads of
+    inputs that share a port follow one another, else of those while the array computes (docs/proofs.md#fronts).
+    Otherwise the bound is all passes and the drain.
     """
     if not problem.switches[PORT_TIME] or problem.spatial_differs:
         return ws.totals[IDEAL_TEMPORAL] + problem.drain_cycles
@@ -275,7 +274,7 @@ def busy_cycles(problem, ws, moved, b):
 
 @kernel
 def use_allocation(moved, found):
-    """Count an allocation among those of the core at hand."""
+    """Add an allocation to those of the current core."""
     row = moved.row[found]
     if moved.core_of_row[row] != moved.core:
         moved.core_of_row[row] = moved.core
@@ -292,9 +291,9 @@ def use_allocation(moved, found):
 
 @kernel
 def least_latency(problem, moved, row, b):
-    """Cycles that no order of a row takes less than, at the widths of `b`; those of the fastest where they are known.
+    """Lower bound of the cycles of a row's orders at the widths of `b`; the exact minimum if it is known.
 
-    Latency does not fall when words get narrower where every transfer takes port time.
+    If every transfer takes port time, latency does not fall when words get narrower.
     """
     if moved.exact_latency[row, b] != UNKNOWN:
         return moved.exact_latency[row, b]
@@ -305,7 +304,7 @@ def least_latency(problem, moved, row, b):
 
 @kernel
 def fastest_of_row(problem, ws, block, moved, row, b):
-    """Latency of the fastest order of a row at a width; `exact_order` is the first such order."""
+    """Latency in cycles of the fastest order of a row at a width; `exact_order` is the first such order."""
     if moved.exact_latency[row, b] == UNKNOWN:
         found = moved.last_of_row[row]
         best = latency_of(problem, ws, block, moved, found, b)
@@ -324,7 +323,7 @@ def fastest_of_row(problem, ws, block, moved, row, b):
 
 @kernel
 def latency_of(problem, ws, block, moved, found, b):
-    """Latency of an allocation at a width; it is costed if it has not been."""
+    """Latency in cycles of an allocation at a width; it is costed unless that was done before."""
     if moved.latency[found, b] == UNKNOWN:
         write_width(problem, moved, b)
         load_row(problem, ws, block, moved.order[found])
@@ -338,7 +337,7 @@ def latency_of(problem, ws, block, moved, found, b):
 
 @kernel
 def write_width(problem, moved, b):
-    """Give the problem the words of a width; NONE: its own again."""
+    """Set the word widths of the problem to those of a width; NONE restores its own."""
     for place in range(moved.place_count):
         o = moved.place_operand[place]
         m = moved.place_level[place]

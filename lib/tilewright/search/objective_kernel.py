@@ -1,11 +1,14 @@
-"""Objectives (`tilewright.base.objectives`) in searches (compiled): a search's record has their two powers."""
+"""Objectives (`tilewright.base.objectives`) in compiled searches.
+
+The record of a search holds the objective as its two powers.
+"""
 
 import numpy as np
 
 from tilewright.base.compiled import kernel
 
 POWER_FIELDS = (("energy_power", np.int64), ("latency_power", np.int64))
-"""Fields of the record of a search."""
+"""Fields for the objective in the record of a search."""
 
 
 @kernel
@@ -21,7 +24,7 @@ def value_of(search, energy, latency):
 
 @kernel
 def ranks_before(search, energy, latency, best_energy, best_latency):
-    """Whether energy and latency are better than the best: by the objective, then by the metric that it leaves out."""
+    """True if energy and latency are better than the best: by the objective, then by the other metric."""
     value = value_of(search, energy, latency)
     best = value_of(search, best_energy, best_latency)
     if value != best:
@@ -31,5 +34,5 @@ def ranks_before(search, energy, latency, best_energy, best_latency):
 
 @kernel
 def root(value, power):
-    """The number that to this power is the value."""
+    """Number whose `power`-th power is `value`."""
     return value if power == 1 else value ** (1.0 / power)

@@ -14,24 +14,26 @@ from tilewright.base.profile import CORRECTED, ModelChoice, profile_by_name
 from tilewright.mapping.words import TemporalMappingType
 
 DEFAULT_SPATIAL_MAPPINGS = 3
-"""Generated spatial mappings that are tried unless somebody says otherwise, as in zigzag-dse 3.9.1."""
+"""Number of generated spatial mappings that are tried by default, as in zigzag-dse 3.9.1."""
 MOST_STARTS = 64
-"""Spatial mappings at most for which an exact search tries loma and salsa before it looks at its time budget."""
+"""Limit of spatial mappings for which an exact search runs loma and salsa regardless of its time budget."""
 SearchEngine = Literal["loma", "salsa", "exact"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class SpatialParameters(ModelChoice):
-    """Which spatial mappings are tried."""
+    """Parameters that select the spatial mappings to try."""
 
     nb_spatial_mappings_generated: Count | None = None
-    """How many generated spatial mappings are tried where the mapping file leaves room; 0: all; null: 3, and with
-    exact all, so that the optimum is proven over all of them."""
+    """Number of generated spatial mappings to try where the mapping file leaves a choice; 0: all; null: 3.
+
+    With null, engine exact tries all, so that the optimum is proven over all of them.
+    """
     enable_mix_spatial_mapping: bool = False
-    """Generate unrollings of several loop dimensions over one array dimension too."""
+    """Also generate unrollings of several loop dimensions over one array dimension."""
 
     def spatial_count(self, proves: bool) -> int:
-        """How many generated spatial mappings are tried, 0 for all; `proves`: by a search that proves optima."""
+        """Number of generated spatial mappings to try, 0 for all; `proves`: the search proves optima."""
         if self.nb_spatial_mappings_generated is not None:
             return self.nb_spatial_mappings_generated
         return 0 if proves else DEFAULT_SPATIAL_MAPPINGS
@@ -39,7 +41,7 @@ class SpatialParameters(ModelChoice):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundaryParameters(ModelChoice):
-    """How operands share memories."""
+    """Parameters of level boundaries: how operands share memories."""
 
     temporal_mapping_type: TemporalMappingType = "uneven"
     """uneven: each operand has its own boundaries between memory levels; even: operands share them."""
@@ -47,15 +49,17 @@ class BoundaryParameters(ModelChoice):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class LomaParameters(Parameters):
-    """The search over all orders of few loops."""
+    """Parameters of the search over all orders of few loops."""
 
     lpf_limit: PositiveCount | None = 6
-    """Most loop prime factors to permute; more are merged, down to one loop for each loop dimension that iterates.
-    null: none are merged."""
+    """Largest number of loop prime factors to permute; more are merged, down to one loop per dimension that iterates.
+
+    null: none are merged.
+    """
 
 
 def loops_of_loma(lpf_limit: int | None) -> str:
-    """What loma permutes, in words: limits hold for factors, and no dimension is merged with another."""
+    """Description of the loops that loma permutes: the limit counts factors, and dimensions are never merged."""
     if lpf_limit is None:
         return "all loop prime factors"
     return (
@@ -66,25 +70,27 @@ def loops_of_loma(lpf_limit: int | None) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SalsaParameters(Chance, Goal):
-    """Simulated annealing."""
+    """Parameters of simulated annealing."""
 
     salsa_iteration_number: PositiveCount = 1000
-    """Neighbours that one chain of salsa looks at."""
+    """Neighbours that one chain of salsa visits."""
     salsa_start_temperature: PositiveNumber = 0.05
     """Relative loss that salsa accepts with probability 1/e at first."""
     salsa_restarts: PositiveCount = 1
-    """Independent chains of salsa; the best of all counts."""
+    """Number of independent chains of salsa; the best result of all is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactParameters(Goal):
-    """Branch and bound with a certificate."""
+    """Parameters of branch and bound with a certificate."""
 
     allocation: Literal["greedy", "free"] = "greedy"
     """greedy: loops go to memories as in zigzag-dse; free: exact searches level boundaries too."""
     time_budget_s: PositiveNumber = 60.0
-    """Seconds for a layer, over making, bounding and searching all its spatial mappings, after which exact gives the
-    best found, no worse than that of loma and of salsa, with the gap that remains."""
+    """Time budget of exact in seconds for each layer, over making, bounding and searching all its spatial mappings.
+
+    After it exact returns the best mapping found, no worse than that of loma and of salsa, with the remaining gap.
+    """
 
 
 PARAMETERS_OF: dict[str, type[Parameters]] = {
@@ -92,12 +98,12 @@ PARAMETERS_OF: dict[str, type[Parameters]] = {
     "salsa": SalsaParameters,
     "exact": ExactParameters,
 }
-"""Search engine -> the parameters that it has."""
+"""Parameters of each search engine."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class LocalityParameters(BoundaryParameters):
-    """Which memories data stays in between layers."""
+    """Parameters of the memories in which data stay between layers."""
 
     workload_data_always_from_top_mem: bool = False
     """`true`, with `exploit_data_locality`: the input of the first and the output of the last layer use the top memory.
@@ -113,7 +119,7 @@ class CoreSearchOptions(SalsaParameters, ExactParameters, LomaParameters, Bounda
     factors; exact: the optimum of the same orders, certified."""
 
     def without_effect(self) -> dict[str, str]:
-        """Parameters of search engines other than the one that is asked for, and why each has no effect."""
+        """Parameters of search engines other than the chosen one, and why each has no effect."""
         own = {parameter.name for parameter in parameters_of(PARAMETERS_OF[self.temporal_mapping_search_engine])}
         others = dict.fromkeys(one.name for kind in PARAMETERS_OF.values() for one in parameters_of(kind))
         why = f"has no effect with temporal_mapping_search_engine {self.temporal_mapping_search_engine}"
@@ -137,10 +143,13 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
     """Options of the search for the mappings of a network on one core."""
 
     exploit_data_locality: bool = False
-    """Keep data that a next layer uses in the lowest memory that has room for it."""
+    """Keep data that a later layer uses in the lowest memory that has room."""
 
     def without_effect(self) -> dict[str, str]:
-        """Options without effect: those of other engines, and those that need data to be kept between layers."""
+        """Options without effect and the reasons:
+
+        options of other engines, and those that need `exploit_data_locality`.
+        """
         found = super().without_effect()
         if not self.exploit_data_locality:
             found["workload_data_always_from_top_mem"] = "has no effect without exploit_data_locality"

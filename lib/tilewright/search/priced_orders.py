@@ -1,5 +1,7 @@
-"""Priced loop orders of a layer for cores that differ in figures and sizes: each is costed once
-(docs/proofs.md#fronts)."""
+"""Prices loop orders of a layer for cores that differ in figures and sizes: each order is costed only once.
+
+docs/proofs.md#fronts has the proof.
+"""
 
 import threading
 from dataclasses import dataclass, field
@@ -30,33 +32,33 @@ _of_thread = threading.local()
 
 @dataclass(eq=False)
 class BestOrders:
-    """The best order of a layer for each variant of a core; a pricer writes what it finds into it."""
+    """Best order of a layer for each variant of a core; a pricer writes its results into it."""
 
     energy_pj: np.ndarray
-    """[variant] infinite where none fits."""
+    """Energy in pJ [variant], infinite if no order fits."""
     latency_cycles: np.ndarray
     number: np.ndarray
-    """int64 [variant] of the order among all of the layer."""
+    """Number of the best order among all orders of the layer, int64 [variant]."""
     fitting: int = 0
-    """Orders that fit."""
+    """Number of orders that fit."""
 
     @classmethod
     def none_of(cls, variants: int) -> "BestOrders":
-        """Where no order is known."""
+        """Result without any known order."""
         return cls(np.full(variants, np.inf), np.full(variants, np.inf), np.zeros(variants, np.int64))
 
 
 @dataclass(eq=False)
 class OrderPricer:
-    """Prices the orders of a layer with one spatial mapping on one core after the other.
+    """Prices the orders of a layer with one spatial mapping, on one core after another.
 
-    Cores differ from that of `prepared` in sizes and unit energies alone; it has the widest words of all variants, of
-    which every core has the same `widths`. Not for several threads, nor for two pricers in turn.
+    Cores differ from that of `prepared` only in sizes and unit energies. `prepared` has the widest words of all
+    variants; every core has the same `widths`. Not thread-safe; two pricers must not be used alternately.
     """
 
     prepared: PreparedProblem
     variants: CoreVariants
-    """Variants of any of the cores."""
+    """Variants over all cores."""
     profile: ModelProfile
     objective: str
     _terms: dict[tuple[OperationalArray, ...], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
@@ -77,7 +79,7 @@ class OrderPricer:
         self._memory_of = rows[problem.level_memory[self._operands, self._levels]]
 
     def _write_links(self, columns: np.ndarray) -> None:
-        """Number the memory levels of all operands, in the order in which the cost model adds up, with their widths."""
+        """Number the memory levels of all operands in the cost model's order of addition, with their widths."""
         moved, problem, variants = _records()[0], self.prepared.arrays, self.variants
         count, widths = len(self._operands), len(variants.widths)
         moved.room, moved.place_count = MAX_ALLOCATIONS, count
@@ -89,15 +91,16 @@ class OrderPricer:
         moved.bandwidth_max_bits[:count] = problem.bandwidth_max_bits[self._operands, self._levels]
 
     def begin(self, batch: OrderBatch) -> None:
-        """Go on to other orders."""
+        """Start a new batch of orders."""
         dimensions = [self.prepared.dimensions.index(dimension) for dimension, _ in batch.loops]
         sizes = [size for _, size in batch.loops]
         write_block(thread_block(), dimensions, sizes, batch.orders, batch.boundaries)
         native_function(forget, FORGET_RECORDS)(_records()[0], len(batch.orders))
 
     def price(self, core: Core, variants: CoreVariants, count: int, first: int, best: BestOrders) -> None:
-        """Compare the first `count` orders with the best of each variant of a core; `first` is the number of the first
-        of them.
+        """Compare the first `count` orders with the best of each variant of a core.
+
+        `first` is the number of the first order among all of the layer.
         """
         moved, figures, workspace = _records()
         problem = self.prepared.arrays
@@ -126,7 +129,7 @@ class OrderPricer:
         best.fitting += int(figures.fitting)
 
     def _terms_of(self, variants: CoreVariants) -> tuple[np.ndarray, np.ndarray]:
-        """The terms of the energy besides accesses, fixed ones and those of each cycle: [array, term]."""
+        """Energy terms other than accesses, fixed and per cycle, in pJ: [array, term]."""
         if variants.arrays not in self._terms:
             prepared = self.prepared
             costs = [
@@ -148,7 +151,7 @@ class OrderPricer:
 
 
 def _records() -> tuple[np.record, np.record, np.record]:
-    """The records of this thread: new ones cost more than a search."""
+    """Records of this thread, reused because making new ones costs more than a search."""
     if not hasattr(_of_thread, "records"):
         _of_thread.records = new_record(MOVED_DATA_DTYPE), new_record(FIGURES_DTYPE), new_workspace()
     records: tuple[np.record, np.record, np.record] = _of_thread.records

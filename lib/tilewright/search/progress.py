@@ -1,6 +1,6 @@
-"""Progress of long searches on stderr: what was looked at, rate and time left.
+"""Progress of long searches on stderr: orders visited, rate and time left.
 
-A bar on a terminal, a line now and then in a log, nothing for searches that are over in a moment.
+A terminal shows a bar, a log gets a line now and then; short searches show nothing.
 """
 
 import contextlib
@@ -14,17 +14,19 @@ from tilewright.base.harmless import terminal
 
 Advance = Callable[[int], None]
 LEAST_ORDERS = 300_000
-"""Searches with fewer orders take about a second: no progress is shown."""
+"""Number of orders below which no progress is shown; so many take about a second."""
 QUIET_S = 1.0
-"""A search whose orders nobody can count before is shown when it takes longer."""
+"""Seconds after which a search of unknown size shows progress."""
 LOG_INTERVAL_S = 15.0
 LEAST_SHARE = 0.1
-"""Share of the work that is done before the time that is left is told."""
+"""Share of the work that must be done before the remaining time is shown."""
 
 
 class TimeLeft:
-    """How long the rest of some work takes, by the rate since its first part was done: that one waits for all that is
-    read and compiled once."""
+    """Estimate of the remaining time, by the rate since the first part of the work was done.
+
+    The first part is left out because it includes reading and compiling.
+    """
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -33,7 +35,7 @@ class TimeLeft:
         self._last_s = 0.0
 
     def advance(self, count: int, now_s: float) -> None:
-        """Note of so much more work at a time in seconds."""
+        """Record that `count` more items of work are done at a time in seconds."""
         self._done += count
         self._last_s = now_s
         if self._first is None:
@@ -41,7 +43,7 @@ class TimeLeft:
 
     @property
     def seconds(self) -> float | None:
-        """None until LEAST_SHARE of the work, and more than its first part, is done."""
+        """Remaining seconds; None until LEAST_SHARE of the work, and more than its first part, is done."""
         if self._first is None or self._done < LEAST_SHARE * self._total:
             return None
         count, elapsed_s = self._done - self._first[0], self._last_s - self._first[1]
@@ -52,11 +54,9 @@ class TimeLeft:
 def search_progress(
     total_orders: int | None, title: str, shown: bool, unit: str = "orders", least: int = LEAST_ORDERS
 ) -> Iterator[Advance]:
-    """Show the progress of `total_orders` (None: nobody knows how many); yields the function that advances it.
+    """Show the progress of `total_orders` (None if unknown); yields the function that advances it.
 
-    Less than `least` is not worth showing.
-
-    That function may be called from any thread.
+    Nothing is shown for less than `least`. The function may be called from any thread.
     """
     if not shown or (total_orders is not None and total_orders < least):
         yield lambda orders: None
@@ -68,7 +68,7 @@ def search_progress(
 
 
 def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
-    """A line every LOG_INTERVAL_S seconds."""
+    """Function that logs a line every LOG_INTERVAL_S seconds."""
     start = last = time.monotonic()
     done = 0
     lock = threading.Lock()
@@ -97,7 +97,7 @@ def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
 
 
 def _bar(total_orders: int | None, title: str, stack: contextlib.ExitStack, unit: str) -> Advance:
-    """A bar that `stack` ends; without a total it starts when QUIET_S are over."""
+    """Progress bar that ends with `stack`; with an unknown total it appears after QUIET_S."""
     start = time.monotonic()
     lock = threading.Lock()
     waiting = 0
@@ -129,7 +129,7 @@ def _started_bar(total_orders: int | None, title: str, stack: contextlib.ExitSta
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """Per second."""
+        """Column that shows the rate per second."""
 
         def render(self, task: Task) -> Text:
             return Text(f"{_per_second(task.speed)} {unit}/s" if task.speed else "")
@@ -137,7 +137,7 @@ def _started_bar(total_orders: int | None, title: str, stack: contextlib.ExitSta
     time_left = TimeLeft(total_orders or 0)
 
     class Left(ProgressColumn):
-        """Seconds, once they are known."""
+        """Column that shows the remaining seconds, once they are known."""
 
         def render(self, task: Task) -> Text:
             return Text("" if time_left.seconds is None else f"{time_left.seconds:,.0f} s left")

@@ -2,8 +2,8 @@
 
 Start, temperature and acceptance are those of zigzag-dse 3.9.1 with its fault B33 repaired: the objective is that of
 the run, random numbers have a seed, what does not fit is rejected, and orderings are respected. Chains start at random
-orders of the prime factors that meet the constraints and fit. A neighbour has two loops exchanged, as there, or one
-moved elsewhere.
+orders of the prime factors that meet the constraints and fit. A neighbour has two loops exchanged, as in zigzag-dse, or
+one loop moved.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from tilewright.search.options import SalsaParameters
 from tilewright.search.salsa_kernel import CHAIN_DTYPE, anneal
 
 START_DRAWS = (1, 15, 240, 744)
-"""Random orders that a chain draws at once until one of them fits: one, then more, 1000 in all."""
+"""Random orders that a chain draws at a time until one fits: 1000 in all."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +48,23 @@ class OrderSpace:
 
     prepared: PreparedProblem
     entries: tuple[TemporalOrderingEntry, ...]
-    """Temporal ordering, as far as it speaks of the layer."""
+    """Entries of the temporal ordering that apply to the layer."""
     loops: tuple[tuple[str, int], ...]
-    """The distinct loops; loops that the ordering names with a size are whole."""
+    """Distinct loops; loops that the ordering names with a size are not split."""
     multiset: tuple[int, ...]
     """All loops of an order, as indexes of `loops`."""
     pattern: OrderPattern
 
     @classmethod
     def of(cls, prepared: PreparedProblem, entries: tuple[TemporalOrderingEntry, ...]) -> "OrderSpace":
-        """The space of a problem; raises MappingError for impossible constraints."""
+        """Order space of a problem; raises MappingError for impossible constraints."""
         found = loop_multiset(prepared.spatial.temporal_sizes, None, entries).loops
         indexes = tuple(index for index, (_, repeats) in enumerate(found) for _ in range(repeats))
         loops = tuple(loop for loop, _ in found)
         return cls(prepared, entries, loops, indexes, order_pattern(entries, prepared.dimensions))
 
     def batch(self, orders: list[list[int]], **other: object) -> OrderBatch:
-        """A batch of orders given by indexes of loops."""
+        """Batch of orders given by indexes of loops."""
         rows = np.array(orders, np.int64).reshape(len(orders), len(self.multiset))
         return OrderBatch(self.prepared, self.loops, rows, **other)  # type: ignore[arg-type]
 
@@ -79,7 +79,7 @@ class Start:
 
 
 def draw_order(space: OrderSpace, random: Random) -> list[int] | None:
-    """A random order that matches the pattern, each with a chance above 0; None if there is none."""
+    """Random order that matches the pattern, each with a probability above 0; None if no order matches."""
     rest = sorted(space.multiset, key=lambda _: random.random())
     entries = list(zip(space.pattern.dimension.tolist(), space.pattern.size.tolist(), strict=True))
     if not entries:
@@ -102,7 +102,7 @@ def draw_order(space: OrderSpace, random: Random) -> list[int] | None:
 
 
 def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, OrderBatch]:
-    """The first of the random orders that fits, if any does, and the orders that were costed last.
+    """First random order that fits, or None, and the batch of orders that was costed last.
 
     `visited` of the batch is the number of all orders that were costed.
     """
@@ -120,13 +120,13 @@ def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, Order
 
 
 def fallback_order(space: OrderSpace, objective: str) -> tuple[LoopOrder | None, int]:
-    """The best of all orders of a few merged loops, if any fits, and how many were costed."""
+    """Best of all orders of a few merged loops (None if none fits), and the number of orders costed."""
     found = best_of_few_loops(space.prepared, space.entries, objective)
     return found.order, found.costed
 
 
 def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
-    """An order of merged loops with each loop split into its prime factors, if that matches the pattern and fits."""
+    """Order with each merged loop split into its prime factors; None if it violates the pattern or does not fit."""
     left = Counter(space.loops[index] for index in space.multiset)
     split: list[int] = []
     for dimension, size in order:
@@ -148,13 +148,13 @@ def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
 
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, CHAIN_DTYPE)
-"""What the compiled chain works on."""
+"""Records that the compiled chain uses."""
 COOLING = 0.995
-"""Factor on the temperature for each iteration, as in the reference."""
+"""Factor on the temperature in each iteration, as in the reference."""
 REFERENCE_ITERATIONS = 1000
-"""Longer chains cool more slowly, to the temperature that the reference has after this many iterations."""
+"""Iterations of the reference; longer chains cool more slowly, to the same final temperature."""
 BLOCK_ITERATIONS = 16384
-"""Iterations between two looks at requests to stop."""
+"""Iterations between two checks for requests to stop."""
 
 
 def salsa_batches(
@@ -164,11 +164,11 @@ def salsa_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """One batch: the best order of each chain; where nothing fits, orders that do not.
+    """One batch with the best order of each chain; if nothing fits, orders that do not fit.
 
-    A chain starts in a random order that fits. If there is none among START_DRAWS, it starts in the best of all orders
-    of FEW_LOOPS loops; where that does not fit any more when its loops are split, it is a batch of its own.
-    A complete `ordering` is evaluated as it is. `progress` is told iterations. Raises MappingError for impossible
+    A chain starts at a random order that fits. If START_DRAWS yields none, it starts at the best of all orders of
+    FEW_LOOPS loops. If this order does not fit when its loops are split, it is returned as a batch of its own. A
+    complete `ordering` is evaluated unchanged. `progress` receives iterations. Raises MappingError for impossible
     constraints, SearchStoppedError when `stop` is set.
     """
     entries = layer_ordering(ordering, prepared)
@@ -184,7 +184,7 @@ def salsa_batches(
 
 
 def _notes(options: SalsaParameters, iterations: int, evaluations: int) -> tuple[tuple[str, object], ...]:
-    """What the search says of itself."""
+    """Statistics of the search as pairs (name, value)."""
     return (
         ("engine", "salsa"),
         ("seed", options.seed),
@@ -197,7 +197,7 @@ def _notes(options: SalsaParameters, iterations: int, evaluations: int) -> tuple
 
 @dataclass(frozen=True)
 class _Salsa:
-    """The chains on one problem."""
+    """Chains on one problem."""
 
     space: OrderSpace
     options: SalsaParameters
@@ -205,7 +205,7 @@ class _Salsa:
     progress: Callable[[int], None] | None
 
     def batches(self) -> Iterator[OrderBatch]:
-        """What `salsa_batches` yields."""
+        """Batches that `salsa_batches` yields."""
         starts, missed, visited = self._starts()
         merged: LoopOrder | None = None
         if None in starts:
@@ -231,11 +231,11 @@ class _Salsa:
 
     @property
     def iterations(self) -> int:
-        """Iterations of a chain: none where there is only one order."""
+        """Number of iterations of a chain: 0 if there is only one order."""
         return self.options.salsa_iteration_number if len(self.space.loops) > 1 else 0
 
     def _starts(self) -> tuple[list[Start | None], OrderBatch, int]:
-        """Where each chain starts (None: no random order fits), the orders drawn last, and how many were costed."""
+        """Start of each chain (None: no random order fits), the batch drawn last, and the number of orders costed."""
         starts, visited = [], 0
         for restart in range(self.options.salsa_restarts):
             self._look_at_stop()
@@ -246,7 +246,7 @@ class _Salsa:
         return starts, drawn, visited
 
     def _chain(self, start: Start, restart: int) -> tuple[list[int], int]:
-        """The best order of one chain, as indexes of loops, and the number of neighbours that were costed."""
+        """Best order of one chain, as indexes of loops, and the number of neighbours costed."""
         problem, workspace = self.space.prepared.arrays, new_workspace()
         chain = self._new_chain(start, restart)
         run = native_function(anneal, RECORDS)
@@ -261,7 +261,7 @@ class _Salsa:
         return chain.best_order[: len(start.order)].tolist(), int(chain.evaluations)
 
     def _new_chain(self, start: Start, restart: int) -> Any:
-        """The record of a chain before its first iteration."""
+        """Record of a chain before its first iteration."""
         chain = new_record(CHAIN_DTYPE)
         write_loops(chain, self.space.prepared.dimensions, self.space.loops, start.order)
         write_pattern(chain, self.space.pattern)
@@ -281,6 +281,6 @@ class _Salsa:
 
 
 def _random_state(seed: int, restart: int, use: str) -> int:
-    """64 bits that depend on the seed, the number of the chain and what they are for, and on nothing else."""
+    """64 bits that depend only on the seed, the number of the chain and the purpose `use`."""
     digest = hashlib.blake2b(f"{seed} {restart} {use}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")

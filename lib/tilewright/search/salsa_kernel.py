@@ -1,4 +1,4 @@
-"""A chain of simulated annealing over loop orders (compiled); zigzag-dse 3.9.1 has the same rule of acceptance."""
+"""A chain of simulated annealing over loop orders (compiled), with the acceptance rule of zigzag-dse 3.9.1."""
 
 import math
 
@@ -12,7 +12,7 @@ from tilewright.search.loma_kernel import matches
 from tilewright.search.objective_kernel import POWER_FIELDS, ranks_before, value_of
 
 PROPOSALS = 64
-"""Neighbours drawn until one matches the pattern; an iteration in which none does looks at no neighbour."""
+"""Neighbours drawn until one matches the pattern; if none does, the iteration visits no neighbour."""
 
 CHAIN_DTYPE = np.dtype(
     [
@@ -23,9 +23,9 @@ CHAIN_DTYPE = np.dtype(
         ("pattern_length", np.int64),
         ("pattern_dimension", np.int64, (MAX_LOOPS,)),  # loop dimension, or GAP
         ("pattern_size", np.int64, (MAX_LOOPS,)),  # loop size, or ANY
-        ("order", np.int64, (MAX_LOOPS,)),  # where the chain is, or the neighbour it looks at; innermost first
-        ("previous_order", np.int64, (MAX_LOOPS,)),  # where it was before that
-        ("current_value", np.float64),  # objective where the chain is
+        ("order", np.int64, (MAX_LOOPS,)),  # current order, or the neighbour being visited; innermost first
+        ("previous_order", np.int64, (MAX_LOOPS,)),  # order before the neighbour was made
+        ("current_value", np.float64),  # objective of the current order
         ("best_order", np.int64, (MAX_LOOPS,)),
         ("best_energy_pj", np.float64),
         ("best_latency_cycles", np.float64),
@@ -36,7 +36,7 @@ CHAIN_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""A chain: loops, what orders must match, where it is, and the best so far. It starts in a fitting order."""
+"""Chain: its loops, the pattern, its current order, and the best so far. It starts at a fitting order."""
 
 # SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -49,7 +49,7 @@ _UNIT = 2.0**-53
 
 @kernel
 def random_bits(chain):
-    """The next 64 random bits; all random numbers of a chain come from its own state."""
+    """Next 64 random bits; all random numbers of a chain come from its own state."""
     chain.random_state = chain.random_state + _STEP
     bits = chain.random_state
     bits = (bits ^ (bits >> _SHIFT_30)) * _FIRST_FACTOR
@@ -59,19 +59,19 @@ def random_bits(chain):
 
 @kernel
 def random_below(chain, count):
-    """A random integer from 0 to below `count`, which is small."""
+    """Random integer from 0 to below `count`, which must be small."""
     return np.int64(((random_bits(chain) >> _SHIFT_32) * np.uint64(count)) >> _SHIFT_32)
 
 
 @kernel
 def random_fraction(chain):
-    """A random number from 0 to below 1."""
+    """Random number from 0 to below 1."""
     return float(random_bits(chain) >> _SHIFT_11) * _UNIT
 
 
 @kernel
 def swap_loops(chain):
-    """Exchange two loops of the order that differ; True."""
+    """Exchange two different loops of the order; returns True."""
     i = random_below(chain, chain.length)
     j = random_below(chain, chain.length)
     while chain.order[i] == chain.order[j]:
@@ -85,7 +85,7 @@ def swap_loops(chain):
 
 @kernel
 def move_loop(chain):
-    """Take one loop out of the order and put it in elsewhere; False if that leaves the order as it was."""
+    """Move one loop to another position; False if the order is unchanged."""
     source = random_below(chain, chain.length)
     target = random_below(chain, chain.length)
     loop = chain.order[source]
@@ -115,14 +115,14 @@ def propose(chain):
 
 @kernel
 def restore(chain):
-    """Go back to where the chain was."""
+    """Restore the order before the neighbour."""
     for i in range(chain.length):
         chain.order[i] = chain.previous_order[i]
 
 
 @kernel
 def anneal(problem, ws, chain, count):
-    """Let the chain look at `count` more neighbours. What does not fit the core is never accepted."""
+    """Visit `count` more neighbours of the chain. Orders that do not fit the core are never accepted."""
     n = chain.length
     ws.loop_count = n
     for _ in range(count):
@@ -140,7 +140,10 @@ def anneal(problem, ws, chain, count):
 
 @kernel
 def accept(ws, chain):
-    """Whether the chain goes to the neighbour: always if it is no worse, else by chance, less likely when colder."""
+    """True if the chain accepts the neighbour.
+
+    It does so always if the neighbour is no worse, else at random, with lower probability at lower temperature.
+    """
     value = value_of(chain, ws.totals[ENERGY], ws.totals[LATENCY])
     gain = chain.current_value / value - 1.0
     if value > chain.current_value and random_fraction(chain) >= math.exp(gain / chain.temperature):
@@ -151,7 +154,7 @@ def accept(ws, chain):
 
 @kernel
 def keep_better(ws, chain):
-    """Keep where the chain is if it is the best so far."""
+    """Keep the current order if it is the best so far."""
     energy = ws.totals[ENERGY]
     latency = ws.totals[LATENCY]
     if ranks_before(chain, energy, latency, chain.best_energy_pj, chain.best_latency_cycles):

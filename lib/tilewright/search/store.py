@@ -1,8 +1,8 @@
-"""The content-addressed store of mapped layers: keyed by what was asked, not by names.
+"""Content-addressed store of mapped layers: keyed by the content of a problem, not by names.
 
-Key: canonical layer (name-free) x canonical core (name-free) x constraints x the stages of the search with their
-parameters x digest of the code that these run. An entry is written once, atomically, and verified when read; a damaged
-one counts as absent. Deleting the store costs only time.
+The key is a digest of the layer and core (both without names), the constraints, the stages of the search with their
+parameters, and the digest of the code that these run. An entry is written once, atomically, and verified when read; a
+damaged entry counts as missing. Deleting the store only costs time.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ SCHEMA = "tilewright/mapped-layer/2"
 
 
 def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, search: JsonValue) -> str:
-    """Digest of a mapping problem; `search` says how, and by which code, it is searched.
+    """Digest of a mapping problem; `search` says how, and with which code, the problem is searched.
 
     Names of the layer, of the core and of the mapping entry do not count.
     """
@@ -35,7 +35,10 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, searc
 
 
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonObject]:
-    """What decides the result. Which operands are constant matters to the network, not to the mapping of a layer."""
+    """Content that decides the result, without names.
+
+    Which operands are constant does not affect the mapping of a layer.
+    """
     return [
         {**encode(layer), "name": "", "constant_operands": []},
         _name_free_core(core),
@@ -45,7 +48,10 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
 
 @lru_cache(maxsize=64)
 def _name_free_core(core: Core) -> JsonObject:
-    """Most layers of a network are asked for on the same core. What else it can run does not matter to a layer."""
+    """Content of a core without names, cached because most layers of a network use the same core.
+
+    The other operators that the core can run do not affect a layer.
+    """
     encoded = {**encode(core), "name": ""}
     del encoded["operator_types"]
     return encoded
@@ -58,11 +64,11 @@ class Store:
     directory: Path
 
     def path_of(self, key: str) -> Path:
-        """Where the entry of `key` lies."""
+        """Path of the entry of `key`."""
         return Path(self.directory) / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> list[LayerRecord] | None:
-        """The stored records of one layer, or None if there is nothing or it is damaged."""
+        """Stored records of one layer; None if there is no entry or it is damaged."""
         try:
             content = self.path_of(key).read_bytes()
             entry = json.loads(content)
@@ -73,9 +79,9 @@ class Store:
             return None
 
     def put(self, key: str, records: Sequence[LayerRecord]) -> None:
-        """Store the records of one layer; what is there already is left alone.
+        """Store the records of one layer; an existing entry is not replaced.
 
-        A store that cannot be written costs time in the next search, not this one's result.
+        If the store cannot be written, the next search takes longer; the result of this one is unaffected.
         """
         if self.get(key) is not None:
             return
@@ -85,7 +91,7 @@ class Store:
             write_atomically(self.path_of(key), sealed_line(canonical_text(entry) + "\n"), is_cache=True)
 
     def is_intact(self, path: Path) -> bool:
-        """Whether an entry file is what was written, for the problem that it is named after."""
+        """True if an entry file is complete and undamaged, and belongs to the problem in its name."""
         try:
             content = path.read_bytes()
             return is_sealed_line(content) and json.loads(content)["key"] == path.stem

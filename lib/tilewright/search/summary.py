@@ -30,10 +30,10 @@ def summarize(
     coverage: JsonObject | None = None,
     data_locality: JsonObject | None = None,
 ) -> JsonObject:
-    """The summary of a mapped network; sums run in execution order, over the record of each layer (`one_a_layer`).
+    """Summary of a mapped network; sums run in execution order, over one record per layer (`one_a_layer`).
 
-    `coverage` says what of the work is costed (`mapping.runnable`); by default all that the workload has layers for.
-    `data_locality` says what becomes of the data between layers.
+    `coverage` says which work is costed (`mapping.runnable`); by default all work that the workload has layers for.
+    `data_locality` says where data stay between layers.
     """
     indexes_of: dict[str, list[int]] = {}
     for i, record in enumerate(records):
@@ -108,7 +108,7 @@ def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
 
 
 def _alternatives(records: tuple[LayerRecord, ...]) -> JsonObject:
-    """How many further mappings came back, of how many distinct layers; {} where each layer had one."""
+    """Number of further mappings that stages returned, and of layers that have some; {} if there are none."""
     counts = [record.alternatives for record in records if record.alternatives]
     return {"alternatives": {"mappings": sum(counts), "distinct_layers": len(counts)}} if counts else {}
 
@@ -131,7 +131,7 @@ def _certificate(records: tuple[LayerRecord, ...]) -> JsonObject:
 
 
 def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
-    """Why layers have no proof of an exact search -> these layers; {} where none says so."""
+    """Layers without a proof of an exact search, by reason; {} if no reason is recorded."""
     reasons: dict[str, list[str]] = {}
     for record in records:
         if "no_proof" in record.search:
@@ -140,7 +140,7 @@ def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
 
 
 def _passed_through(workload: Workload) -> dict[str, int]:
-    """Operator type -> number of nodes that only move data: they do no work, and cost nothing in this model."""
+    """Number of nodes that only move data, by operator type: they do no work and have no cost in this model."""
     moves: Counter[str] = Counter()
     for node in workload.nodes:
         if not (node.layer or node.unit or is_unmodelled(workload, node)):
@@ -149,7 +149,7 @@ def _passed_through(workload: Workload) -> dict[str, int]:
 
 
 def total_in_order(values: Iterable[float]) -> float:
-    """The sum, added up one after the other: the last bit depends on it."""
+    """Sum added from first to last, because the last bit depends on the order."""
     total = 0.0
     for value in values:
         total += value

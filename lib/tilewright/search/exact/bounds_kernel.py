@@ -1,7 +1,7 @@
 """Lower bounds of the cost of every completion of a label (compiled; proofs: docs/proofs.md#exact-search, 3 and 4).
 
-Latency is bounded by the cost model's own code, run on the links that are known: double buffers, port stalls, loading.
-What is open contributes the least it can.
+Latency is bounded by running the cost model's own code (double buffers, port stalls, loading) on the known links. Open
+links contribute their minimum.
 """
 
 import math
@@ -38,13 +38,15 @@ from tilewright.search.objective_kernel import root, value_of
 
 ENDLESS = 1e18
 TOLERANCE = 1e-9
-"""Relative: bounds and costs differ by rounding, so a gain smaller than this is none."""
+"""Relative tolerance: bounds and costs differ by rounding, so a smaller gain does not count."""
 
 
 @kernel
 def bound_energy(problem, x):
-    """Energy of what is closed, and the least energy of what is open, operand by operand, without what grows with
-    latency."""
+    """Energy of closed boundaries plus the least energy of open ones, operand by operand.
+
+    Terms that grow with latency are not included.
+    """
     energy = problem.fixed_energy_pj + x.child_energy
     for o in range(problem.operand_count):
         if is_open(problem, x, o):
@@ -56,7 +58,7 @@ def bound_energy(problem, x):
 
 @kernel
 def write_link(problem, ws, x, v, o, m, d, count, cycles, period, allowed, bandwidth):
-    """Write one known link where the latency model reads it."""
+    """Write one known link to the fields that the latency model reads."""
     ws.count[v, o, m, d] = count
     ws.transfer_cycles[o, m, d] = cycles
     ws.period[v, o, m, d] = period
@@ -79,7 +81,7 @@ def all_tiles_known(problem, x, k):
 
 @kernel
 def effective_share(problem, ws, k):
-    """The part of memory `k` that all its operands effectively hold, as far as `ws.effective` says."""
+    """Share of memory `k` that all its operands effectively fill, according to `ws.effective`."""
     share = 0.0
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -90,7 +92,7 @@ def effective_share(problem, ws, k):
 
 @kernel
 def write_shares(problem, ws, x):
-    """Effective shares of the memories whose boundaries are closed; none where they are open."""
+    """Compute effective shares of memories whose boundaries are closed; the share is 0 where they are open."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             ws.effective[o, m] = 0.0
@@ -111,10 +113,11 @@ def write_shares(problem, ws, x):
 
 @kernel
 def decide_buffers(problem, ws, x):
-    """Double buffers, as the model has them where all tiles of a memory are known, else wherever they could be.
+    """Decide double buffers as the model does if all tiles of a memory are known, else wherever they are possible.
 
-    Room that one operand is promised can be refused to it by a tile not known yet, so promises do not count there. Nor
-    do they where the best choice counts: the model finds that in the end.
+    A tile that is not known yet could take the room that a second tile was given, so room that is given is not
+    subtracted. The same holds where the best choice of double buffers counts, because the model finds it only at the
+    end.
     """
     if problem.switches[BEST_BUFFERS]:
         for o in range(problem.operand_count):
@@ -136,7 +139,7 @@ def decide_buffers(problem, ws, x):
 
 @kernel
 def write_array_links(problem, ws, x, v, o, total):
-    """Links between the array and the innermost memory; an input whose stationarity is open is not known yet."""
+    """Write the links between array and innermost memory; an input whose stationarity is open is unknown."""
     if o == OUTPUT_INDEX:
         once = problem.cycles_per_operation
         write_link(
@@ -147,7 +150,7 @@ def write_array_links(problem, ws, x, v, o, total):
         point = x.child_stationary[o]
         count = x.array_count[o, point]
         if count == 1 and x.child_level[o] == 0 and is_open(problem, x, o) and not problem.switches[PORT_TIME]:
-            return  # a single load, but the tile that it must bring first is not known
+            return  # a single load, but its first tile is not known
         period = total // count
         write_link(
             problem, ws, x, v, o, 0, TL, count, x.array_cycles[o, TL], period, period, x.array_bandwidth[o, point]
@@ -156,7 +159,7 @@ def write_array_links(problem, ws, x, v, o, total):
 
 @kernel
 def write_known_links(problem, ws, x, v, total):
-    """Fill the workspace with every link that is known, none where it is not."""
+    """Fill the workspace with every known link; unknown links move nothing."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for d in range(4):
@@ -213,7 +216,7 @@ def open_ports(problem, x):
 
 @kernel
 def bound_stall(problem, ws, x, v, total):
-    """The least stall: exact on ports whose links are all known, from their known links on the others."""
+    """Lower bound of the stall: exact on ports whose links are all known, else from the known links."""
     open_ports(problem, x)
     stall_of_ports(problem, ws, v)
     stall = 0
@@ -242,7 +245,7 @@ def bound_stall(problem, ws, x, v, total):
 
 @kernel
 def loading_at(problem, ws, x, v, busy):
-    """Least on- and off-loading if the ports are busy computing for `busy` cycles."""
+    """Lower bound of on- and off-loading if the ports are busy with the computation for `busy` cycles."""
     load_ports(problem, ws, v, busy)
     for o in range(problem.operand_count):
         if is_open(problem, x, o):
@@ -254,7 +257,7 @@ def loading_at(problem, ws, x, v, busy):
 
 @kernel
 def keep_loads(problem, ws, x):
-    """Remember the loading times of the links."""
+    """Store the loading times of the links."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for d in range(4):
@@ -263,7 +266,7 @@ def keep_loads(problem, ws, x):
 
 @kernel
 def shrinking_ports(problem, ws, x):
-    """How many ports have a load that a longer computation would shorten, and whose shortening could count.
+    """Number of ports with a load that a longer computation would shorten, if that could affect the bound.
 
     `x.load_at_shortest` holds the loads at the shortest computation, `ws.load` those at the longest.
     """
@@ -289,7 +292,7 @@ def shrinking_ports(problem, ws, x):
 
 @kernel
 def longest_computation(problem, x, energy):
-    """Cycles beyond which a completion, of at least that energy, cannot be better than the best known mapping."""
+    """Cycles beyond which no completion with at least this energy is better than the best known mapping."""
     if x.latency_power == 0:
         return min(ENDLESS, max(0.0, root(x.best, x.energy_power) - energy) / problem.energy_pj_a_cycle)
     power = x.best
@@ -300,13 +303,16 @@ def longest_computation(problem, x, energy):
 
 @kernel
 def is_beaten(x, value):
-    """True if nothing of at least that value beats the best known mapping."""
+    """True if no mapping with at least this value beats the best known mapping."""
     return value == math.inf or value >= x.best * (1 - TOLERANCE)
 
 
 @kernel
 def bound_port_times(problem, ws, x, v, shortest):
-    """Least latency without drain where every transfer takes port time: a maximum of sums of least numbers."""
+    """Lower bound of the latency without drain, where every transfer takes port time.
+
+    The bound is a maximum over sums of minima.
+    """
     bound_loads(problem, ws, v)
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
@@ -333,7 +339,7 @@ def bound_port_times(problem, ws, x, v, shortest):
 
 @kernel
 def bound_latency(problem, ws, x, energy):
-    """Least latency of a completion of at least that energy, or a lower bound that suffices to give it up."""
+    """Lower bound of the latency of completions with at least this energy, computed only as far as pruning needs it."""
     longest = longest_computation(problem, x, energy)
     v = 1 if problem.spatial_differs else 0
     total = x.cycles[x.lattice_size - 1]
@@ -345,7 +351,7 @@ def bound_latency(problem, ws, x, energy):
     shortest = float(total + stall)
     least = shortest + problem.drain_cycles
     if is_beaten(x, value_of(x, energy + problem.energy_pj_a_cycle * least, least)):
-        return shortest + problem.drain_cycles  # what is left to find out does not matter
+        return shortest + problem.drain_cycles  # the remaining terms cannot change the outcome
     if problem.switches[PORT_TIME]:
         return bound_port_times(problem, ws, x, v, shortest) + problem.drain_cycles
     loading = loading_at(problem, ws, x, v, shortest)
@@ -362,7 +368,7 @@ def bound_latency(problem, ws, x, energy):
 
 @kernel
 def bound_child(problem, ws, x, placed):
-    """Set the bounds of the child label, of `placed` loops."""
+    """Compute the bounds of the child label, which has `placed` loops."""
     if x.any_contested:
         for o in range(problem.operand_count):
             if is_open(problem, x, o) and is_gathered(problem, x, o):

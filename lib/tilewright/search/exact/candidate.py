@@ -1,4 +1,4 @@
-"""One spatial mapping in the exact search of a layer: how it is made, and what is known of its loop orders."""
+"""One spatial mapping in the exact search of a layer: its problem, and what is known of its loop orders."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -20,41 +20,44 @@ from tilewright.search.salsa import salsa_batches
 from tilewright.workload.layer import Layer
 
 ITERATIONS = 5000
-"""Neighbours that annealing looks at, each time."""
+"""Neighbours that one annealing run visits."""
 Ordering = tuple[TemporalOrderingEntry, ...]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A spatial mapping that a search can have made."""
+    """Spatial mapping for which the search can make a problem on demand."""
 
     index: int
-    """Position among those of the layer."""
+    """Position among the spatial mappings of the layer."""
     passes: float
-    """Iterations that no order of it goes below."""
+    """Lower bound of the iterations of any order."""
     rest_passes: float
-    """Iterations that this one and all that come after it need at least."""
+    """Lower bound of the iterations of this mapping and all that follow."""
     layer: Layer
     core: Core
     make: Callable[[], PreparedProblem | None]
-    """The problem of its loop orders; None where there are none, which is told elsewhere."""
+    """Function that makes the problem of the mapping's loop orders.
+
+    It returns None if there are no loop orders, which is reported elsewhere.
+    """
 
     def bound(self, passes: float, objective: str) -> float:
-        """What no order of so many passes undercuts."""
+        """Lower bound of the objective for any order of so many passes."""
         return rounds.bound_of_passes(self.layer, self.core, passes, objective)
 
 
 def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
-    """What two spatial mappings share that are the same problem to the model: equal loops left, equal numbers."""
+    """Key that is equal for spatial mappings whose problems are the same: equal loops left, equal numbers."""
     record = prepared.arrays
     digest = hashlib.blake2b(digest_size=16)
-    for name in record.dtype.names or ():  # without the bytes between fields, which may be anything
+    for name in record.dtype.names or ():  # without the padding between fields, which is arbitrary
         digest.update(record[name].tobytes())
     return prepared.spatial.temporal_sizes, digest.digest()
 
 
 class Candidate:
-    """One spatial mapping: its multisets of loops, and what is known of all of them together."""
+    """Spatial mapping with its multisets of loops, and the bounds that hold for all of them."""
 
     def __init__(
         self, prepared: PreparedProblem, index: int, ordering: Ordering, options: ExactParameters, watch: Watch
@@ -73,10 +76,10 @@ class Candidate:
 
     @cached_property
     def parts(self) -> list[MultisetPart]:
-        """The loops to order: prime factors, and (greedy) before them the same merged, from the fewest to the most.
+        """Multisets of loops to order: prime factors; under greedy allocation first merged factors, fewest loops first.
 
-        The allocator takes whole loops, so that orders of merged loops can beat all orders of prime factors. Few loops
-        are searched in no time, and what they give often leaves nothing to look for among many.
+        The allocator takes whole loops, so orders of merged loops can beat all orders of prime factors. Searching few
+        loops is fast, and the result often settles the larger multisets.
         """
         sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
         merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
@@ -87,16 +90,17 @@ class Candidate:
 
     @cached_property
     def relaxed(self) -> MultisetPart | None:
-        """The free space without an ordering, which contains the greedy one; None where that is not sure.
+        """Search over free boundaries without an ordering, which contains the greedy space.
 
-        With tiles that are not whole numbers, the order of multiplication could decide what fits.
+        None if containment is not certain. If tiles are not whole numbers, the order of multiplication could decide
+        what fits.
         """
         if self.free or self.prepared.arrays.even or not has_whole_tiles(self.prepared.arrays):
             return None
         return self._part(loop_multiset(self.prepared.spatial.temporal_sizes, None, ()), (), True)
 
     def sharpen_floor(self) -> None:
-        """Raise the floor by the least that must cross each boundary."""
+        """Raise the lower bound by the least data that must cross each boundary."""
         self.watch.owner = None
         loops = loop_multiset(self.prepared.spatial.temporal_sizes, None, ())
         energy = energy_floor(self.prepared, loops, self.watch.workspace)
@@ -104,30 +108,30 @@ class Candidate:
 
     @property
     def lower_bound(self) -> float:
-        """What no mapping of it undercuts, unless it was known as the best."""
+        """Lower bound of the objective of all its mappings, except one that is already known as the best."""
         if "parts" not in self.__dict__:
             return max(self.floor, self._relaxed_bound)
         return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
 
     @property
     def orders(self) -> int:
-        """Orders of its space."""
+        """Number of orders in its space."""
         return sum(part.multiset.order_count for part in self.parts)
 
     @property
     def nodes(self) -> int:
-        """Prefixes looked at."""
+        """Number of prefixes visited."""
         parts = self.parts if "parts" in self.__dict__ else []
         return sum(part.nodes for part in (*parts, *([self.relaxed] if self.relaxed else [])))
 
     def settled(self, best: Best) -> bool:
-        """Whether nothing is left to look for in any part."""
+        """True if no part can contain a better mapping."""
         if self.watch.settles(max(self.floor, self._relaxed_bound), best):
             return True
         return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
 
     def relax(self, best: Best, widths: Sequence[int]) -> Best:
-        """Bound it by the free space; the better of `best` and the order found there as the allocator does it."""
+        """Better of `best` and the greedily allocated order found in the free space; raises the lower bound too."""
         part = self.relaxed
         known = self._relaxed_best
         if part is None or self.watch.settles(part.lower_bound, known):
@@ -143,14 +147,14 @@ class Candidate:
         return self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
 
     def anneal(self, best: Best, iterations: int = ITERATIONS) -> Best:
-        """The better of `best` and what annealing finds."""
+        """Better of `best` and the result of annealing."""
         options = SalsaParameters(objective=self.goal.objective, salsa_iteration_number=iterations)
         for batch in salsa_batches(self.prepared, self.ordering, options, self.watch.stop, None):
             best = self._better(best, batch)
         return best
 
     def start(self, best: Best) -> Best:
-        """The better of `best` and what loma finds."""
+        """Better of `best` and the result of loma."""
         found = best_of_few_loops(self.prepared, self.ordering, self.watch.objective, self.watch.stop)
         costs, known = (found.energy_pj, found.latency_cycles), (best.energy_pj, best.latency_cycles)
         if found.order is None or not is_better(self.watch.objective, costs, known):

@@ -1,9 +1,9 @@
 """Branch and bound over loop orders from the inside out, one generation of labels after another (compiled).
 
-A generation holds the labels with the same number of loops placed. Each is extended by every loop that is left and,
-where level boundaries are free, by every choice of levels closed before it; labels that agree in all that can still
-matter are one, the cheaper one; labels whose bound is no better than the best known mapping go
-(docs/proofs.md#exact-search).
+A generation holds the labels with the same number of placed loops. Each label is extended by every remaining loop. If
+level boundaries are free, it is also extended by every choice of levels closed before that loop. Labels that agree in
+all that affects their completions are merged, keeping the cheaper one. Labels whose bound is no better than the best
+known mapping are pruned (docs/proofs.md#exact-search).
 """
 
 import math
@@ -33,12 +33,12 @@ from tilewright.search.loma_kernel import matches
 from tilewright.search.objective_kernel import value_of
 
 REFUSED = -1
-"""An order that does not match the temporal ordering."""
+"""Outcome of an order that does not match the temporal ordering."""
 
 
 @kernel
 def bits_beside(problem, x, k, closing):
-    """Bits that the other operands of memory `k` take at least."""
+    """Lower bound of the bits that the other operands of memory `k` take."""
     bits = 0.0
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -59,7 +59,7 @@ def bits_beside(problem, x, k, closing):
 
 @kernel
 def may_fit(problem, x, o, m, point):
-    """False if the tile of operand `o` in its level `m`, up to the loops of a point, surely does not fit."""
+    """False if the tile of operand `o` at its level `m`, with the loops of a point, certainly does not fit."""
     k = problem.level_memory[o, m]
     if problem.holds_everything[k]:
         return True
@@ -74,7 +74,7 @@ def may_fit(problem, x, o, m, point):
 
 @kernel
 def close_level(problem, x, o):
-    """Place the next boundary of operand `o` after the loops placed so far; False if a tile does not fit then."""
+    """Place the next boundary of operand `o` after the loops placed so far; False if a tile does not fit."""
     m = x.child_level[o]
     b = x.first_boundary[o] + m
     point = x.child_lattice
@@ -89,14 +89,14 @@ def close_level(problem, x, o):
     x.child_run_kind[o] = -1
     x.child_run_product[o] = 1
     top = problem.level_count[o] - 1
-    if x.free and m + 1 == top:  # now it is known at which width outputs are kept at the top
+    if x.free and m + 1 == top:  # now the width of outputs in the topmost memory is known
         return may_fit(problem, x, o, top, x.lattice_size - 1)
     return True
 
 
 @kernel
 def close_filled(problem, x, j):
-    """Close every level that loop `j` would overflow (greedy); False if a level does not even hold what is below."""
+    """Close every level that loop `j` would overflow (greedy); False if a level cannot even hold the tile below it."""
     bigger = x.child_lattice + x.stride[j]
     for o in range(problem.operand_count):
         while x.child_level[o] < problem.level_count[o] - 1:
@@ -113,7 +113,7 @@ def close_filled(problem, x, j):
 
 @kernel
 def place_loop(problem, x, j):
-    """Append one loop of symbol `j` to the child."""
+    """Append one loop of symbol `j` to the child label."""
     d = x.loop_dimension[j]
     for o in range(problem.operand_count):
         kind = problem.kind[o, d]
@@ -134,7 +134,7 @@ def place_loop(problem, x, j):
 
 @kernel
 def finish_child(problem, x):
-    """Close all that is left after the last loop; False if it does not fit."""
+    """Close all open levels after the last loop; False if a tile does not fit."""
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
             x.child_stationary[o] = x.child_lattice
@@ -149,7 +149,7 @@ def finish_child(problem, x):
 
 @kernel
 def loops_in(x, point):
-    """Loops of a lattice point."""
+    """Number of loops of a lattice point."""
     loops = 0
     for j in range(x.symbol_count):
         loops += count_at(x, point, j)
@@ -158,7 +158,7 @@ def loops_in(x, point):
 
 @kernel
 def begin_levels_early(problem, ws):
-    """Lower the boundaries of the output below the irrelevant loops under them, which the model counts below anyway."""
+    """Lower the output's boundaries below adjacent irrelevant loops, which the model counts in the level below."""
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         bound = ws.bound[OUTPUT_INDEX, m]
         while bound > 0 and problem.kind[OUTPUT_INDEX, ws.loop_dimension[bound - 1]] == IRRELEVANT:
@@ -168,7 +168,7 @@ def begin_levels_early(problem, ws):
 
 @kernel
 def evaluate_leaf(problem, ws, x):
-    """Cost the complete order of the child with the cost model; an outcome, or REFUSED."""
+    """Cost the complete order of the child with the cost model; returns an outcome, or REFUSED."""
     ws.loop_count = x.loop_count
     for i in range(x.loop_count):
         j = symbol_at(x, i)
@@ -212,7 +212,7 @@ def take_leaf(problem, ws, x):
 
 @kernel
 def find_slot(problem, x):
-    """Where the child stands, or would stand, among the labels made last."""
+    """Slot of the child in the hash table of the newest labels, or the free slot where it would go."""
     g = 1 - x.current
     set_keys(problem, x)
     slot = hash_child(problem, x) & (BUCKETS - 1)
@@ -223,7 +223,7 @@ def find_slot(problem, x):
 
 @kernel
 def insert_child(problem, x, slot):
-    """Add the child to the next generation, in place of an equal one of more energy if there is one."""
+    """Add the child to the next generation; it replaces an equal label of higher energy."""
     g = 1 - x.current
     if x.bucket[slot] >= 0:
         store_child(problem, x, g, x.bucket[slot])
@@ -240,7 +240,7 @@ def insert_child(problem, x, slot):
 
 @kernel
 def follow_pattern(x, j):
-    """True if symbol `j` may stand where the next loop goes."""
+    """True if symbol `j` may stand at the position of the next loop."""
     i = x.generation
     if i >= x.given_length:
         return True
@@ -250,7 +250,7 @@ def follow_pattern(x, j):
 
 @kernel
 def add_child(problem, ws, x, j):
-    """Append loop `j` to the child with its levels closed, bound it, and keep it if it can still win."""
+    """Append loop `j` to the child with its levels closed, bound the child, and keep it if it can still win."""
     x.nodes += 1
     place_loop(problem, x, j)
     if x.child_lattice == x.lattice_size - 1:
@@ -269,7 +269,7 @@ def add_child(problem, ws, x, j):
 
 @kernel
 def close_some(problem, x, c0, c1, c2):
-    """Close so many levels of each operand; False if one does not fit."""
+    """Close the given number of levels of each operand; False if a tile does not fit."""
     fits = True
     for _ in range(c0):
         fits = fits and close_level(problem, x, 0)
@@ -282,7 +282,7 @@ def close_some(problem, x, c0, c1, c2):
 
 @kernel
 def closable(problem, x, o, d):
-    """Levels of operand `o` that may be closed before a loop over `d`: none if the loop keeps the operand's data."""
+    """Levels of operand `o` that may be closed before a loop over `d`: none if the loop reuses the operand's data."""
     if o >= problem.operand_count or problem.kind[o, d] == IRRELEVANT:
         return 0
     return problem.level_count[o] - 1 - x.child_level[o]
@@ -290,7 +290,7 @@ def closable(problem, x, o, d):
 
 @kernel
 def extend_freely(problem, ws, x, g, i, j):
-    """Label `i` followed by loop `j`, with every choice of levels closed between them."""
+    """Extend label `i` by loop `j`, with every choice of levels closed before it."""
     load_child(problem, x, g, i)
     d = x.loop_dimension[j]
     most0 = closable(problem, x, 0, d)
@@ -307,7 +307,7 @@ def extend_freely(problem, ws, x, g, i, j):
 
 @kernel
 def extend_greedily(problem, ws, x, g, i, j):
-    """Label `i` followed by loop `j`, with the levels closed that the reference's allocator would close."""
+    """Extend label `i` by loop `j`, closing the levels that the reference's allocator would close."""
     load_child(problem, x, g, i)
     if close_filled(problem, x, j):
         add_child(problem, ws, x, j)
@@ -315,7 +315,7 @@ def extend_greedily(problem, ws, x, g, i, j):
 
 @kernel
 def empty_buckets(x):
-    """Forget the labels of the generation before."""
+    """Clear the hash table of the previous generation."""
     for i in range(x.slot_count):
         x.bucket[x.slot[i]] = -1
     x.slot_count = 0
@@ -323,7 +323,7 @@ def empty_buckets(x):
 
 @kernel
 def fill_tables(problem, ws, x, count):
-    """The numbers of the next `count` points of the lattice; `x.cursor` says which is the next."""
+    """Fill the tables for the next `count` lattice points, from point `x.cursor` on."""
     end = min(x.lattice_size, x.cursor + count)
     for point in range(x.cursor, end):
         fill_point(problem, ws, x, point)
@@ -332,9 +332,9 @@ def fill_tables(problem, ws, x, count):
 
 @kernel
 def mark_tables(problem, ws, x, count):
-    """What follows from the numbers of all points, but for minima and classes."""
+    """Derive marks from the numbers of all points, but not minima and classes."""
     if x.uncertain:
-        x.keep_paths = True  # then no label stands for another
+        x.keep_paths = True  # then no two labels are merged
     sum_elements(problem, x)
     mark_memories(problem, x)
     if not x.free:
@@ -344,13 +344,13 @@ def mark_tables(problem, ws, x, count):
 
 @kernel
 def sum_tables(problem, ws, x, count):
-    """The minima of operand number `count`; classes are found later, where something can still win."""
+    """Compute the minima of operand number `count`; classes are computed later, only if something can still win."""
     sum_up(problem, x, count)
 
 
 @kernel
 def begin(problem, ws, x, count):
-    """The first generation: the label of the empty order."""
+    """Make the first generation: the label of the empty order."""
     start_search(problem, x)
     x.generation = 0
     x.current = 0
@@ -386,7 +386,7 @@ def expand_labels(problem, ws, x, count):
 
 @kernel
 def next_generation(problem, ws, x, count):
-    """Go on with the labels made last."""
+    """Make the newest labels the current generation."""
     g = x.current
     x.label_count[g] = 0
     x.current = 1 - g

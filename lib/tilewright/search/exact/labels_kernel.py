@@ -1,5 +1,6 @@
-"""Labels of the exact search: reading, writing, and when two of them are one, where points of the lattice at which a
-boundary has equal numbers are one class (compiled; docs/proofs.md#exact-search, 5).
+"""Labels of the exact search: reading, writing and merging (compiled; docs/proofs.md#exact-search, 5).
+
+Lattice points at which a boundary has equal numbers form a class; labels that differ only within classes are merged.
 """
 
 from tilewright.base.compiled import kernel
@@ -11,7 +12,7 @@ from tilewright.search.exact.lattice_record import CLASS_SLOTS, PATH_WORDS
 from tilewright.search.exact.tables_kernel import direction_of, least_precision, most_precision, storage_bits
 
 EARLY = 1 << 62
-"""Marks in `key_runs` that the level above may begin early; the runs, and stalls, are smaller."""
+"""Flag in `key_runs` that the level above may begin early; larger than all runs and stalls."""
 
 
 @kernel
@@ -59,7 +60,7 @@ def store_child(problem, x, g, i):
 
 @kernel
 def start_search(problem, x):
-    """The label of the empty order."""
+    """Make the label of the empty order."""
     x.child_lattice = 0
     x.child_energy = x.array_energy[OUTPUT_INDEX, 0]
     for o in range(problem.operand_count):
@@ -80,16 +81,16 @@ def start_search(problem, x):
 
 @kernel
 def start_of(x, o, m):
-    """The multiset at which a closed level of operand `o` began."""
+    """Multiset at which a closed level of operand `o` began."""
     return x.child_boundary[x.first_boundary[o] + m - 1] if m > 0 else 0
 
 
 @kernel
 def begins_early(x, m):
-    """True if the level of the output above its level `m` may begin before irrelevant loops, with the same cost.
+    """True if the output level above level `m` may begin before irrelevant loops at the same cost.
 
-    The model moves these loops down to level `m` whatever the boundary says, but as long as they are above it partial
-    sums are kept there, which may need less room than final outputs.
+    The model moves these loops down to level `m` whatever the boundary says. While they are above it, partial sums are
+    kept at level `m`, which may need less room than final outputs.
     """
     level = m
     while True:
@@ -103,7 +104,7 @@ def begins_early(x, m):
 
 @kernel
 def keeps_sums(x, o, m):
-    """True if level `m` of the output keeps partial sums, as far as loops in time decide."""
+    """True if level `m` of the output keeps partial sums, considering only temporal loops."""
     if o != OUTPUT_INDEX:
         return False
     return x.sums_open[start_of(x, o, m)] != 0 or (x.wide_final != 0 and m > 0 and begins_early(x, m - 1))
@@ -111,8 +112,9 @@ def keeps_sums(x, o, m):
 
 @kernel
 def top_is_open(problem, x, o):
-    """True if the bits that operand `o` takes in its topmost memory are not known yet: the width of outputs there
-    depends on where the level begins.
+    """True if the bits of operand `o` in its topmost memory are not known yet.
+
+    For outputs, the width in the topmost memory depends on where its level begins.
     """
     top = problem.level_count[o] - 1
     return x.child_level[o] < top and most_precision(problem, o, top) != least_precision(problem, o, top)
@@ -120,7 +122,7 @@ def top_is_open(problem, x, o):
 
 @kernel
 def partner_is_open(problem, x, b):
-    """True if what another operand takes in the memory below boundary `b` is still to be decided."""
+    """True if the bits of another operand in the memory below boundary `b` are not known yet."""
     k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -136,7 +138,7 @@ def partner_is_open(problem, x, b):
 
 @kernel
 def effective_bits_of(problem, x, b):
-    """Bits that the tile below a closed boundary keeps in its memory while outer relevant loops replace the rest."""
+    """Bits of the tile below a closed boundary, without the part that outer relevant loops replace."""
     o = x.boundary_operand[b]
     point = x.child_boundary[b]
     precision = x.held_precision[b, point]
@@ -147,7 +149,10 @@ def effective_bits_of(problem, x, b):
 
 @kernel
 def late_cycles(problem, x, b):
-    """The worst stall of the links of a boundary each of which has a port of its own; its memory is not shared."""
+    """Worst stall in cycles of a boundary's links.
+
+    Each of these links has a port of its own, and the memory is not shared.
+    """
     point = x.child_boundary[b]
     allowed = x.cycles[point]
     k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
@@ -163,7 +168,7 @@ def late_cycles(problem, x, b):
 
 @kernel
 def set_keys(problem, x):
-    """Keys of each closed boundary: what can still matter to a completion, as numbers to compare."""
+    """Compute the keys of each closed boundary: the numbers that can still affect a completion."""
     for b in range(x.boundary_count):
         x.child_key[b] = -1
         x.child_key_runs[b] = 0
@@ -187,8 +192,9 @@ def set_keys(problem, x):
 
 @kernel
 def run_number(problem, x, kind, product, level, o):
-    """The run of the level being filled as far as it can matter: how long it is, or whether the level above it may
-    begin early.
+    """Number that encodes the run of the level being filled, as far as the run can affect completions.
+
+    The run matters by its length, or by whether the level above may begin early.
     """
     if not x.latency_counts or x.always_buffered[problem.level_memory[o, level]]:
         return 1 if x.wide_final and o == OUTPUT_INDEX and kind == IRRELEVANT else 0
@@ -199,7 +205,7 @@ def run_number(problem, x, kind, product, level, o):
 
 @kernel
 def stationary_number(x, o, point):
-    """The stationarity of an input as far as it can matter."""
+    """Number that encodes the stationarity of an input, as far as it can affect completions."""
     if point < 0:
         return -1
     return 0 if not x.latency_counts else x.array_count[o, point]
@@ -207,14 +213,14 @@ def stationary_number(x, o, point):
 
 @kernel
 def mix(number, value):
-    """One step of a hash."""
+    """Hash value after mixing in one number."""
     number = (number ^ value) * 0x100000001B3
     return number ^ ((number >> 29) & 0x7FFFFFFFF)
 
 
 @kernel
 def hash_child(problem, x):
-    """A hash of all that `same_as_child` compares."""
+    """Hash of all that `same_as_child` compares."""
     number = mix(1469598103934665603, x.child_lattice)
     number = mix(number, x.sums_open[x.child_start[OUTPUT_INDEX]])
     for o in range(problem.operand_count):
@@ -234,7 +240,7 @@ def hash_child(problem, x):
 
 @kernel
 def same_as_child(problem, x, g, i):
-    """True if label `i` of generation `g` has the same completions as the child, at the same further cost."""
+    """True if label `i` of generation `g` has the same completions at the same further cost as the child."""
     if x.label_lattice[g, i] != x.child_lattice:
         return False
     if x.sums_open[x.label_start[g, i, OUTPUT_INDEX]] != x.sums_open[x.child_start[OUTPUT_INDEX]]:
@@ -266,20 +272,20 @@ def same_as_child(problem, x, g, i):
 
 @kernel
 def tile_matters(x, b):
-    """Whether the tile as the allocator counts it can matter once boundary `b` is closed."""
+    """True if the tile as the allocator counts it can affect completions after boundary `b` is closed."""
     return x.shares[b] or not x.latency_counts
 
 
 @kernel
 def periods_of(x, b, q, point):
-    """The number of periods of a link as far as it can matter."""
+    """Number of periods of a link, as far as it can affect completions."""
     count = x.link_count[b, q, point]
     return min(count, 2) if x.simple[b] else count
 
 
 @kernel
 def hash_numbers(x, b, row, point):
-    """A hash of some of what `same_numbers` compares: of all whole numbers."""
+    """Hash of the whole numbers that `same_numbers` compares."""
     number = mix(1469598103934665603, int(x.elements[row, point]) if tile_matters(x, b) else 0)
     if not x.latency_counts:
         return number
@@ -322,7 +328,7 @@ def same_numbers(x, b, row, point, other):
 
 @kernel
 def number_classes(x):
-    """Number the distinct sets of numbers of each boundary; points with the same number are interchangeable."""
+    """Number the distinct sets of numbers of each boundary; points of the same number are interchangeable."""
     slots = 2
     while slots < 2 * x.lattice_size and slots < CLASS_SLOTS:
         slots *= 2

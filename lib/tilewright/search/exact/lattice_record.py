@@ -1,8 +1,7 @@
-"""The record that the exact search works on, in parts: what is searched, tables over the lattice, labels, scratch.
+"""Record of the exact search, in parts: the task, tables over the lattice, labels, scratch.
 
-A prefix of a loop order matters to its completions only through the multiset of its loops (a point of the lattice) and
-through what its closed levels have fixed; a label is one such state. docs/proofs.md#exact-search has the whole
-argument.
+A prefix of a loop order affects its completions only through the multiset of its loops (a point of the lattice) and the
+state of its closed levels. A label is one such state. docs/proofs.md#exact-search has the proof.
 """
 
 import numpy as np
@@ -11,17 +10,17 @@ from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_MEMORIES, MAX_OPE
 from tilewright.search.objective_kernel import POWER_FIELDS
 
 MAX_SYMBOLS = 24
-"""Distinct (loop dimension, prime factor) pairs."""
+"""Maximal number of distinct (loop dimension, prime factor) pairs, called symbols."""
 MAX_LATTICE = 1 << 17
-"""Points of the lattice: products of (multiplicity + 1) over the symbols."""
+"""Maximal number of lattice points: the product of (multiplicity + 1) over the symbols."""
 MAX_BOUNDARIES = 15
-"""Boundaries between two memory levels, over all operands."""
+"""Maximal number of boundaries between two memory levels, over all operands."""
 MAX_PLACED = 36
-"""Loops of an order."""
+"""Maximal number of loops in an order."""
 MAX_BUSY_PORTS = 12
-"""Ports that one boundary of an operand and those above it move data over."""
+"""Maximal number of ports over which a boundary of an operand and those above it move data."""
 LABELS = 1 << 19
-"""Labels of one generation."""
+"""Maximal number of labels in one generation."""
 BUCKETS = LABELS * 4
 CLASS_SLOTS = MAX_LATTICE * 2
 PATH_WORDS, PATH_BITS = 3, 5
@@ -30,17 +29,17 @@ PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
 _O, _B, _L, _S, _N = MAX_OPERANDS, MAX_BOUNDARIES, MAX_BOUNDARIES + MAX_OPERANDS, MAX_LATTICE, LABELS
 
 NO_PORT = MAX_BUSY_PORTS
-"""Row of `joint_to_go` with the loading alone."""
+"""Row of `joint_to_go` that has only the loading."""
 
 # Links of a boundary: the two directions of the memory below it and the two of the memory above.
 LINK_TH, LINK_FH, LINK_TL, LINK_FL = range(4)
 
-# Axes as in `PROBLEM_DTYPE`; further b boundary, S lattice point. Sizes are upper limits: memory that is not touched is
+# Axes as in `PROBLEM_DTYPE`; further b boundary, S lattice point. Sizes are upper limits: untouched memory is
 # not used.
 
 TASK_FIELDS = (
     *POWER_FIELDS,
-    ("latency_counts", np.int8),  # in the objective, or in an energy that grows with latency
+    ("latency_counts", np.int8),  # of the objective, or of an energy that grows with latency
     ("free", np.int8),  # boundaries chosen by the search, not by the reference's allocator
     ("wide_final", np.int8),  # free: final outputs need more room than partial sums, so levels begin early
     ("symbol_count", np.int64),
@@ -49,26 +48,26 @@ TASK_FIELDS = (
     ("loop_dimension", np.int64, (MAX_LOOPS,)),  # of each symbol,
     ("loop_size", np.int64, (MAX_LOOPS,)),
     ("multiplicity", np.int64, (MAX_SYMBOLS,)),
-    ("stride", np.int64, (MAX_SYMBOLS,)),  # and how far one more of it is in the lattice
+    ("stride", np.int64, (MAX_SYMBOLS,)),  # step in the lattice for one more of each symbol
     ("boundary_count", np.int64),
     ("first_boundary", np.int64, (_O,)),
     ("boundary_operand", np.int64, (_B,)),
     ("boundary_level", np.int64, (_B,)),
-    ("first_level", np.int64, (_O,)),  # where the levels of an operand stand in `elements`
+    ("first_level", np.int64, (_O,)),  # position of the levels of an operand in `elements`
     ("inexact", np.int8, (_O,)),  # tiles of the operand are products of rounded numbers
     ("same_in_any_order", np.int8),  # tile sizes do not depend on the order of multiplication
 )
-"""What is searched: loops, boundaries, objective. Written by `new_search`."""
+"""Task of the search: loops, boundaries, objective. Written by `new_search`."""
 
 PATTERN_FIELDS = (
     ("pattern_length", np.int64),
     ("pattern_dimension", np.int64, (MAX_LOOPS,)),
     ("pattern_size", np.int64, (MAX_LOOPS,)),
     ("given_length", np.int64),  # innermost loops that the pattern gives
-    ("length", np.int64),  # the complete order last looked at: `evaluate_leaf` writes it for `matches`
+    ("length", np.int64),  # complete order visited last: `evaluate_leaf` writes it for `matches`
     ("order", np.int64, (MAX_LOOPS,)),
 )
-"""The temporal ordering that orders must follow. Written before the first round."""
+"""Temporal ordering that orders must match. Written before the first round."""
 
 NUMBER_FIELDS = (
     ("cycles", np.int64, (_S,)),  # product of the loops
@@ -78,19 +77,19 @@ NUMBER_FIELDS = (
     ("link_cycles", np.int64, (_B, 4, _S)),  # of one transfer
     ("link_count", np.int64, (_B, 4, _S)),  # periods
     ("link_bandwidth", np.float64, (_B, 4, _S)),
-    ("tile_bits", np.int64, (_B, _S)),  # of the analysis that latency rests on
+    ("tile_bits", np.int64, (_B, _S)),  # cycles of the analysis on which latency is based
     ("held_elements", np.int64, (_B, _S)),  # of a tile as it fills its memory
-    ("held_precision", np.int64, (_B, _S)),  # and bits of each, where the level that holds it makes no difference
-    ("stays", np.int8, (_O, _S)),  # only loops irrelevant to the operand
-    ("sums_open", np.int8, (_S,)),  # a loop irrelevant to the output is still to come
+    ("held_precision", np.int64, (_B, _S)),  # bits of each where they do not depend on the level's start
+    ("stays", np.int8, (_O, _S)),  # True if all loops are irrelevant to the operand
+    ("sums_open", np.int8, (_S,)),  # True if a loop irrelevant to the output is not placed yet
     ("array_energy", np.float64, (_O, _S)),  # of the link to the array, for inputs by stationary loops
     ("array_count", np.int64, (_O, _S)),
     ("array_bandwidth", np.float64, (_O, _S)),
     ("array_cycles", np.int64, (_O, 4)),
     ("output_count", np.int64, (4,)),  # periods of the links between the array and the outputs
-    ("uncertain", np.int8),  # some tile is halfway between two whole numbers, and rounding decides by the order
+    ("uncertain", np.int8),  # True if a tile is halfway between two whole numbers, and rounding depends on the order
 )
-"""What the cost model says at each point. Written by tables_kernel.py (`fill_tables`), read everywhere."""
+"""Numbers of the cost model at each point. Written by tables_kernel.py (`fill_tables`)."""
 
 MARK_FIELDS = (
     ("simple", np.int8, (_B,)),  # every link of the boundary has a port of its own
@@ -101,14 +100,14 @@ MARK_FIELDS = (
     ("filled", np.int8, (_B,)),  # greedy: the level takes loops until one does not fit
     ("contested", np.int8, (_B,)),  # greedy: decided by the whole order, known only at its end
     ("any_contested", np.int8),
-    ("never_costlier", np.int8, (_O,)),  # more loops below the uppermost boundary never cost the allocator more
-    ("possible", np.int8, (_B, _S)),  # a boundary may lie here
-    ("keep_paths", np.int8),  # labels with different loops placed are different
+    ("never_costlier", np.int8, (_O,)),  # True if more loops below the uppermost boundary never cost the allocator more
+    ("possible", np.int8, (_B, _S)),  # True if the boundary may lie at the point
+    ("keep_paths", np.int8),  # True if labels with different placed loops are never merged
 )
-"""What holds of memories and boundaries in every mapping. Written by rules_kernel.py (`mark_tables`)."""
+"""Properties of memories and boundaries that hold for every mapping. Written by rules_kernel.py (`mark_tables`)."""
 
 LEAST_FIELDS = (
-    ("floor_energy", np.float64),  # of all mappings, known without tables: rules_kernel.py
+    ("floor_energy", np.float64),  # lower bound for all mappings, known without tables: rules_kernel.py
     ("least_elements", np.float64, (_L, _S)),  # of a tile
     ("least_tile_bits", np.int64, (_O,)),  # of an innermost tile; one without boundaries: by tables_kernel.py
     ("energy_to_go", np.float64, (_B, _S)),  # energy of this boundary and those above it
@@ -116,7 +115,7 @@ LEAST_FIELDS = (
     ("array_count_to_go", np.int64, (_O, _S)),
     ("load_to_go", np.int64, (_B, 4, _S)),  # loading time of each link
     ("adds_up", np.int8, (_B,)),  # loading over the boundary is always added to on- or off-loading
-    ("most_busy_ports", np.int64),  # that any boundary would need in `busy_port`, which may be too many
+    ("most_busy_ports", np.int64),  # ports that any boundary would need in `busy_port`; may exceed the room
     ("busy_port", np.int64, (_B, MAX_BUSY_PORTS)),  # the ports concerned, -1 where there are fewer
     ("busy_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # port time of this boundary and those above it
     ("traffic_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # the same with the transfers of on- and off-loading
@@ -128,10 +127,10 @@ LEAST_FIELDS = (
     ("top_load", np.int64, (_O, _S)),  # cycles of one transfer,
     ("top_bandwidth", np.float64, (_O, _S)),  # average bandwidth
 )
-"""The least over all larger multisets, as bounds read it. Written by sums_kernel.py (`mark_tables`, `sum_tables`)."""
+"""Minima over all larger multisets, used by bounds. Written by sums_kernel.py (`mark_tables`, `sum_tables`)."""
 
 CLASS_FIELDS = (
-    ("classes_known", np.int8),  # `class_of` is filled
+    ("classes_known", np.int8),  # True if `class_of` is filled
     ("class_of", np.int32, (_B, _S)),  # equal numbers, equal class
     (
         "class_slot",
@@ -139,7 +138,10 @@ CLASS_FIELDS = (
         (CLASS_SLOTS,),
     ),  # scratch of `number_classes` alone: first point of a class by hash, or -1
 )
-"""Classes of points. Written by labels_kernel.py (`number_classes`) where something can still win, read by its keys."""
+"""Classes of points.
+
+They are written by labels_kernel.py (`number_classes`) if something can still win, and used by the keys of labels.
+"""
 
 BEST_FIELDS = (
     ("best", np.float64),  # objective of the best known mapping
@@ -149,38 +151,41 @@ BEST_FIELDS = (
     ("best_boundary", np.int32, (_B,)),
     ("improved", np.int8),
     ("nodes", np.int64),
-    ("dropped_bound", np.float64),  # least bound of the labels left out
-    ("broken", np.int64),  # leaves cheaper than their bound: never, unless there is a fault
+    ("dropped_bound", np.float64),  # least bound of the labels that were dropped
+    ("broken", np.int64),  # leaves cheaper than their bound: 0 unless there is a bug
 )
-"""What the search knows. Written before the first round, by `take_leaf`, and where labels are left out."""
+"""Best known mapping and bounds. Written before the first round, by `take_leaf`, and when labels are dropped."""
 
 GENERATION_FIELDS = (
     ("generation", np.int64),
     ("current", np.int64),  # which of the two generations is expanded
     ("label_count", np.int64, (2,)),
     ("cursor", np.int64),  # next label to expand; while tables are made, next point to fill
-    ("bucket", np.int32, (BUCKETS,)),  # label of a hash, or -1
-    ("slot", np.int32, (LABELS,)),  # where the labels made last stand in `bucket`
+    ("bucket", np.int32, (BUCKETS,)),  # label of a hash value, or -1
+    ("slot", np.int32, (LABELS,)),  # slots of the newest labels in `bucket`
     ("slot_count", np.int64),
 )
-"""Which labels there are. Written and read by expansion_kernel.py."""
+"""Generations of labels. Written and read by expansion_kernel.py."""
 
 CANDIDATE_FIELDS = (
-    ("candidate_count", np.int64, (_O,)),  # of a contested boundary: points on the path where it may lie,
+    ("candidate_count", np.int64, (_O,)),  # candidates of a contested boundary: points of the path where it may lie
     ("candidate", np.int32, (_O, MAX_PLACED + 1)),
-    ("may_come", np.int8, (_O,)),  # and whether it may come later
+    ("may_come", np.int8, (_O,)),  # True if the boundary may lie at a later loop
 )
-"""Scratch of one child: `gather_candidates` writes it for operands of which `is_gathered`, open_kernel.py reads it."""
+"""Scratch of one child: `gather_candidates` writes it for operands with `is_gathered`, open_kernel.py reads it."""
 
 PORT_FIELDS = (
     ("port_open", np.int8, (MAX_PORTS,)),  # a link of the port is still open
-    ("port_open_cycles", np.int64, (MAX_PORTS,)),  # that open links are busy at least while the array computes
-    ("port_busy_cycles", np.int64, (MAX_PORTS,)),  # that links known, and those to the array, are busy then
-    ("port_all_cycles", np.int64, (MAX_PORTS,)),  # that open links are busy at least, loading included
+    ("port_open_cycles", np.int64, (MAX_PORTS,)),  # least cycles of open links while the array computes
+    ("port_busy_cycles", np.int64, (MAX_PORTS,)),  # cycles of known links and of links to the array in that time
+    ("port_all_cycles", np.int64, (MAX_PORTS,)),  # least cycles of open links, loading included
     ("load_at_shortest", np.float64, (_O, MAX_LEVELS, 4)),  # loads if nothing stalls beyond the bound
 )
-"""Scratch of one child: `bound_stall` writes the ports for `bound_ports` and `bound_traffic`, `keep_loads` the loads
-for `shrinking_ports`."""
+"""Scratch of one child.
+
+`bound_stall` writes the ports for `bound_ports` and `bound_traffic`; `keep_loads` writes the loads for
+`shrinking_ports`.
+"""
 
 LABEL_FIELDS = (
     ("lattice", np.int32, ()),  # multiset of the loops placed so far
@@ -189,19 +194,22 @@ LABEL_FIELDS = (
     ("boundary", np.int32, (_B,)),  # multiset below each boundary, -1 while open
     ("top_irrelevant", np.int32, (_B,)),  # run of irrelevant loops just below the boundary
     ("top_relevant", np.int32, (_B,)),  # run of relevant loops just below the boundary
-    ("stationary", np.int32, (_O,)),  # multiset of the loops in which the array keeps an input, -1 while it may grow
+    ("stationary", np.int32, (_O,)),  # multiset of the loops for which the array keeps an input, -1 while it may grow
     ("run_kind", np.int8, (_O,)),  # kind of the outermost loops of the level being filled
     ("run_product", np.int32, (_O,)),
     ("energy", np.float64, ()),  # energy of closed boundaries
-    ("key", np.int64, (_B,)),  # what of a boundary can still matter
+    ("key", np.int64, (_B,)),  # numbers of a boundary that can still affect completions
     ("key_runs", np.int64, (_B,)),
-    ("path", np.int64, (PATH_WORDS,)),  # the loops placed so far
+    ("path", np.int64, (PATH_WORDS,)),  # loops placed so far
     ("bound", np.float64, ()),  # lower bound of the objective of every completion
     ("energy_bound", np.float64, ()),
     ("latency_bound", np.float64, ()),
 )
-"""A state of the search. `child_*` is the one being made: `load_child` writes it, `close_level` and `place_loop` change
-it, `set_keys` and `bound_child` complete it, `store_child` keeps it as one of `label_*`, two generations of them."""
+"""State of the search.
+
+`child_*` is the label being made: `load_child` writes it, `close_level` and `place_loop` change it, `set_keys` and
+`bound_child` complete it. `store_child` copies it to one of `label_*`, which hold two generations.
+"""
 
 EXACT_DTYPE = np.dtype(
     [

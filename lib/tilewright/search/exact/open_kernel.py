@@ -1,11 +1,11 @@
-"""The least that the open boundaries of a label can still cost, by themselves and by what must pass a port (compiled;
-docs/proofs.md#exact-search, 3 to 5).
+"""Lower bounds of what the open boundaries of a label still cost: by themselves, and by the load of ports (compiled).
 
-A boundary that the search has yet to place costs at least the least over all larger multisets. One that the allocator
-places in its own way, by the whole order, lies on the path or is still to come: there the candidates are gathered.
+docs/proofs.md#exact-search, 3 to 5, has the proofs. A boundary that the search has yet to place costs at least the
+minimum over all larger multisets. The allocator places some boundaries by the whole order (contested boundaries). They
+lie on the path of the label or are still to come; for them the candidates are gathered.
 
-Of a port, while the array computes or before and after: small tiles load fast but move often, and what does not move
-during the computation moves outside it: bounds of such sums are sharper than sums of bounds
+The time of a port is bounded while the array computes, before and after. Small tiles load fast but move often, and data
+that do not move during the computation move outside it. So the bound of such a sum is sharper than the sum of bounds
 (docs/proofs.md#exact-search, 4).
 """
 
@@ -23,23 +23,23 @@ from tilewright.search.exact.tables_kernel import direction_of, most_precision, 
 
 @kernel
 def is_open(problem, x, o):
-    """True while operand `o` has a boundary to place."""
+    """True if operand `o` has a boundary that is not placed yet."""
     return x.child_level[o] < problem.level_count[o] - 1
 
 
 @kernel
 def least_point(x, o):
-    """The multiset that the next boundary of operand `o` holds at least."""
+    """Smallest multiset that the next boundary of operand `o` can hold."""
     b = x.first_boundary[o] + x.child_level[o]
     return x.child_start[o] if x.contested[b] else x.child_lattice
 
 
 @kernel
 def gather_candidates(problem, x, o, placed):
-    """Where on the path of the child the contested, uppermost boundary of operand `o` may lie, `placed` loops long.
+    """Find where on the child's path, `placed` loops long, the contested uppermost boundary of operand `o` may lie.
 
-    The allocator never stops below a slice that fits beside the whole of all other operands of the memory: it would
-    not cost more. It never goes past the first slice that does not fit alone.
+    The allocator never stops below a slice that fits together with the whole of all other operands of the memory,
+    because this slice would not cost more. It never goes past the first slice that does not fit alone.
     """
     m = problem.level_count[o] - 2
     k = problem.level_memory[o, m]
@@ -71,14 +71,14 @@ def gather_candidates(problem, x, o, placed):
 
 @kernel
 def is_gathered(problem, x, o):
-    """True if the open boundary of operand `o` has its candidates gathered."""
+    """True if the candidates of operand `o`'s open boundary are gathered."""
     m = x.child_level[o]
     return m == problem.level_count[o] - 2 and x.contested[x.first_boundary[o] + m]
 
 
 @kernel
 def energy_of_open(problem, x, o):
-    """The least energy of the open boundaries of operand `o`."""
+    """Least energy of the open boundaries of operand `o`."""
     b = x.first_boundary[o] + x.child_level[o]
     if not is_gathered(problem, x, o):
         return x.energy_to_go[b, least_point(x, o)]
@@ -90,9 +90,10 @@ def energy_of_open(problem, x, o):
 
 @kernel
 def load_of_open(problem, x, o, m, q):
-    """The least loading time of a link of an open boundary of operand `o`, the one above level `m`.
+    """Least loading time of a link of operand `o`'s open boundary above level `m`.
 
-    Where every transfer takes port time this is one transfer, of which the caller says what can be hidden.
+    If every transfer takes port time, this is the time of one transfer; the caller decides how much of it can be
+    hidden.
     """
     b = x.first_boundary[o] + m
     if not is_gathered(problem, x, o):
@@ -109,9 +110,9 @@ def load_of_open(problem, x, o, m, q):
 
 @kernel
 def cycles_of_open(problem, x, o, r, everything):
-    """The least time that port number `r` of the open boundaries of operand `o` is busy with them.
+    """Least cycles for which the open boundaries of operand `o` keep port number `r` busy.
 
-    While the array computes, or with the transfers of on- and off-loading (`everything`).
+    The transfers are those while the array computes, or with `everything` also those of on- and off-loading.
     """
     b = x.first_boundary[o] + x.child_level[o]
     gathered = is_gathered(problem, x, o)
@@ -127,7 +128,10 @@ def cycles_of_open(problem, x, o, r, everything):
 
 @kernel
 def candidate_cycles(problem, x, o, r, point, everything):
-    """Cycles that port number `r` spends on a contested boundary at a point, in all or while the array computes."""
+    """Cycles that port number `r` spends on a contested boundary at a point.
+
+    The transfers are those while the array computes, or with `everything` all.
+    """
     b = x.first_boundary[o] + x.child_level[o]
     cycles = 0
     for q in range(4):
@@ -141,7 +145,7 @@ def candidate_cycles(problem, x, o, r, point, everything):
 
 @kernel
 def whole_transfer(problem, x, o):
-    """Cycles in which operand `o` may pass the port of its topmost memory as a whole; IMPOSSIBLE if it cannot."""
+    """Cycles to move operand `o` as a whole over the port of its topmost memory; IMPOSSIBLE if it is always tiled."""
     if not is_open(problem, x, o):
         return whole_at(problem, x, o, x.child_boundary[x.first_boundary[o] + problem.level_count[o] - 2])
     if is_gathered(problem, x, o) and not x.may_come[o]:
@@ -151,13 +155,13 @@ def whole_transfer(problem, x, o):
 
 @kernel
 def least_repeats(x, o, point):
-    """What `repeats_at` says at least of topmost boundaries that hold at least the loops of a point."""
+    """Minimum of `repeats_at` over topmost boundaries that hold at least the loops of a point."""
     return x.top_load[o, point], x.top_busy[o, point], x.top_joint[o, point], x.top_bandwidth[o, point]
 
 
 @kernel
 def gathered_repeats(problem, x, o):
-    """What `repeats_at` says at least of the candidates of a contested boundary, and of what may still come."""
+    """Minimum of `repeats_at` over the candidates of a contested boundary and the boundaries that may still come."""
     load, busy, joint, bandwidth = FAR, FAR, FAR, math.inf
     if x.may_come[o]:
         load, busy, joint, bandwidth = least_repeats(x, o, x.child_lattice)
@@ -173,7 +177,7 @@ def gathered_repeats(problem, x, o):
 
 @kernel
 def repeated_transfers(problem, x, o):
-    """What operand `o` moves at least over the port of its topmost memory in repeated transfers, as `repeats_at`."""
+    """Minimum of `repeats_at` for operand `o` at the port of its topmost memory."""
     if not is_open(problem, x, o):
         return repeats_at(problem, x, o, x.child_boundary[x.first_boundary[o] + problem.level_count[o] - 2])
     if is_gathered(problem, x, o):
@@ -197,7 +201,7 @@ def loading_of(problem, ws, x, o, levels):
 
 @kernel
 def joint_of_open(problem, x, o, p):
-    """The least sum of the time that port `p` spends on the open boundaries of an operand, and of their loading."""
+    """Least sum of port `p`'s time for the open boundaries of an operand and their loading."""
     b = x.first_boundary[o] + x.child_level[o]
     if is_gathered(problem, x, o):
         for r in range(MAX_BUSY_PORTS):
@@ -213,9 +217,10 @@ def joint_of_open(problem, x, o, p):
 
 @kernel
 def bound_port(problem, ws, x, p, counted):
-    """Least latency without drain from the time one port is busy, and the loading of input `counted` and the output.
+    """Lower bound of the latency without drain, from one port's busy time and the loading.
 
-    Small tiles load fast but move often; a bound of the sum is sharper than the sum of the bounds.
+    The loading is that of input `counted` and of the output. Small tiles load fast but move often, so a bound of the
+    sum is sharper than the sum of the bounds.
     """
     cycles = float(x.port_busy_cycles[p])
     for o in range(problem.operand_count):
@@ -235,7 +240,7 @@ def bound_port(problem, ws, x, p, counted):
 
 @kernel
 def bound_ports(problem, ws, x):
-    """The largest bound from an open port; `ws.load` holds least loads of the known links."""
+    """Largest lower bound from an open port; `ws.load` holds least loads of the known links."""
     bound = 0.0
     for p in range(problem.port_count):
         if x.port_open[p]:
@@ -246,9 +251,9 @@ def bound_ports(problem, ws, x):
 
 @kernel
 def bound_traffic(problem, ws, x, v, p):
-    """Least latency without drain from all that passes one port, and the loading that other ports add to that.
+    """Lower bound of the latency without drain, from all that passes one port, plus the loading over other ports.
 
-    Holds where every transfer takes port time (docs/proofs.md#exact-search, 4); `ws.load` holds least loads of all
+    It holds where every transfer takes port time (docs/proofs.md#exact-search, 4); `ws.load` holds least loads of all
     links.
     """
     cycles = float(x.port_all_cycles[p])
@@ -274,7 +279,7 @@ def bound_traffic(problem, ws, x, v, p):
 
 @kernel
 def onloading_beside(problem, ws, o, p):
-    """(shared, individual) on-loading cycles of one input, over pairs of memories that do not use port `p`."""
+    """On-loading cycles (shared, individual) of one input, over pairs of memories that do not use port `p`."""
     shared = individual = 0.0
     q = problem.port_of[o, 0, TL]
     if q != p:
@@ -309,10 +314,10 @@ def offloading_beside(problem, ws, p):
 
 @kernel
 def bound_top_port(problem, x, p, counted, shortest):
-    """Least latency without drain, from all that moves over the port of topmost memories.
+    """Lower bound of the latency without drain, from all that moves over the port of topmost memories.
 
-    What of a tensor does not move while the array computes, moves before or after: for input `counted` and the output
-    both parts are added. Tensors move whole or in repeated transfers; the least over all such choices counts.
+    The part of a tensor that does not move while the array computes moves before or after: for input `counted` and the
+    output both parts are added. Tensors move whole or in repeated transfers; the least over all such choices counts.
     """
     least = math.inf
     for choice in range(1 << problem.operand_count):
@@ -354,7 +359,7 @@ def bound_top_port(problem, x, p, counted, shortest):
 
 @kernel
 def bound_top(problem, ws, x, shortest):
-    """The largest of the bounds from the ports of topmost memories; `ws.load` holds least loads of all links."""
+    """Largest lower bound from the ports of topmost memories; `ws.load` holds least loads of all links."""
     bound = 0.0
     for o in range(problem.operand_count):
         p = x.top_port[o]

@@ -1,7 +1,8 @@
 """Rounds of branch and bound over the orders of one multiset of loops (docs/proofs.md#exact-search, 7).
 
-One generation of labels after another; where a generation grows too wide its most promising labels go on, and the
-bounds of the others make the gap. Rounds of growing width repeat this until nothing is left out.
+A round expands one generation of labels after another. If a generation has too many labels, only the most promising
+ones are expanded, and the bounds of the others determine the gap. Rounds of growing width repeat this until no label is
+dropped.
 """
 
 import math
@@ -33,18 +34,18 @@ from tilewright.search.loma import best_of_few_loops, write_pattern
 from tilewright.workload.layer import Layer
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
-"""Labels of a generation that go on, round after round; narrow rounds find good mappings for little time."""
+"""Labels kept per generation in successive rounds; narrow rounds find good mappings in little time."""
 ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
-"""Functions of the search that are compiled."""
+"""Compiled functions of the search."""
 ENTRY_RECORDS = TABLE_RECORDS
-"""What they work on."""
+"""Records that these functions use."""
 CHUNK_LABELS = 128
-"""Labels expanded between two looks at the clock and at requests to stop."""
+"""Labels expanded between two checks of the clock and of requests to stop."""
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best mapping so far; without an order nothing is known."""
+    """Best mapping so far; without an order, no mapping is known."""
 
     order: LoopOrder | None = None
     boundaries: Boundaries | None = None
@@ -60,7 +61,7 @@ class Best:
 
 @dataclass
 class Watch:
-    """What all parts of one search share: what is minimised, the clock, who listens, and whose tables are there."""
+    """State shared by all parts of one search: the objective, the clock, callbacks, and the owner of the tables."""
 
     objective: str
     deadline: float
@@ -68,12 +69,12 @@ class Watch:
     progress: Callable[[int], None] | None = None
     workspace: Workspace = field(default_factory=new_workspace)
     owner: "MultisetPart | None" = None
-    """The part whose tables the record of this thread holds."""
+    """Part whose tables the record of this thread holds."""
     was_late: bool = False
-    """Whether something was left undone as the time was over."""
+    """True if work was skipped because the time was over."""
 
     def in_time(self) -> bool:
-        """False if the time is over. Raises SearchStoppedError where the search is to stop at once."""
+        """False if the time is over. Raises SearchStoppedError if the search must stop at once."""
         if self.stop is not None and self.stop.is_set():
             raise SearchStoppedError
         is_late = time.monotonic() > self.deadline
@@ -81,19 +82,22 @@ class Watch:
         return not is_late
 
     def settles(self, bound: float, best: Best) -> bool:
-        """Whether a lower bound says that nothing is better than the best mapping known."""
+        """True if a lower bound proves that nothing is better than the best known mapping."""
         return bool(bound >= best.value(self.objective) * (1 - TOLERANCE))
 
 
 def compile_kernels() -> None:
-    """Compile what rounds run, where that is still to be done: it is not part of a search."""
+    """Compile the kernels of rounds if needed, so that compiling does not count as search time."""
     for entry in ENTRIES:
         native_function(entry, TABLE_RECORDS)
 
 
 def bound_without_search(prepared: PreparedProblem, objective: str, energy_pj: float = 0.0) -> float:
-    """What no order undercuts, known without any table: all passes, and the energy of the array or a larger one that
-    is known, in either case with what grows with latency."""
+    """Lower bound of the objective for every order, without any table.
+
+    It takes the cycles of all passes, and the energy of the array or a larger lower bound `energy_pj`, plus energy that
+    grows with latency.
+    """
     arrays = prepared.arrays
     passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
     latency = passes * int(arrays.cycles_per_operation) + float(arrays.drain_cycles)
@@ -102,16 +106,16 @@ def bound_without_search(prepared: PreparedProblem, objective: str, energy_pj: f
 
 
 def bound_of_passes(layer: Layer, core: Core, passes: float, objective: str) -> float:
-    """What no order of a spatial mapping with so many passes or more undercuts, known before it is made."""
+    """Lower bound of the objective for a spatial mapping with at least so many passes, before the mapping is made."""
     array = core.operational_array
-    # Arrays of other kinds, and further terms, may take another energy for each spatial mapping.
+    # Other kinds of arrays, and further terms, may have another energy for each spatial mapping.
     energy = array.unit_energy_pj * layer.mac_count if array.kind == DIGITAL else 0.0
     latency = passes * array_model(array).cycles_per_operation(array)
     return Best(energy_pj=energy, latency_cycles=latency).value(objective)
 
 
 class MultisetPart:
-    """All orders of one multiset of loops of one spatial mapping, and what rounds have found out about them."""
+    """All orders of one multiset of loops of one spatial mapping, with what rounds found out about them."""
 
     def __init__(
         self,
@@ -131,17 +135,20 @@ class MultisetPart:
 
     @property
     def lower_bound(self) -> float:
-        """What no order of it undercuts, unless it was known as the best; infinite where nothing is left to find."""
+        """Lower bound of the objective, except for an order already known as the best.
+
+        It is infinite if nothing is left to find.
+        """
         return max(self.floor, self._found_bound) if self.claims_bound else 0.0
 
     def settled(self, best: Best) -> bool:
-        """Whether nothing is left to look for."""
+        """True if it contains nothing better than `best`."""
         return self.watch.settles(max(self.floor, self._found_bound), best)
 
     def run(self, best: Best, widths: Sequence[int]) -> Best:
-        """The better of `best` and what rounds of these widths find, as far as the time goes.
+        """Better of `best` and the result of rounds of these widths, within the time budget.
 
-        Raises MappingError where the problem is larger than the tables have room for.
+        Raises MappingError if the problem is larger than the tables have room for.
         """
         if self.multiset.length == 0:
             return self._run_empty(best)
@@ -166,7 +173,7 @@ class MultisetPart:
         return Best(self._order(), self._boundaries(), energy, latency, self.candidate)
 
     def _run_empty(self, best: Best) -> Best:
-        """The one mapping of nothing to iterate."""
+        """The only mapping if there is nothing to iterate."""
         self._found_bound = math.inf
         only = best_of_few_loops(self.prepared, self.entries, self.watch.objective, self.watch.stop)
         found = Best(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)
@@ -174,7 +181,7 @@ class MultisetPart:
         return found if found.value(objective) < best.value(objective) else best
 
     def _has_tables(self) -> bool:
-        """Make the tables unless they are there; False if there is no time for them."""
+        """Make the tables unless they exist; False if there is no time for them."""
         watch = self.watch
         if watch.owner is self:
             return True
@@ -195,13 +202,13 @@ class MultisetPart:
         gaps = np.flatnonzero(pattern.dimension == GAP)
         self.search.given_length = int(gaps[0]) if len(gaps) else length
         if len(gaps) and gaps[0] < length - 1:
-            self.search.keep_paths = True  # what may follow depends on all loops so far
+            self.search.keep_paths = True  # the possible next loops depend on all loops so far
 
     def _call(self, entry, count: int) -> None:  # type: ignore[no-untyped-def]
         native_function(entry, TABLE_RECORDS)(self.prepared.arrays, self.watch.workspace, self.search, count)
 
     def _round(self, width: int) -> bool:
-        """Expand all generations, keeping `width` labels of each; False if the time is over before the end."""
+        """Expand all generations, keeping `width` labels of each; False if the time ends first."""
         search = self.search
         self._call(begin, 0)
         while search.generation < self.multiset.length and search.label_count[search.current]:
@@ -218,7 +225,7 @@ class MultisetPart:
         return True
 
     def _give_up(self) -> None:
-        """Count every label that is not expanded as left out."""
+        """Count every label that is not expanded as dropped."""
         search = self.search
         g = int(search.current)
         waiting = search.label_bound[g, search.cursor : search.label_count[g]]
@@ -228,7 +235,7 @@ class MultisetPart:
                 search.dropped_bound = min(float(search.dropped_bound), float(bounds.min()))
 
     def _select(self, width: int) -> None:
-        """Keep the most promising labels of the next generation: smallest bound first, then the first made."""
+        """Keep the most promising labels of the next generation: smallest bound first, ties in order of making."""
         search = self.search
         g = 1 - int(search.current)
         count = int(search.label_count[g])
@@ -244,7 +251,7 @@ class MultisetPart:
         search.label_count[g] = width
 
     def _order(self) -> LoopOrder:
-        """The best order by name."""
+        """Best order, with names of dimensions."""
         words = self.search.best_path.tolist()
         symbols = [
             (words[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
@@ -253,7 +260,7 @@ class MultisetPart:
         return tuple(self.multiset.loops[symbol][0] for symbol in symbols)
 
     def _boundaries(self) -> Boundaries | None:
-        """The level boundaries of the best mapping as numbers of loops, where the search has chosen them."""
+        """Level boundaries of the best mapping as numbers of loops, if the search chose them."""
         search, problem = self.search, self.prepared.arrays
         if not search.free:
             return None
@@ -268,7 +275,7 @@ class MultisetPart:
         return tuple(result)
 
     def _begun_early(self, bound: int) -> int:
-        """A boundary of the output below the irrelevant loops under it, as the leaf was costed."""
+        """Boundary of the output lowered below adjacent irrelevant loops, as in the costed order."""
         dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
         order = self._order()
         while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:

@@ -1,11 +1,10 @@
-"""Compiled rules of memories and boundaries that hold for every mapping, with a quick bound
-(docs/proofs.md#exact-search, 4 to 6).
+"""Compiled rules of memories and boundaries that hold for every mapping, and a quick lower bound.
 
-Which memories are shared or always have room, what the reference's allocator is bound to do with a level, and where a
-boundary may lie at all.
+docs/proofs.md#exact-search, 4 to 6, has the proofs. The rules say which memories are shared or always have room, what
+the reference's allocator must do with a level, and where a boundary may lie.
 
-The bound takes a few points of the lattice, without tables. Where tiles are whole numbers, one more loop below a
-boundary never adds to what crosses it (docs/proofs.md#exact-search, 3).
+The bound uses a few points of the lattice, without tables. If tiles are whole numbers, one more loop below a boundary
+never increases the data that cross it (docs/proofs.md#exact-search, 3).
 """
 
 import math
@@ -20,12 +19,12 @@ from tilewright.search.exact.lattice_record import LINK_TL
 from tilewright.search.exact.tables_kernel import count_at, direction_of, fill_point, least_precision, most_precision
 
 ROUNDING = 1e-12
-"""Relative: tiles that fit but for a rounding error fit."""
+"""Relative tolerance: tiles that exceed a memory only by rounding fit."""
 
 
 @kernel
 def slice_bits(problem, x, o, m, precision, point):
-    """Bits of a tile as the allocator counts them, doubled where that is forced."""
+    """Bits of a tile as the allocator counts them, doubled under forced double buffering."""
     row = x.first_level[o] + m
     bits = x.elements[row, point] * precision
     full = x.lattice_size - 1
@@ -35,7 +34,7 @@ def slice_bits(problem, x, o, m, precision, point):
 
 @kernel
 def held_count(problem, k):
-    """How many operands memory `k` holds."""
+    """Number of operands that memory `k` holds."""
     count = 0
     for j in range(problem.operand_count):
         if problem.memory_operands[k, j] >= 0:
@@ -45,7 +44,7 @@ def held_count(problem, k):
 
 @kernel
 def activities(problem, p):
-    """How many links can move data over a port."""
+    """Number of links that can move data over a port."""
     count = 0
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -60,7 +59,7 @@ def activities(problem, p):
 
 @kernel
 def mark_simple(problem, x, b):
-    """Mark a boundary whose memory is its own and each of whose links has a port of its own."""
+    """Mark a boundary if its memory is not shared and each of its links has a port of its own."""
     o = x.boundary_operand[b]
     m = x.boundary_level[b]
     simple = held_count(problem, problem.level_memory[o, m]) == 1
@@ -75,7 +74,7 @@ def mark_simple(problem, x, b):
 
 @kernel
 def largest_share(problem, x, o, m, size):
-    """The largest part of a memory that a tile of an operand takes, in mappings that fit."""
+    """Largest share of a memory that a tile of an operand fills, over mappings that fit."""
     top = m == problem.level_count[o] - 1
     row = x.first_level[o] + m
     most = most_precision(problem, o, m)
@@ -94,7 +93,7 @@ def largest_share(problem, x, o, m, size):
 
 @kernel
 def mark_memories(problem, x):
-    """Which memories are shared, and which always have room for a second tile whatever the mapping."""
+    """Mark memories that are shared, and memories that have room for a second tile in every mapping."""
     for b in range(x.boundary_count):
         k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
         x.shares[b] = held_count(problem, k) > 1 and not problem.holds_everything[k]
@@ -111,7 +110,10 @@ def mark_memories(problem, x):
 
 @kernel
 def never_costlier(problem, x, o, m, precision):
-    """One more loop that fits never raises the bits times remaining loops that the allocator compares."""
+    """True if one more loop that fits never raises the cost that the allocator compares.
+
+    This cost is the bits of the slice times the remaining loops.
+    """
     n = x.lattice_size
     row = x.first_level[o] + m
     total = float(x.cycles[n - 1])
@@ -132,13 +134,13 @@ def never_costlier(problem, x, o, m, precision):
 
 @kernel
 def is_steady(problem, x, o, m):
-    """True if `never_costlier` holds of the slices of operand `o` in its level `m`, once `x.steady` is filled."""
+    """True if `never_costlier` holds for the slices of operand `o` at its level `m`; reads `x.steady`."""
     return m == problem.level_count[o] - 1 or x.steady[x.first_boundary[o] + m]
 
 
 @kernel
 def all_steady(problem, x, k):
-    """True if the slices of all operands of memory `k` are steady."""
+    """True if `never_costlier` holds for all operands of memory `k`."""
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
         if o >= 0 and not is_steady(problem, x, o, problem.memory_levels[k, j]):
@@ -148,7 +150,10 @@ def all_steady(problem, x, k):
 
 @kernel
 def is_pinned(problem, x, k):
-    """All operands of the memory fit whole together, and more loops never cost more: then it keeps them whole."""
+    """True if the allocator always keeps all operands of the memory whole.
+
+    This holds if they fit whole together, and more loops never cost more.
+    """
     whole = 0.0
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -161,7 +166,7 @@ def is_pinned(problem, x, k):
 
 @kernel
 def mark_greedy(problem, x):
-    """Mark every boundary as pinned, filled or contested; none where boundaries are free."""
+    """Mark every boundary as pinned, filled or contested; none if boundaries are free."""
     for b in range(x.boundary_count):
         o = x.boundary_operand[b]
         m = x.boundary_level[b]
@@ -192,7 +197,7 @@ def mark_greedy(problem, x):
 
 @kernel
 def may_lie(problem, x, b, point):
-    """Whether a boundary may lie at a point at all: its tile fits, and (greedy) the allocator could stop there."""
+    """True if a boundary may lie at a point: its tile fits, and (greedy) the allocator could stop there."""
     o = x.boundary_operand[b]
     m = x.boundary_level[b]
     k = problem.level_memory[o, m]
@@ -217,19 +222,19 @@ def may_lie(problem, x, b, point):
 
 @kernel
 def mark_possible(problem, x):
-    """Where each boundary may lie."""
+    """Mark the points where each boundary may lie."""
     for b in range(x.boundary_count):
         for point in range(x.lattice_size):
             x.possible[b, point] = may_lie(problem, x, b, point)
 
 
 MOST_POINTS = 64
-"""Points at which the innermost boundary of an operand is looked at; of more the point of all loops is bound enough."""
+"""Limit of points to try for an operand's innermost boundary; above it, only the point of all loops is used."""
 
 
 @kernel
 def tile_fits(problem, ws, x, o, point):
-    """False if the innermost tile of operand `o` up to the loops of a point surely does not fit."""
+    """False if the innermost tile of operand `o`, with the loops of a point, certainly does not fit."""
     k = problem.level_memory[o, 0]
     if problem.holds_everything[k]:
         return True
@@ -246,7 +251,7 @@ def tile_fits(problem, ws, x, o, point):
 
 @kernel
 def keeps_all_irrelevant(problem, x, o, point):
-    """Whether all loops irrelevant to operand `o` are in a point."""
+    """True if a point contains all loops irrelevant to operand `o`."""
     for j in range(x.symbol_count):
         irrelevant = problem.kind[o, x.loop_dimension[j]] == IRRELEVANT
         if irrelevant and count_at(x, point, j) < x.multiplicity[j]:
@@ -256,7 +261,7 @@ def keeps_all_irrelevant(problem, x, o, point):
 
 @kernel
 def irrelevant_point(problem, x, o):
-    """The point of all loops that are irrelevant to operand `o`."""
+    """Point of all loops that are irrelevant to operand `o`."""
     point = 0
     for j in range(x.symbol_count):
         if problem.kind[o, x.loop_dimension[j]] == IRRELEVANT:
@@ -266,7 +271,7 @@ def irrelevant_point(problem, x, o):
 
 @kernel
 def least_innermost(problem, ws, x, o):
-    """The least energy of the innermost boundary of operand `o`; infinite where no tile fits."""
+    """Least energy of the innermost boundary of operand `o`; infinite if no tile fits."""
     b = x.first_boundary[o]
     full = x.lattice_size - 1
     if tile_fits(problem, ws, x, o, full):
@@ -285,7 +290,7 @@ def least_innermost(problem, ws, x, o):
 
 @kernel
 def find_floor(problem, ws, x, count):
-    """Write `x.floor_energy`."""
+    """Compute `x.floor_energy`, a lower bound of the energy that needs no tables."""
     full = x.lattice_size - 1
     fill_point(problem, ws, x, full)
     energy = problem.fixed_energy_pj + x.array_energy[OUTPUT_INDEX, full]

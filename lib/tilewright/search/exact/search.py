@@ -1,7 +1,7 @@
 """Exact search: the best order of all loop prime factors, with a certificate (docs/proofs.md#exact-search).
 
-All spatial mappings of a layer are one search: the best mapping known of any is what all others have to beat, and one
-that no order can make better than that is settled by its bound alone.
+All spatial mappings of a layer are one search. The best mapping found for any of them prunes all others; a spatial
+mapping whose lower bound is no better is settled without a search.
 """
 
 import math
@@ -27,47 +27,49 @@ from tilewright.search.loma import FEW_LOOPS, loma_batches
 from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParameters
 
 NARROW_ROUNDS = 2
-"""Rounds that every spatial mapping gets before one gets more."""
+"""Rounds that every spatial mapping gets before any gets more."""
 ANNEALED = 4
-"""Spatial mappings that are annealed at a time, the most promising first."""
+"""Number of spatial mappings annealed at a time, most promising first."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
-"""Neighbours that salsa looks at unless it is told otherwise."""
+"""Neighbours that salsa visits by default."""
 MADE_AT_ONCE = 512
-"""Spatial mappings that are made before those among them are searched that could be better."""
+"""Spatial mappings that are made before the search of those that could be better."""
 COUNTED = 50_000
-"""Spatial mappings that are counted at most once it is known that none of the rest can be better."""
+"""Limit of spatial mappings that are counted after all remaining ones are known to be no better."""
 
 
 @dataclass(frozen=True)
 class ExactResult(BoundedValue):
-    """The best mapping found and how far from the optimum it can be."""
+    """Best mapping found, with its maximal distance from the optimum."""
 
     order: LoopOrder
     boundaries: Boundaries | None
     value: float
-    """Value of the objective, in cycles and pJ."""
+    """Value of the objective, from cycles and pJ."""
     lower_bound: float
-    """No mapping of the space has a smaller objective."""
+    """Lower bound of the objective over all mappings of the space."""
     nodes: int
-    """Prefixes looked at."""
+    """Number of prefixes visited."""
     orders_in_space: int | None
-    """Loop orders of all spatial mappings that were made; None where the time was over before they were counted."""
+    """Loop orders of all spatial mappings that were made; None if the time ended before they were counted."""
     candidate: int = 0
-    """Position of the spatial mapping among those that were given."""
+    """Position of the spatial mapping among the given ones."""
     searched: int = 1
-    """Spatial mappings of which orders were looked at, or that have only one."""
+    """Number of spatial mappings whose orders were visited, or that have only one order."""
     settled_by_bound: int = 0
-    """Spatial mappings of which a bound alone said that they have nothing better, or that are like another one."""
+    """Number of spatial mappings settled by a lower bound alone, or equal to another one for the model."""
     allowed: int | None = 1
-    """Spatial mappings of the space; None where they were not counted to the end."""
+    """Number of spatial mappings of the space; None if they were not all counted."""
     improved: tuple[tuple[int, float, float], ...] = ()
-    """(spatial mapping, energy in pJ, latency in cycles) of the mappings that were the best for a while, each spatial
-    mapping with its last."""
+    """Successive best mappings: (spatial mapping, energy in pJ, latency in cycles).
+
+    Each spatial mapping has one item, its last.
+    """
     ended_by_time: bool = False
-    """Whether the time budget ended before the search: on another machine it may find another mapping."""
+    """True if the time budget ended the search: another machine may find another mapping."""
 
     def notes(self, allocation: str) -> tuple[tuple[str, object], ...]:
-        """The certificate as JSON values."""
+        """Certificate as JSON values."""
         return (
             ("engine", "exact"),
             ("allocation", allocation),
@@ -85,7 +87,7 @@ def exact_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """The best order as a batch of one, with the certificate among its notes; where nothing fits, what loma says.
+    """The best order as a batch of one, with the certificate among its notes; if nothing fits, the batches of loma.
 
     Raises MappingError for impossible constraints and problems that are too large, SearchStoppedError on `stop`.
     """
@@ -97,7 +99,7 @@ def exact_batches(
 
 
 def batch_of(prepared: PreparedProblem, result: ExactResult, notes: tuple[tuple[str, object], ...]) -> OrderBatch:
-    """The mapping found as a batch of one."""
+    """Batch of one order: the mapping found."""
     boundaries = None if result.boundaries is None else [result.boundaries]
     return OrderBatch.of_orders(prepared, [result.order], boundaries, result.nodes, notes)
 
@@ -109,10 +111,11 @@ def search_exact(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
-    """The optimum of the space, or the best found when the time is over; None where nothing fits.
+    """Optimum of the space, or the best mapping found when the time is over; None if nothing fits.
 
-    Greedy: all orders that loma could visit at any `lpf_limit`, none included. Free: all orders of the prime factors
-    with all level boundaries. Raises MappingError and SearchStoppedError as `exact_batches` does.
+    Greedy allocation: the space is all orders that loma could visit at any `lpf_limit`, or without one. Free
+    allocation: all orders of the prime factors with all level boundaries. Raises MappingError and SearchStoppedError as
+    `exact_batches` does.
     """
     return search_candidates([prepared], ordering, options, stop, progress)
 
@@ -124,11 +127,11 @@ def search_candidates(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
-    """The optimum over all spatial mappings of one layer on one core, as `search_exact` finds that of one.
+    """Optimum over all spatial mappings of one layer on one core; `search_exact` searches a single one.
 
-    The time budget is that of all. A spatial mapping that the ordering makes impossible has no mappings; one that is
-    too large to be searched counts with what is known without a search. Of equal mappings the first found is taken.
-    Raises MappingError as `search_exact` does where no spatial mapping has a mapping, SearchStoppedError on `stop`.
+    All share one time budget. A spatial mapping that the ordering makes impossible has no mappings. One that is too
+    large to be searched counts with the bound known without a search. Of equal mappings the first found is taken.
+    Raises MappingError as `search_exact` does if no spatial mapping has a mapping, SearchStoppedError on `stop`.
     """
     choices = [
         Choice(index, passes_of(prepared.layer, prepared.spatial.unrolling), 0.0, prepared.layer, prepared.core, one)
@@ -150,10 +153,10 @@ def search_choices(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
-    """Optimum over spatial mappings that are made one at a time, which the time budget covers too.
+    """Optimum over spatial mappings that are made one at a time; the time budget includes making them.
 
-    Whatever the budget, the result is no worse than the best that loma and salsa find, as they are without options, for
-    the first `starts` of them.
+    Whatever the budget, the result is no worse than the best that loma and salsa find, with their default options, for
+    the first `starts` spatial mappings.
     """
     rounds.compile_kernels()
     watch = Watch(options.objective, time.monotonic() + options.time_budget_s, stop, progress)
@@ -162,7 +165,7 @@ def search_choices(
 
 @dataclass
 class _Tally:
-    """Counts of a search, with those of candidates that are forgotten."""
+    """Counts of a search, including those of candidates that were dropped."""
 
     allowed: int = 0
     made: int = 0
@@ -173,7 +176,7 @@ class _Tally:
     all_counted: bool = True
 
     def take(self, candidate: Candidate, best: Best) -> None:
-        """Count a candidate that is forgotten."""
+        """Count a candidate that is dropped."""
         self.nodes += candidate.nodes
         self.searched += candidate.looked_at and candidate.refused is None
         self.settled += not candidate.looked_at and candidate.settled(best)
@@ -199,7 +202,7 @@ class _Layer:
         self._begin(starts)
 
     def run(self) -> ExactResult | None:
-        """The result; None where nothing fits."""
+        """Result of the search; None if nothing fits."""
         greedy = self.options.allocation == "greedy"
         narrow, wide = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         starts = fresh = self.all[:]
@@ -223,7 +226,7 @@ class _Layer:
         return self._result()
 
     def _begin(self, starts: int) -> None:
-        """The best that loma finds for the spatial mappings that it tries itself, whatever the time budget."""
+        """Run loma for the spatial mappings that it would try itself, regardless of the time budget."""
         for choice in islice(self._choices, starts):
             self._rest_bound = self._bound(choice.rest_passes, choice)
             candidate = self._made(choice)
@@ -240,7 +243,7 @@ class _Layer:
                 self._sharpen(candidate)
 
     def _made(self, choice: Choice) -> Candidate | None:
-        """The candidate of a choice, unless it is impossible or like an earlier one."""
+        """Candidate of a choice; None if it is impossible or equal to an earlier one."""
         self.tally.allowed += 1
         prepared = choice.make()
         key = None if prepared is None else likeness(prepared)
@@ -259,8 +262,10 @@ class _Layer:
         return candidate
 
     def _make(self, count: int) -> list[Candidate]:
-        """The next candidates that could be better than the best, those with the fewest passes first; at most so many,
-        and as far as the time goes."""
+        """At most `count` next candidates that could beat the best mapping, fewest passes first.
+
+        Fewer are made if the time ends.
+        """
         made: list[Candidate] = []
         counted = 0
         while not self._is_exhausted and len(made) < count and self.watch.in_time():
@@ -286,11 +291,11 @@ class _Layer:
         return made
 
     def _bound(self, passes: float, choice: Choice) -> float:
-        """What no order of so many passes undercuts."""
+        """Lower bound of the objective for any order of so many passes."""
         return choice.bound(passes, self.options.objective)
 
     def _count_orders(self, candidate: Candidate) -> None:
-        """Add the orders of a candidate to those of the space, while there is time to count them."""
+        """Add the number of a candidate's orders to the total, if there is time to count them."""
         sizes = candidate.prepared.spatial.temporal_sizes
         if sizes not in self._orders:
             if self.tally.orders is None or not self.watch.in_time():
@@ -301,18 +306,18 @@ class _Layer:
             self.tally.orders += self._orders[sizes]
 
     def _sharpen(self, candidate: Candidate) -> None:
-        """A cheap bound of a spatial mapping, for the most promising to come first."""
+        """Compute a cheap lower bound of a spatial mapping, by which the most promising comes first."""
         if OBJECTIVES[self.options.objective].energy and self.watch.in_time():
-            with suppress(MappingError):  # too large for tables: told where orders are searched
+            with suppress(MappingError):  # too large for tables: reported when the orders are searched
                 candidate.sharpen_floor()
 
     def _waiting(self, among: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates with something left to look for, the most promising first."""
+        """Candidates that may still contain something better, most promising first."""
         found = [one for one in among if one.refused is None and not one.settled(self.best)]
         return sorted(found, key=lambda candidate: candidate.lower_bound)
 
     def _start(self, candidates: Sequence[Candidate]) -> None:
-        """Something to beat: what loma finds for the first candidate for which it finds something."""
+        """Find a first mapping to beat: the loma result of the first candidate that has one."""
         for candidate in candidates:
             if self.best.order is not None or not self.watch.in_time():
                 break
@@ -326,7 +331,7 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.relax, self.best, widths))
 
     def _anneal(self, candidates: Sequence[Candidate], iterations: int, *, in_any_time: bool = False) -> None:
-        """What salsa finds, where something is left to find."""
+        """Run salsa for candidates that may still contain something better."""
         for candidate in candidates:
             if not (in_any_time or self.watch.in_time()):
                 return
@@ -334,7 +339,7 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
     def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
-        """Rounds of every part that is waiting."""
+        """Run rounds for every part that may still contain something better."""
         for candidate in self._waiting(candidates):
             if candidate.settled(self.best):
                 continue
@@ -348,14 +353,14 @@ class _Layer:
                     self._guarded(candidate, partial(part.run, self.best, widths))
 
     def _forget_settled(self) -> None:
-        """Keep only candidates with something left to look for: those of a large space take much memory."""
+        """Drop settled candidates, because those of a large space take much memory."""
         for candidate in self.all:
             if candidate.settled(self.best):
                 self.tally.take(candidate, self.best)
         self.all = [candidate for candidate in self.all if not candidate.settled(self.best)]
 
     def _guarded(self, candidate: Candidate, step: Callable[[], Best]) -> None:
-        """What a step finds, or that the candidate is too large to be searched."""
+        """Run a step; if the candidate is too large to be searched, note that instead."""
         if candidate.refused is None:
             try:
                 self._take(candidate, step())

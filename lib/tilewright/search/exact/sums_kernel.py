@@ -1,6 +1,6 @@
-"""The least that each boundary and those above it can still cost, from every point of the lattice on (compiled).
+"""Least cost of each boundary and those above it, from every point of the lattice on (compiled).
 
-These are the minima over everything larger on which the lower bounds rest (docs/proofs.md#exact-search, 3 and 4).
+The lower bounds use these minima over all larger multisets (docs/proofs.md#exact-search, 3 and 4).
 """
 
 import math
@@ -13,14 +13,14 @@ from tilewright.search.exact.lattice_record import LINK_FH, LINK_FL, LINK_TH, LI
 from tilewright.search.exact.tables_kernel import direction_of
 
 FAR = 1 << 58
-"""Cycles of what cannot be; sums of a few of them do not overflow."""
+"""Cycles that stand for impossible; sums of a few of them do not overflow."""
 IMPOSSIBLE = -1
-"""Cycles of the transfer of a whole tensor that is always tiled."""
+"""Marks the transfer of a whole tensor as impossible because the tensor is always tiled."""
 
 
 @kernel
 def spread(x, table, i):
-    """Replace every number of row `i` of a table [i, point] by the least over all points that contain its own."""
+    """Replace every number of row `i` of a table [i, point] by the minimum over all points that contain its point."""
     for j in range(x.symbol_count):
         stride = x.stride[j]
         block = stride * (x.multiplicity[j] + 1)
@@ -42,7 +42,7 @@ def spread_row(x, table, i, r):
 
 @kernel
 def sum_elements(problem, x):
-    """The least tiles above each point, and the least innermost tile of each operand."""
+    """Compute the least tiles above each point, and the least innermost tile of each operand."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             row = x.first_level[o] + m
@@ -59,7 +59,7 @@ def sum_elements(problem, x):
 
 @kernel
 def sum_array(problem, x, o):
-    """Least energy and number of periods of the link to the array."""
+    """Compute least energy and number of periods of the link to the array."""
     for point in range(x.lattice_size):
         x.array_energy_to_go[o, point] = x.array_energy[o, point] if x.stays[o, point] else math.inf
         x.array_count_to_go[o, point] = x.array_count[o, point] if x.stays[o, point] else FAR
@@ -69,7 +69,7 @@ def sum_array(problem, x, o):
 
 @kernel
 def sum_energy(x, b, upper):
-    """Least energy of boundary `b` and those above it; `upper` is the next one, -1 without."""
+    """Compute least energy of boundary `b` and those above it; `upper` is the next boundary, -1 without one."""
     for point in range(x.lattice_size):
         energy = x.link_energy[b, point] + (x.energy_to_go[upper, point] if upper >= 0 else 0.0)
         x.energy_to_go[b, point] = energy if x.possible[b, point] else math.inf
@@ -78,7 +78,7 @@ def sum_energy(x, b, upper):
 
 @kernel
 def first_load(problem, x, b, q):
-    """The least time in which link `q` of a boundary brings the first tile."""
+    """Least cycles in which link `q` of a boundary brings the first tile."""
     o = x.boundary_operand[b]
     wide = problem.bandwidth_max_bits[o, x.boundary_level[b] + (1 if q >= LINK_TL else 0), direction_of(q)]
     return math.ceil(x.least_tile_bits[o] / wide) if wide > 0 else 0
@@ -86,7 +86,7 @@ def first_load(problem, x, b, q):
 
 @kernel
 def least_load(x, b, q, point, first):
-    """Loading time of a link: one transfer of a repeated one, at least the first tile (`first`) of a single one."""
+    """Loading time of a link: one transfer if transfers repeat, else at least the first tile (`first`)."""
     if x.link_count[b, q, point] > 1:
         return x.link_cycles[b, q, point]
     return min(x.link_cycles[b, q, point], first) if x.link_count[b, q, point] == 1 else 0
@@ -94,7 +94,7 @@ def least_load(x, b, q, point, first):
 
 @kernel
 def add_pairs(problem, x, b, table, r):
-    """Add to row `b`, `r` of a table the least loading between the memories of a boundary, where it surely counts."""
+    """Add to row `b`, `r` of a table the least loading between the memories of a boundary, if it certainly counts."""
     if not x.adds_up[b]:
         return
     up = LINK_TH if x.boundary_operand[b] == OUTPUT_INDEX else LINK_FH
@@ -107,7 +107,7 @@ def add_pairs(problem, x, b, table, r):
 
 @kernel
 def shared_ports(problem, o, m):
-    """How many of the two ports between levels m and m + 1 of an input serve the other input too."""
+    """Number of the two ports between levels m and m + 1 of an input that serve the other input too."""
     shared = 0
     p = problem.port_of[o, m, FH]
     if p >= 0 and problem.port_shared_by_inputs[p]:
@@ -120,9 +120,9 @@ def shared_ports(problem, o, m):
 
 @kernel
 def surely_adds_up(problem, o, m):
-    """Whether loading between two levels is part of on- or off-loading for sure.
+    """True if loading between two levels is certainly part of on- or off-loading.
 
-    Of the pairs of memories with one port that both inputs share the reference keeps the last one only.
+    The reference keeps only the last of the pairs of memories of which one port is shared by both inputs.
     """
     if o == OUTPUT_INDEX:
         return True
@@ -138,13 +138,16 @@ def surely_adds_up(problem, o, m):
 
 @kernel
 def sum_loads(problem, x, b):
-    """Least loading time of each link of a boundary, and whether the loading between its memories surely counts."""
+    """Compute least loading times of the links of a boundary.
+
+    Also compute whether the loading between its memories certainly counts.
+    """
     x.adds_up[b] = surely_adds_up(problem, x.boundary_operand[b], x.boundary_level[b])
     for q in range(4):
         first = first_load(problem, x, b, q)
         for point in range(x.lattice_size):
             load = least_load(x, b, q, point, first)
-            # Where loads can be hidden on their own, the first tile is known better later, when its boundary is.
+            # Where loads can be hidden individually, a better bound of the first tile is known once its boundary is.
             alone = x.link_cycles[b, q, point] if problem.switches[PORT_TIME] and load > 0 else load
             x.load_to_go[b, q, point] = alone if x.possible[b, point] else FAR
         spread_row(x, x.load_to_go, b, q)
@@ -155,7 +158,7 @@ def sum_loads(problem, x, b):
 
 @kernel
 def close_chain(x, b, table, r):
-    """Let row `b`, `r` of a table be the least of itself over larger multisets at which boundary `b` may lie."""
+    """Set row `b`, `r` of a table to its minimum over larger multisets at which boundary `b` may lie."""
     for point in range(x.lattice_size):
         table[b, r, point] = min(table[b, r, point], FAR) if x.possible[b, point] else FAR
     spread_row(x, table, b, r)
@@ -163,14 +166,14 @@ def close_chain(x, b, table, r):
 
 @kernel
 def begin_row(x, b, r, table, upper, above):
-    """Begin row `b`, `r` of a table with what it says of the boundary `upper`, in row `above`; 0 where that is -1."""
+    """Begin row `b`, `r` of a table with row `above` of the boundary `upper`, or 0 if `upper` is -1."""
     for point in range(x.lattice_size):
         table[b, r, point] = table[upper, above, point] if above >= 0 else 0
 
 
 @kernel
 def add_port(x, b, p, count):
-    """Add a port to those of a boundary unless it is there; how many there are then, also beyond the room."""
+    """Add a port to the list of a boundary unless it is there; returns the count, which may exceed the room."""
     for r in range(min(count, MAX_BUSY_PORTS)):
         if x.busy_port[b, r] == p:
             return count
@@ -181,7 +184,7 @@ def add_port(x, b, p, count):
 
 @kernel
 def list_ports(problem, x, b, upper):
-    """The ports that a boundary and those above it move data over; False if they are too many."""
+    """List the ports over which a boundary and those above it move data; False if they are too many."""
     o = x.boundary_operand[b]
     count = 0
     for r in range(MAX_BUSY_PORTS):
@@ -202,7 +205,7 @@ def list_ports(problem, x, b, upper):
 def add_port_times(problem, x, b, p, everything, table, r):
     """Add to row `b`, `r` of a table the cycles that port `p` spends on a boundary.
 
-    While the array computes, or with the transfers of on- and off-loading (`everything`).
+    The transfers are those while the array computes, or with `everything` also those of on- and off-loading.
     """
     o = x.boundary_operand[b]
     for q in range(4):
@@ -216,7 +219,7 @@ def add_port_times(problem, x, b, p, everything, table, r):
 
 @kernel
 def rank_of(x, b, p):
-    """Where port `p` stands among those of a boundary, -1 if it does not or there is no boundary."""
+    """Index of port `p` among those of a boundary; -1 if it is not there, or without boundary."""
     if b >= 0:
         for r in range(MAX_BUSY_PORTS):
             if x.busy_port[b, r] == p:
@@ -226,7 +229,10 @@ def rank_of(x, b, p):
 
 @kernel
 def sum_ports(problem, x, b, upper):
-    """Least time of each port of a boundary and those above it, alone and with the loading that is sure, and that."""
+    """Compute least times of each port of a boundary and those above it.
+
+    They are port time alone, port time with the loading that certainly counts, and this loading alone.
+    """
     begin_row(x, b, NO_PORT, x.joint_to_go, upper, NO_PORT if upper >= 0 else -1)
     add_pairs(problem, x, b, x.joint_to_go, NO_PORT)
     close_chain(x, b, x.joint_to_go, NO_PORT)
@@ -250,7 +256,7 @@ def sum_ports(problem, x, b, upper):
 
 @kernel
 def whole_at(problem, x, o, point):
-    """Cycles of the one transfer of the whole tensor over a topmost boundary at a point; IMPOSSIBLE if it is tiled."""
+    """Cycles to move the whole tensor once over a topmost boundary at a point; IMPOSSIBLE if the tensor is tiled."""
     b = x.first_boundary[o] + problem.level_count[o] - 2
     main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
     return x.link_cycles[b, main, point] if x.link_count[b, main, point] == 1 else IMPOSSIBLE
@@ -258,9 +264,9 @@ def whole_at(problem, x, o, point):
 
 @kernel
 def repeats_at(problem, x, o, point):
-    """(one transfer, all after the first period, both, bandwidth) over a topmost boundary at a point, in cycles.
+    """Cycles over a topmost boundary at a point: one transfer, all after the first period, both; and the bandwidth.
 
-    The bandwidth is infinite where the tensor does not move in repeated transfers.
+    The bandwidth is infinite if the tensor does not move in repeated transfers.
     """
     b = x.first_boundary[o] + problem.level_count[o] - 2
     main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
@@ -275,7 +281,7 @@ def repeats_at(problem, x, o, point):
 
 @kernel
 def sum_top(problem, x, o):
-    """What an operand moves over the port of its topmost memory: once as a whole, or in repeated transfers."""
+    """Compute what an operand moves over the port of its topmost memory: once as a whole, or in repeated transfers."""
     top = problem.level_count[o] - 1
     x.top_port[o] = -1
     x.top_whole[o] = IMPOSSIBLE
@@ -301,9 +307,9 @@ def sum_top(problem, x, o):
 
 @kernel
 def sum_up(problem, x, o):
-    """All minima of one operand; of latency only where it counts.
+    """Compute all minima of one operand; those of latency only where latency counts.
 
-    Too many ports of a boundary are told by `most_busy_ports`.
+    `most_busy_ports` tells if a boundary has too many ports.
     """
     sum_array(problem, x, o)
     upper = -1

@@ -1,7 +1,7 @@
 """Record of an exact search over the orders of one multiset of loops, with its tables (docs/proofs.md#exact-search).
 
-The tables are those of sections 2 to 6 there; section 8 says where the outcome could depend on the order in which the
-model multiplies.
+Sections 2 to 6 of that page describe the tables. Section 8 says where the outcome could depend on the order in which
+the model multiplies.
 """
 
 import math
@@ -32,10 +32,10 @@ from tilewright.search.exact.rules_kernel import find_floor
 
 
 def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
-    """Dimensions whose tile sizes can depend on the order of multiplication in the last bit.
+    """Dimensions whose tile sizes can depend, in the last bit, on the order of multiplication.
 
-    With a spatial factor that is no binary fraction, if there are two odd loops to multiply; none where tiles are
-    whole.
+    These have a spatial factor that is not a binary fraction and at least two odd loops to multiply. If tiles are
+    whole, there are none.
     """
     if problem.switches[SWITCHES.index("whole_tiles")]:
         return set()
@@ -53,9 +53,9 @@ def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
 
 
 def tiles_are_rounded(problem: Problem, o: int) -> bool:
-    """Whether the model multiplies tiles of an operand from numbers that are not exact in binary.
+    """True if the model multiplies tiles of an operand from numbers that are not exact in binary.
 
-    Those are ratios of window positions, and spatial factors that are no binary fractions.
+    Such numbers are ratios of window positions, and spatial factors that are not binary fractions.
     """
     if not problem.spatial_differs:
         return False
@@ -64,12 +64,12 @@ def tiles_are_rounded(problem: Problem, o: int) -> bool:
 
 
 def outputs_outgrow_sums(problem: Problem) -> bool:
-    """Whether a memory has less to keep while outputs are accumulated than when they are final (fault B44)."""
+    """True if a memory needs less room while outputs are accumulated than when they are final (fault B44)."""
     return bool(problem.final_precision_bits > problem.precision_bits[0])
 
 
 def truncates_by_order(problem: Problem, search: np.record) -> bool:
-    """Whether the reference may truncate the size of a window differently in different orders (fault B12)."""
+    """True if the reference may truncate the size of a window differently in different orders (fault B12)."""
     if problem.switches[SWITCHES.index("exact_window_sizes")]:
         return False
     windows = {int(d) for d in problem.relation_dimension[: problem.relation_count].ravel()}
@@ -80,9 +80,9 @@ OUTPUT = 0
 TABLE_STEPS = (fill_tables, mark_tables, sum_tables)
 TABLE_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 FLOOR_SWITCHES = ("whole_tiles", "exact_window_sizes")
-"""Switches under which one more loop below a boundary never adds to what crosses it."""
+"""Switches under which one more loop below a boundary never increases the data that cross it."""
 CHUNK_POINTS = 4096
-"""Points of the lattice filled between two looks at the clock."""
+"""Lattice points filled between two checks of the clock."""
 
 
 def new_search(
@@ -93,9 +93,9 @@ def new_search(
     free: bool,
     in_time: Callable[[], bool] = lambda: True,
 ) -> np.record | None:
-    """The record of a search over all orders of a multiset, with all its tables; None where there was no time for them.
+    """Record of a search over all orders of a multiset, with all its tables; None if there was no time for them.
 
-    Raises MappingError where the problem is larger than the record has room for, and what `in_time` raises.
+    Raises MappingError if the problem is larger than the record has room for, and the exceptions of `in_time`.
     """
     search = _described(prepared, multiset, objective, free)
     problem = prepared.arrays
@@ -110,12 +110,12 @@ def new_search(
 
 
 def has_whole_tiles(problem: Problem) -> bool:
-    """Whether tiles are whole numbers whatever the order in which sizes are multiplied."""
+    """True if tiles are whole numbers whatever the order in which sizes are multiplied."""
     return not (problem.spatial_differs or problem.spatial_fractional)
 
 
 def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: Workspace) -> float:
-    """A lower bound of the energy of all mappings in pJ, but for what grows with latency; 0 where none is claimed.
+    """Lower bound in pJ of the energy of all mappings, without terms that grow with latency; 0 if none can be proven.
 
     Raises MappingError as `new_search` does.
     """
@@ -129,7 +129,7 @@ def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: W
 
 
 def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str, free: bool) -> np.record:
-    """Record of this thread with what is searched, and no tables. Raises MappingError where there is no room."""
+    """Record of this thread with the task and no tables. Raises MappingError if there is no room."""
     problem = prepared.arrays
     shape = [count + 1 for _, count in multiset.loops]
     _check_room(problem, multiset, math.prod(shape))
@@ -151,7 +151,7 @@ def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str
 
 
 def _table_steps(problem: Problem, search: np.record) -> Iterator[tuple[Kernel, int]]:
-    """The steps in which tables are made, each short enough to stop after it."""
+    """Steps that make the tables, each short enough to check the clock after it."""
     for _ in range(0, int(search.lattice_size), CHUNK_POINTS):
         yield fill_tables, CHUNK_POINTS
     yield mark_tables, 0
@@ -164,9 +164,9 @@ _LARGE_BYTES = 1 << 19
 
 
 def _cleared_record() -> np.record:
-    """Record of this thread, at zero but for the large fields, which each search fills as far as it reads them.
+    """Record of this thread, set to zero except for large fields, which each search fills as far as it reads them.
 
-    One record serves all searches of a thread: a new one costs more than a small search, in pages of memory.
+    All searches of a thread share one record, because making a new one costs more time than a small search.
     """
     if not hasattr(_records, "search"):
         _records.search = new_record(EXACT_DTYPE)
@@ -176,7 +176,7 @@ def _cleared_record() -> np.record:
     kept = int(search.slot_count)
     for name in _records.small:
         search[name] = 0
-    search.slot_count = kept  # which hashes the search before has left to be forgotten
+    search.slot_count = kept  # the hash table of the previous search, which must be cleared
     return search
 
 

@@ -1,8 +1,8 @@
-"""Compiled tables of the cost model for each boundary between memory levels and multiset of loops below it.
+"""Compiled tables of the cost model for each boundary between memory levels and each multiset of loops below it.
 
-Everything a boundary moves follows from the multiset of the loops below it, so the model itself is run once at each
-point of the lattice, with all boundaries of all operands there, and its numbers are kept (docs/proofs.md#exact-search,
-2).
+All that a boundary moves follows from the multiset of the loops below it. The model itself is therefore run once at
+each point of the lattice, with the boundaries of all operands there, and its numbers are stored
+(docs/proofs.md#exact-search, 2).
 """
 
 import math
@@ -24,7 +24,7 @@ LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")
 
 @kernel
 def count_at(x, point, j):
-    """How often symbol `j` occurs in a lattice point."""
+    """Number of occurrences of symbol `j` in a lattice point."""
     return (point // x.stride[j]) % (x.multiplicity[j] + 1)
 
 
@@ -46,7 +46,10 @@ def direction_of(q):
 
 @kernel
 def place_order(problem, ws, x, point):
-    """Write an order into `ws` that begins with the loops of a point; all boundaries lie after them. Their number."""
+    """Write an order into `ws` that begins with the loops of a point, with all boundaries after these loops.
+
+    Returns the number of these loops.
+    """
     below = 0
     for j in range(x.symbol_count):
         below += count_at(x, point, j)
@@ -74,7 +77,7 @@ def place_order(problem, ws, x, point):
 
 @kernel
 def count_elements(problem, ws, x, point):
-    """Elements of every operand's tile at every level, as the allocator counts them."""
+    """Compute the elements of every operand's tile at every level, as the allocator counts them."""
     for o in range(problem.operand_count):
         for d in range(problem.dimension_count):
             ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -93,7 +96,7 @@ def count_elements(problem, ws, x, point):
 
 @kernel
 def keep_link(problem, ws, x, point, v, b, q):
-    """Keep the numbers of one link of a boundary; returns its energy, infinite where a port is missing."""
+    """Store the numbers of one link of a boundary; returns its energy in pJ, infinite if a port is missing."""
     o = x.boundary_operand[b]
     m = x.boundary_level[b] + (1 if q >= LINK_TL else 0)
     d = direction_of(q)
@@ -109,7 +112,7 @@ def keep_link(problem, ws, x, point, v, b, q):
 
 @kernel
 def link_energy(problem, ws, o, m, d):
-    """Energy of one link."""
+    """Energy of one link in pJ."""
     if ws.amount[0, o, m, d] * ws.precision[0, o, m, d] == 0:
         return 0.0
     if problem.port_of[o, m, d] < 0:
@@ -121,7 +124,7 @@ def link_energy(problem, ws, o, m, d):
 
 @kernel
 def stay_within(problem, ws, o, below):
-    """Let operand `o` stay at the array during loops of the point only: its one level holds all loops."""
+    """Keep operand `o` at the array during the loops of the point only: its one level holds all loops."""
     ws.stationary_cycles[o] = problem.cycles_per_operation
     for i in range(below):
         if problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
@@ -131,7 +134,7 @@ def stay_within(problem, ws, o, below):
 
 @kernel
 def round_halves_down(problem, ws, x, point):
-    """Count a tile that is halfway between two whole numbers as the smaller: which it is depends on rounding errors."""
+    """Round a tile that is halfway between two whole numbers down, because rounding errors decide its size."""
     for o in range(problem.operand_count):
         if not x.inexact[o]:
             continue
@@ -144,7 +147,7 @@ def round_halves_down(problem, ws, x, point):
 
 @kernel
 def fill_point(problem, ws, x, point):
-    """All tables at one point of the lattice."""
+    """Fill all tables at one point of the lattice."""
     below = place_order(problem, ws, x, point)
     count_elements(problem, ws, x, point)
     count_cycles(problem, ws)
@@ -185,7 +188,7 @@ def fill_point(problem, ws, x, point):
 
 @kernel
 def keep_array_links(problem, ws, x, point, v, o):
-    """The links between the array and the innermost memory of one operand."""
+    """Store the numbers of the links between the array and the innermost memory of one operand."""
     energy = 0.0
     for d in range(4):
         if d == TL or d == FL:
@@ -206,7 +209,7 @@ def keep_array_links(problem, ws, x, point, v, o):
 
 @kernel
 def storage_bits(problem, o, m, sums):
-    """Bits per element of operand `o` in its level `m`; of outputs, whether partial sums are kept there."""
+    """Bits per element of operand `o` at its level `m`; for outputs, `sums`: partial sums are kept there."""
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
     return problem.precision_bits[o] if sums or problem.partial_above[o, m + 1] else problem.final_precision_bits
@@ -214,19 +217,19 @@ def storage_bits(problem, o, m, sums):
 
 @kernel
 def most_precision(problem, o, m):
-    """The most bits per element of operand `o` in its level `m`."""
+    """Largest number of bits per element of operand `o` at its level `m`."""
     return max(storage_bits(problem, o, m, True), storage_bits(problem, o, m, False))
 
 
 @kernel
 def least_precision(problem, o, m):
-    """The least bits per element of operand `o` in its level `m`."""
+    """Smallest number of bits per element of operand `o` at its level `m`."""
     return min(storage_bits(problem, o, m, True), storage_bits(problem, o, m, False))
 
 
 @kernel
 def tile_bits_of(problem, x, o, m, point, sums):
-    """Bits that the allocator counts for operand `o` in its level `m`; `sums`: that level keeps partial sums."""
+    """Bits that the allocator counts for operand `o` at its level `m`; `sums`: the level keeps partial sums."""
     row = x.first_level[o] + m
     precision = storage_bits(problem, o, m, sums)
     bits = x.elements[row, point] * precision
@@ -237,5 +240,5 @@ def tile_bits_of(problem, x, o, m, point, sums):
 
 @kernel
 def least_bits_of(problem, x, o, m, point):
-    """The least bits that operand `o` can take in level `m` above the loops of a point."""
+    """Least bits that operand `o` can take at level `m` above the loops of a point."""
     return x.least_elements[x.first_level[o] + m, point] * least_precision(problem, o, m)
