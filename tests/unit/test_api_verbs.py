@@ -12,6 +12,7 @@ from typing import Any
 import click
 import pytest
 import tilewright
+from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.parameters import parameters_of
 from tilewright.cli.main import VERBS, main
 from tilewright.cli.parse import READERS
@@ -157,11 +158,11 @@ def test_tables_of_runs(run: Path, schedule: Path, tmp_path: Path) -> None:
 
 
 def test_check_of_several_cores(schedule: Path) -> None:
-    """With the descriptions the problem is made again."""
-    plain = tilewright.check(schedule)
-    described = tilewright.check(schedule, HARDWARE, schedule / "net.onnx", MAPPING)
-    assert len(described) > len(plain)
-    assert all(one.passed for one in described)
+    """With the descriptions, which the run keeps, the problem is made again."""
+    found = tilewright.check(schedule)
+    assert found[-1].name == "problem"
+    assert all(one.passed for one in found)
+    assert tilewright.check(schedule, HARDWARE, schedule / "net.onnx", MAPPING) == found
 
 
 def test_hardware_is_drawn_and_varied(tmp_path: Path) -> None:
@@ -201,7 +202,11 @@ def assert_same_files(written: Path, expected: Path) -> None:
     files = [file for file in written.rglob("*") if file.is_file()]
     assert files
     for file in files:
-        assert file.read_bytes() == (expected / file.relative_to(written)).read_bytes(), file.name
+        other = expected / file.relative_to(written)
+        if file.name == "accelerator.json":  # of what was parsed before there is no text
+            assert read_artifact(file).payload == read_artifact(other).payload
+        else:
+            assert file.read_bytes() == other.read_bytes(), file.name
 
 
 def test_map_writes_what_the_command_writes(run: Path, tmp_path: Path) -> None:

@@ -18,14 +18,14 @@ from tilewright.base.artifacts.files import FilePath, existing_file, make_folder
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
-from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, FIXED_MAPPING, LAYERS, SCHEDULE, SUMMARY, cost_table
+from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, LAYERS, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.described_run import (
     HARDWARE,
     MAPPING,
     WORKLOAD,
     DescribedRun,
+    core_in,
     hardware_digest,
-    mapping_digest,
     network_digest,
 )
 from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tilewright.designs.changes import FileChange, MappingChange
     from tilewright.designs.space import SystemOptions
     from tilewright.designs.system_advice import ExplainedSystemRun
-    from tilewright.hardware.core import Core
     from tilewright.multicore.scheduling.options import ScheduleSettings
     from tilewright.search.options import CnSearchOptions, SearchOptions
 
@@ -187,14 +186,15 @@ _Loaded = tuple["tuple[FileChange, ...]", int, "Callable[..., Advices]"]
 def _of_one_core(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> _Loaded:
-    from tilewright.base.yamlfile import load_yaml
     from tilewright.designs.advice import advices_of
     from tilewright.designs.changes import possible_changes
+    from tilewright.hardware.whole_text import hardware_document
 
     explained, paths = _explained(run, given, network_options)
     if mapping_changes:
         explained = replace(explained, others=_mapping_changes(explained, paths))
-    return possible_changes(load_yaml(paths[HARDWARE]), by), len(explained.others), partial(advices_of, explained)
+    changes = possible_changes(hardware_document(paths[HARDWARE]), by)
+    return changes, len(explained.others), partial(advices_of, explained)
 
 
 def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tuple[MappingChange, ...]":
@@ -203,7 +203,7 @@ def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tupl
 
     path = paths[MAPPING]
     document = None if is_artifact(path) else load_yaml(path)
-    return mapping_changes(explained.mapping, _core(paths[HARDWARE]), explained.network, document)
+    return mapping_changes(explained.mapping, core_in(paths[HARDWARE]), explained.network, document)
 
 
 def _of_several_cores(
@@ -218,12 +218,13 @@ def _of_several_cores(
 def write_changed(found: "Advices", number: int, path: Path) -> None:
     """Write the file that a change modifies, with that change. Raises InputError if it cannot be written."""
     from tilewright.hardware.text_edits import changed_text
+    from tilewright.hardware.whole_text import hardware_text
 
     change = found.found[number - 1].change
     if not change.file:
         message = "is of a mapping of which no file was found: name it with --mapping"
         raise InputError([Problem(message, path="write", value=str(number))])
-    write_atomically(path, changed_text(Path(change.file).read_bytes().decode("utf-8-sig"), change.settings))
+    write_atomically(path, changed_text(hardware_text(Path(change.file)), change.settings))
 
 
 def _write(found: "Advices", folder: Path) -> None:
@@ -250,8 +251,8 @@ def _explained(
     """(run in a folder with its inputs, paths of these inputs)."""
     from tilewright.base.artifacts.codec import encode
     from tilewright.base.artifacts.digests import content_digest
-    from tilewright.base.yamlfile import load_yaml
     from tilewright.designs.advice import ExplainedRun
+    from tilewright.hardware.whole_text import hardware_document
     from tilewright.pipeline.sources import parse_mapping, parse_workload
     from tilewright.results.records import layers_in_order
 
@@ -260,38 +261,33 @@ def _explained(
     options = _options(artifact.provenance.get("options", {}), folder)
     run = DescribedRun.of(folder, artifact.provenance, summary)
     paths = _paths(run, given, network_options)
-    run.check(HARDWARE, hardware_digest(paths[HARDWARE]), str(paths[HARDWARE]))
     network = parse_workload(paths[WORKLOAD], options.model, options=network_options)
-    run.check(WORKLOAD, network_digest(network, _core(paths[HARDWARE])), str(paths[WORKLOAD]))
+    run.check(WORKLOAD, network_digest(network, core_in(paths[HARDWARE])), str(paths[WORKLOAD]))
     mapping = parse_mapping(paths[MAPPING])
     run.check(MAPPING, content_digest(encode(mapping)), str(paths[MAPPING]))
     placed = layers_in_order(records_of(artifact, folder / LAYERS), summary)
-    hardware = load_yaml(paths[HARDWARE]).data
+    hardware = hardware_document(paths[HARDWARE]).data
     return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths
 
 
-def _paths(run: DescribedRun, given: dict[str, Path | None], network_options: NetworkOptions) -> dict[str, Path]:
-    """Paths of the descriptions of a run. Raises InputError if some are not found, or if the hardware is not from a
-    file.
-    """
+def _paths(
+    run: DescribedRun, given: "Given", network_options: NetworkOptions, is_system: bool = False
+) -> dict[str, Path]:
+    """The descriptions of a run. Raises InputError for those that are not found, for hardware of another run, and for
+    hardware without a text that could be changed."""
+    from tilewright.hardware.whole_text import text_in
+
     hardware = given[HARDWARE]
-    if hardware is not None and is_artifact(existing_file(hardware, HARDWARE)):
-        message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
-        raise InputError([Problem(message, str(hardware))])
-    mapping = given[MAPPING] or run.mapping_file() or run.mapping()
-    found = {HARDWARE: hardware or run.hardware_file(), MAPPING: mapping}
-    file = found[HARDWARE]
-    found[WORKLOAD] = given[WORKLOAD] or (None if file is None else run.network(_core(file), network_options))
+    if hardware is not None:
+        if is_artifact(existing_file(hardware, HARDWARE)) and not text_in(hardware):
+            message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
+            raise InputError([Problem(message, str(hardware))])
+        run.check(HARDWARE, hardware_digest(hardware), str(hardware))
+    found = run.descriptions(given, network_options, is_system, is_changed=True)
     missing = run.not_found({kind: found[kind] for kind in given})
     if missing:
         raise InputError(missing)
     return {kind: path for kind, path in found.items() if path is not None}
-
-
-def _core(hardware: Path) -> "Core":
-    from tilewright.pipeline.sources import parse_accelerator, single_core
-
-    return single_core(parse_accelerator(hardware))
 
 
 def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
@@ -316,33 +312,32 @@ def explained_system_run(
     """(run in a folder with its inputs, changes of its accelerator file and its core files by a factor). Raises
     InputError if the files are not those of the run.
     """
-    from tilewright.base.yamlfile import load_yaml
     from tilewright.designs.changes import system_changes
     from tilewright.designs.held_mappings import Outcome
     from tilewright.designs.space_reader import system_base
     from tilewright.designs.system_advice import ExplainedSystemRun
+    from tilewright.hardware.whole_text import hardware_document
     from tilewright.multicore.scheduling.options import CAUSAL, ScheduleSettings
     from tilewright.multicore.scheduling.result import read_schedule
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.multi.inputs import read_inputs
 
     artifact = read_schedule(folder / SCHEDULE)
-    run = DescribedRun.of(folder, artifact.provenance)
-    paths = _system_paths(run, given)
-    run.check(HARDWARE, hardware_digest(paths[HARDWARE]), str(paths[HARDWARE]))
+    summary = read_artifact(folder / SUMMARY).payload
+    run = DescribedRun.of(folder, artifact.provenance, summary)
+    paths = _paths(run, given, network_options, is_system=True)
     settings = ScheduleSettings.of(artifact.provenance["options"])
     if settings.schedule_model != CAUSAL or "pipeline" in artifact.provenance["options"]:
         message = "has a pipeline or a schedule model of its own, and a change cannot be searched by it"
         raise InputError([Problem(message, str(folder))])
     problems = Problems()
-    document = load_yaml(paths[HARDWARE])
+    document = hardware_document(paths[HARDWARE])
     base = system_base(document, {}, problems)
     problems.finish()
     assert base is not None
     described = Descriptions(base.document.data, paths[WORKLOAD], paths[MAPPING], network_options)
     costed = read_inputs(described, folder, folder / COSTS, settings.operands_to_prefetch)
     search = _search_options(folder, tuple(costed.costs))
-    summary = read_artifact(folder / SUMMARY).payload
     explained = ExplainedSystemRun(
         name=folder.name,
         hardware=base.document.data,
@@ -355,32 +350,6 @@ def explained_system_run(
         options=_system_options(folder, search, settings),
     )
     return explained, system_changes(document, base, by)
-
-
-def _system_paths(run: DescribedRun, given: Given) -> dict[str, Path]:
-    """Paths of the descriptions of a run. Raises InputError if some are not found, or if the hardware is not from a
-    file.
-    """
-    hardware = given[HARDWARE]
-    if hardware is not None and is_artifact(existing_file(hardware, HARDWARE)):
-        message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
-        raise InputError([Problem(message, str(hardware))])
-    found = {
-        HARDWARE: hardware or run.hardware_file(),
-        WORKLOAD: given[WORKLOAD] or run.artifact(WORKLOAD),
-        MAPPING: given[MAPPING] or _own_mapping(run) or run.artifact(MAPPING),
-    }
-    missing = run.not_found(found)
-    if missing:
-        raise InputError(missing)
-    return {kind: path for kind, path in found.items() if path is not None}
-
-
-def _own_mapping(run: DescribedRun) -> Path | None:
-    """Mapping file that `tilewright fuse` wrote next to the schedule, if the run used it."""
-    path = run.folder / FIXED_MAPPING
-    is_of_run = path.is_file() and mapping_digest(path) == run.digests.get(MAPPING)
-    return path if is_of_run else None
 
 
 def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptions":

@@ -1,5 +1,6 @@
 """`tilewright check`: physical invariants, verified on the artifacts of one run."""
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ from tilewright.base.artifacts.envelope import is_artifact, provenance, read_art
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.steps import ATTENTION, DEPTH_FIRST, LAYERS, SUMMARY
-from tilewright.cli.options import FILE, common_options, echo_json, network_keywords, network_options
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.cli.terminal import echo
 from tilewright.hardware.core import Accelerator, Core
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", type=FILE)
-@click.option("--hardware", type=FILE, help="Hardware file or artifact; with it, accesses and energies are checked.")
-@click.option("--workload", type=FILE, help="Several cores: with hardware and mapping, the problem is checked too.")
-@click.option("--mapping", type=FILE, help="Several cores: mapping file or artifact.")
+@click.option("--hardware", type=FILE, help="Hardware of the run, where it is not found.")
+@click.option("--workload", type=FILE, help="Workload of a run on several cores, where it is not found.")
+@click.option("--mapping", type=FILE, help="Mapping of a run on several cores, where it is not found.")
 @click.option("-o", "--output", type=FILE, help="Artifact to write (checks.json).")
 @network_options
 @common_options
@@ -37,15 +39,18 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Verify physical invariants on the folder RUN that `map` or `schedule` wrote, or with hardware, workload and
-    mapping the certificates of `depth-first --optimum` and `attention`. A failed check is a bug of tilewright: exit
-    code 1.
+    """Verify physical invariants on the folder RUN that `map`, `fuse` or `schedule` wrote, or with hardware, workload
+    and mapping the certificates of `depth-first --optimum` and `attention`. A failed check is our bug: exit code 1.
 
-    Example: tilewright check results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml
+    Accesses and energies are checked with the hardware of the run, and on several cores the scheduling problem with all
+    its descriptions. They are found in its folder, beside it, in `config`, or in the working folder; else name them.
+
+    Example: tilewright check results/single/resnet18-tpu_like
     """
     from tilewright.results.checks import checks_document, failure_message
 
-    checks = check(run, hardware, workload, mapping, output, network_options)
+    given = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
+    checks = _checked(run, given, output, network_options, echo_notices)
     failures = failure_message(checks)
     if as_json:
         echo_json(checks_document(checks))
@@ -65,54 +70,73 @@ def check(
     output: FilePath | None = None,
     network_options: NetworkOptions | None = None,
 ) -> "list[Check]":
-    """Checks of physical invariants on the folder of a run; with its descriptions there are more checks.
+    """Physical invariants, verified on the folder of a run; with its descriptions, which are found as the command finds
+    them, more of them.
 
     `output` is an artifact to write; it is not written if a check fails. Raises ArtifactError if a file is missing or
     damaged, InputError for wrong descriptions.
     """
+    named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
+    given = {kind: None if file is None else Path(file) for kind, file in named.items()}
+    options = network_options or NetworkOptions()
+    return _checked(Path(run), given, None if output is None else Path(output), options, lambda notices: None)
+
+
+def _checked(
+    run: Path,
+    given: Mapping[str, Path | None],
+    output: Path | None,
+    network_options: NetworkOptions,
+    tell: Callable[[Sequence[str]], None],
+) -> "list[Check]":
+    """The checks, written if there is an `output` and none fails."""
     from tilewright.results.checks import checks_document, failure_message
 
-    run = Path(run)
     if not any((run / name).is_file() for name in (DEPTH_FIRST, ATTENTION)):
         existing_run(run)
-    hardware, workload, mapping = (None if file is None else Path(file) for file in (hardware, workload, mapping))
+    described, step = (given[HARDWARE], given[WORKLOAD], given[MAPPING]), "check"
     if is_multi_run(run):
         from tilewright.cli.check_multi import check_folder
 
-        step, described = "check_multi", (hardware, workload, mapping)
-        checks, digests = check_folder(run, described, network_options or NetworkOptions())
+        step = "check_multi"
+        checks, digests = check_folder(run, given, network_options, tell)
     elif (run / DEPTH_FIRST).is_file():
         from tilewright.cli.check_certificates import check_depth_first
 
-        step, described = "check", (hardware, workload, mapping)
-        checks, digests = check_depth_first(run / DEPTH_FIRST, described, network_options or NetworkOptions())
+        checks, digests = check_depth_first(run / DEPTH_FIRST, described, network_options)
     elif (run / ATTENTION).is_file():
         from tilewright.cli.check_certificates import check_attention as check_attention
 
-        step, described = "check", (hardware, workload, mapping)
         checks, digests = check_attention(run / ATTENTION, described)
     else:
-        step = "check"
-        checks, digests = _check_single(run, hardware, {"workload": workload, "mapping": mapping})
+        checks, digests = _check_single(run, given, tell)
     if output is not None and not failure_message(checks):
-        write_document(Path(output), "tilewright/checks", checks_document(checks), provenance(step, digests))
+        write_document(output, "tilewright/checks", checks_document(checks), provenance(step, digests))
     return checks
 
 
 def _check_single(
-    run: Path, hardware: Path | None, others: dict[str, Path | None]
+    run: Path, given: Mapping[str, Path | None], tell: Callable[[Sequence[str]], None]
 ) -> "tuple[list[Check], dict[str, str]]":
     """(checks of a run on one core, digests of the checked files)."""
     from tilewright.results.checks import check_run
 
-    unused = [name for name, path in others.items() if path is not None]
+    unused = [kind for kind in (WORKLOAD, MAPPING) if given[kind] is not None]
     if unused:
         raise InputError(
             [Problem(f"{run} is a run of one core, for which it has no use", path=name) for name in unused]
         )
     layers = read_artifact(run / LAYERS, "tilewright/layers")
     summary = read_artifact(run / SUMMARY, "tilewright/single-summary")
-    checks = check_run(records_of(layers, run / LAYERS), summary.payload, _core(hardware) if hardware else None)
+    described = DescribedRun.of(run, layers.provenance, summary.payload)
+    named = given[HARDWARE]
+    hardware = named or described.hardware()
+    if hardware is None:
+        tell([f"{one}; accesses and energies are not checked" for one in described.not_found({HARDWARE: None})])
+    core = None if hardware is None else _core(hardware)
+    if named is not None and (said := described.contradiction(HARDWARE, hardware_digest(named))):
+        tell([f"{named} {said}"])
+    checks = check_run(records_of(layers, run / LAYERS), summary.payload, core)
     return checks, {"layers": layers.digest, "summary": summary.digest}
 
 

@@ -1,5 +1,7 @@
 """`tilewright check` for a run of the multi-core flow."""
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,23 +9,34 @@ from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import ALLOCATION, CN_COLUMNS, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
+from tilewright.cli.described_run import (
+    HARDWARE,
+    MAPPING,
+    WORKLOAD,
+    DescribedRun,
+    hardware_digest,
+    mapping_digest,
+    system_network_digest,
+)
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.multicore.scheduling.assembled import AssembledProblem
     from tilewright.results.checks import Check
 
-Descriptions = tuple[Path | None, Path | None, Path | None]
-"""Paths of hardware, workload and mapping."""
+Given = Mapping[str, Path | None]
+"""HARDWARE, WORKLOAD, MAPPING -> the path that is given."""
+Tell = Callable[[Sequence[str]], None]
 
 
 def check_folder(
-    run: Path, described: Descriptions, network_options: NetworkOptions
+    run: Path, given: Given, network_options: NetworkOptions, tell: Tell
 ) -> "tuple[list[Check], dict[str, str]]":
     """(checks of a run in a folder, digests of the checked files).
 
-    CN graph, cost tables and allocation are checked if they are in the folder. With hardware, workload and mapping, the
-    scheduling problem is built again and compared. Raises InputError for damaged and for missing files.
+    CN graph, cost tables and allocation are looked at where the folder has them; with hardware, workload and mapping,
+    given or found, the scheduling problem is made again and compared. What cannot be is told. Raises InputError for
+    files that are damaged, or missing in part.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
     from tilewright.multicore.scheduling.core_costs import read_core_costs
@@ -44,27 +57,53 @@ def check_folder(
         costs = {name: read_core_costs(cost_table(run / COSTS, name)) for name in files}
     if (run / ALLOCATION).is_file() and summary.payload["allocation"] is not None:
         allocation = read_artifact(run / ALLOCATION, "tilewright/allocation").payload
-    assembled = _assembled(run, described, network_options, summary.payload["settings"])
+    described = DescribedRun.of(run, artifact.provenance, summary.payload)
+    has_parts = graph is not None and costs is not None
+    found = _descriptions(described, given, network_options, tell) if has_parts or any(given.values()) else None
+    if found is None and not has_parts:
+        missing = [name for name, there in ((CN_GRAPH, graph), (COSTS, costs)) if there is None]
+        tell([f"{run} does not have {' and '.join(missing)}: what the schedule was made of is not checked"])
+    assembled = None if found is None else _assembled(run, found, network_options, summary.payload["settings"])
     return check_multi_run(artifact, summary.payload, graph, costs, allocation, assembled), digests
 
 
-def _assembled(
-    run: Path, described: Descriptions, network_options: NetworkOptions, settings: JsonObject
-) -> "AssembledProblem | None":
-    """Scheduling problem of the descriptions; None if they are not given."""
-    hardware, workload, mapping = described
-    if hardware is None and workload is None and mapping is None:
+def _descriptions(
+    run: DescribedRun, given: Given, network_options: NetworkOptions, tell: Tell
+) -> dict[str, Path] | None:
+    """The descriptions of a run; None, which is told, where none is given and not all are found.
+
+    Raises InputError where only some are given and not all others are found.
+    """
+    found = run.descriptions(given, network_options, is_system=True)
+    missing = run.not_found(found)
+    if any(given.values()):
+        message = "is needed too: the problem is made of all three"
+        if missing:
+            raise InputError([Problem(f"{message}; {one.message}", path=one.path) for one in missing])
+    elif missing:
+        tell([f"{one}; what the schedule was made of is not checked" for one in missing])
         return None
-    if hardware is None or workload is None or mapping is None:
-        given = zip(("hardware", "workload", "mapping"), described, strict=True)
-        missing = [name for name, path in given if path is None]
-        raise InputError([Problem("is needed too: the problem is made of all three", path=name) for name in missing])
+    digest_of: dict[str, Callable[[Path], str]] = {
+        HARDWARE: hardware_digest,
+        WORKLOAD: partial(system_network_digest, options=network_options),
+        MAPPING: mapping_digest,
+    }
+    for kind, path in given.items():
+        if path is not None and (said := run.contradiction(kind, digest_of[kind](path))):
+            tell([f"{path} {said}"])
+    return {kind: path for kind, path in found.items() if path is not None}
+
+
+def _assembled(
+    run: Path, described: Mapping[str, Path], network_options: NetworkOptions, settings: JsonObject
+) -> "AssembledProblem":
+    """The scheduling problem of the descriptions."""
     from tilewright.multicore.scheduling.assembly import model_problem
     from tilewright.multicore.scheduling.options import ScheduleSettings
     from tilewright.pipeline.stages import descriptions
     from tilewright.pipeline.stages.multi.inputs import read_inputs
 
-    files = descriptions.Descriptions(hardware, workload, mapping, network_options)
+    files = descriptions.Descriptions(described[HARDWARE], described[WORKLOAD], described[MAPPING], network_options)
     inputs = read_inputs(files, run, run / COSTS)
     found = inputs.descriptions
     described_problem = (found.workload, inputs.graph, found.accelerator, found.mapping)

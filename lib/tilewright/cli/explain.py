@@ -172,8 +172,10 @@ def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -
     placed = layers_in_order(records, summary)
     run = DescribedRun.of(folder, artifact.provenance, summary)
     try:
-        read = _read(run, given, network_options)
-        mapping = _mapping(run, given[MAPPING])
+        described = run.descriptions(given, network_options)
+        read, mapping = _read(run, described, network_options), described[MAPPING]
+        if mapping is not None:
+            run.check(MAPPING, mapping_digest(mapping), str(mapping))
         if isinstance(read, str):
             return bottlenecks_of(ledger, placed, unknown=read)
     except InputError as error:
@@ -188,35 +190,23 @@ def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -
         return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
 
 
-def _read(run: DescribedRun, given: _Given, network_options: NetworkOptions) -> "tuple[Core, Workload] | str":
+def _read(run: DescribedRun, found: _Given, network_options: NetworkOptions) -> "tuple[Core, Workload] | str":
     """Core and network of a run, or a text on the one that is not found. Raises InputError if they are not those of the
     run.
     """
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
-    hardware = given[HARDWARE] or run.hardware()
-    if hardware is None:
-        return _lacking(run, {HARDWARE: None, WORKLOAD: given[WORKLOAD]})
-    accelerator = parse_accelerator(hardware)
-    run.check(HARDWARE, content_digest(encode(accelerator)), str(hardware))
+    hardware, workload = found[HARDWARE], found[WORKLOAD]
+    accelerator = None if hardware is None else parse_accelerator(hardware)
+    if accelerator is not None:
+        run.check(HARDWARE, content_digest(encode(accelerator)), str(hardware))
+    if accelerator is None or workload is None:
+        lacking = run.not_found({kind: found[kind] for kind in (HARDWARE, WORKLOAD)})
+        return "; ".join(f"{one.message} with {one.path}" for one in lacking)
     core = single_core(accelerator)
-    workload = given[WORKLOAD] or run.network(core, network_options)
-    if workload is None:
-        return _lacking(run, {WORKLOAD: None})
     network = parse_workload(workload, run.model, options=network_options)
     run.check(WORKLOAD, network_digest(network, core), str(workload))
     return core, network
-
-
-def _lacking(run: DescribedRun, found: Mapping[str, Path | None]) -> str:
-    return "; ".join(f"{one.message} with {one.path}" for one in run.not_found(found))
-
-
-def _mapping(run: DescribedRun, given: Path | None) -> Path | None:
-    """Mapping of a run, a user's file if there is one. Raises InputError if it is not that of the run."""
-    if given is not None:
-        run.check(MAPPING, mapping_digest(given), str(given))
-    return given or run.mapping_file() or run.mapping()
 
 
 def _array(

@@ -74,6 +74,11 @@ KINDS = (
         f"files that stages or `tilewright export` wrote ({EXPORTS})",
         "give the folder of the run itself",
     ),
+    FolderKind(
+        ("*.jsonl",),
+        "rows of `tilewright evaluate`",
+        "`tilewright map` with the same --mapping makes the run, and `tilewright.load` reads the rows",
+    ),
     FolderKind((f"*/{SUMMARY}",), "folders of runs", "give one of them"),
     FolderKind(("*.yaml", "*.yml"), "YAML files", "`tilewright validate` reads them, and `tilewright map` makes runs"),
 )

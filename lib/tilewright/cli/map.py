@@ -18,6 +18,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import EXPORTS, LAYERS, SUMMARY
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, with_unused
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     FILE,
@@ -35,6 +36,7 @@ from tilewright.cli.options import (
     strict_option,
 )
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
+from tilewright.cli.remembered import keep_descriptions
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.search.options import SearchOptions
 from tilewright.workload.network_options import NetworkOptions
@@ -179,6 +181,8 @@ def _mapped(
         mapped = replace(mapped, summary=with_unused(mapped.summary, notices, with_lines=not written))
         if output:
             write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
+            sources = {HARDWARE: given.hardware, WORKLOAD: given.workload, MAPPING: given.mapping}
+            keep_descriptions(output, "map", problem.accelerator, problem.workload, problem.mapping, sources)
     return mapped
 
 

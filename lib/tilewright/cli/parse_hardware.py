@@ -107,9 +107,12 @@ def _core_called(name: str, accelerator: Accelerator, file: Path) -> Core:
 
 def _write_accelerator(output: Path, accelerator: Accelerator, file: Path, paths: dict[str, Path]) -> None:
     from tilewright.hardware.source import schema_of
+    from tilewright.hardware.whole_text import FILE_TEXT, whole_text
 
     digests = {"hardware": input_digest(file)} | {f"core {name}": input_digest(path) for name, path in paths.items()}
-    write_document(output, schema_of(accelerator), encode(accelerator), provenance("parse_hardware", digests))
+    text = whole_text(file, accelerator)
+    made_by = provenance("parse_hardware", digests) | ({FILE_TEXT: text} if text else {})
+    write_document(output, schema_of(accelerator), encode(accelerator), made_by)
 
 
 def _write_core(output: Path, name: str, core: Core, paths: dict[str, Path]) -> None:

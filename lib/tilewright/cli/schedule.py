@@ -17,6 +17,7 @@ from tilewright.base.errors import Problem, Problems, Unused
 from tilewright.base.objectives import Goal
 from tilewright.base.steps import ALLOCATION, SCHEDULE, SUMMARY
 from tilewright.base.unused import refuse_unused
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
 from tilewright.cli.options import (
     FILE,
     PipelineSource,
@@ -29,6 +30,7 @@ from tilewright.cli.options import (
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.planned import SCHEMA as PLAN_SCHEMA
 from tilewright.cli.planned import given_plan, plan_option
+from tilewright.cli.remembered import keep_descriptions, keep_parts_of_schedule
 from tilewright.cli.run_inputs import (
     descriptions_of_run,
     input_digests,
@@ -277,7 +279,19 @@ def scheduled(
     if output:
         stated = stages.stated({}, **chosen.stated(), objective=objective)
         _write(output, made, provenance("schedule", digests | known.digest, stated))
+        _keep(output, given, inputs)
+        keep_parts_of_schedule(output, cns, costs, allocation, tuple(inputs.costs))
     return made
+
+
+def _keep(folder: Path, given: "Descriptions | None", inputs: "CostedCnProblem") -> None:
+    """Keep the descriptions of a schedule in its folder; those in memory know their files."""
+    known = inputs.descriptions
+    sources: tuple[object, object, object] = (known.hardware_file, None, known.mapping_file)
+    if given is not None:
+        sources = (given.hardware, given.workload, given.mapping)
+    described = known.accelerator, known.workload, known.mapping
+    keep_descriptions(folder, "schedule", *described, dict(zip((HARDWARE, WORKLOAD, MAPPING), sources, strict=True)))
 
 
 def _write(folder: Path, made: Scheduled, made_by: Document) -> None:

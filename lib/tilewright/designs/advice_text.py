@@ -53,7 +53,7 @@ def _together_lines(advices: Advices) -> list[str]:
 def _files(advices: Advices) -> str:
     """Files of the lines that are told."""
     changes = [one.change for one in advices.found]
-    files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping)
+    files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping and one.line)
     mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
     return ended_lines(files, "Lines of ") + ended_lines(mappings, "Lines of `mapping: ...` are of ")
 

@@ -1,6 +1,7 @@
 """`tilewright advise`: what it says, writes and refuses."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas
@@ -108,7 +109,6 @@ def test_what_is_taken_away_loses_nothing(run: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (GIVEN[2:], "--hardware: the hardware of this run is not among the files in config, in "),
         (["--hardware", str(TINY / "hardware/wide.yaml"), *GIVEN[2:]], "is not the hardware of the run"),
         ([*GIVEN, "--factor", "1"], "factor: not a factor, got 1 (allowed: a whole number or a fraction above 1"),
         ([*GIVEN, "--factor", "1e9999999999"], "not a factor"),
@@ -119,6 +119,19 @@ def test_what_is_wrong_is_told(run: Path, options: list[str], message: str, caps
     """In words, with exit code 2, before anything is searched."""
     assert main(["advise", str(run), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_descriptions_of_an_older_run_are_asked_for(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each that is missing, with the file that would be it and its option."""
+    older = tmp_path / "a/b/older"
+    shutil.copytree(run, older)
+    (older / "accelerator.json").unlink()
+    assert main(["advise", str(older), *GIVEN[2:]]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: --hardware: the hardware of this run is not among the files in config, in ")
+    assert f"and {older / 'accelerator.json'} is not there: name it" in said
 
 
 def test_another_in_memory_array_has_another_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -298,9 +298,13 @@ def test_a_sound_run_passes_all_checks(run: Path, network: Path, tmp_path: Path)
     }
 
 
-def test_check_needs_all_descriptions_or_none(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The problem is made of all three."""
-    said = refused(["check", str(run), "--mapping", MAPPING], capsys)
+def test_check_needs_all_descriptions_or_none(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The problem is made of all three, which older runs do not have."""
+    older = tmp_path / "a/b/older"
+    shutil.copytree(run, older)
+    for name in ("accelerator.json", "workload.json"):
+        (older / name).unlink()
+    said = refused(["check", str(older), "--mapping", MAPPING], capsys)
     assert "hardware: is needed too" in said
     assert "workload: is needed too" in said
 

@@ -85,7 +85,7 @@ def test_descriptions_are_found_in_config(
 def test_a_hardware_file_beside_the_run_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Or in the working folder, by its content; where it is nowhere, it alone is asked for."""
+    """Or in the working folder, by its content; where it is nowhere, as of an older run, it alone is asked for."""
     for kind, file in (("workload", WORKLOAD), ("mapping", MAPPING)):
         (tmp_path / "config" / kind).mkdir(parents=True)
         shutil.copy(file, tmp_path / "config" / kind)
@@ -105,6 +105,7 @@ def test_a_hardware_file_beside_the_run_is_found(
         assert main(["advise", "results/second", "--no-search", "--no-mapping-changes"]) == 0
         assert f"Lines of {place}\n" in capsys.readouterr().out
     mine.unlink()
+    Path("results/second/accelerator.json").unlink()
     assert main(["explain", "results/second"]) == 0
     assert "name it with --hardware.\n" in capsys.readouterr().out
     assert main(["advise", "results/second"]) == 2

@@ -93,14 +93,14 @@ READERS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "report": (["-o", "OUT/report"], RUNS),
     "page": (["-o", "OUT/page.html"], (*RUNS, "above")),
     "explain": ([], RUNS),
-    "advise": (["--no-search"], ()),
+    "advise": (["--no-search"], RUNS),
     "check": ([], RUNS),
     "export": (["-o", "OUT/mapping.yaml"], (ONE_CORE,)),
     "summarize": ([], (*RUNS, "above")),
     "pareto": ([], (*RUNS, "above")),
     "results": ([], ()),
     "check-front": ([], ("front",)),
-    "audit": ([], ("explore", "front")),
+    "audit": ([], (*RUNS, "above", "explore", "front")),
 }
 """Verb -> its further arguments, and what it works on."""
 

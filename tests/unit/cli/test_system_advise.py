@@ -123,5 +123,8 @@ def test_what_is_wrong_is_told(run: Path, tmp_path: Path, capsys: pytest.Capture
     files = {**given(run), "hardware": other / DUO.name}
     assert main(["advise", str(run), *(f"--{name}={path}" for name, path in files.items())]) == 2
     assert "is not the hardware of the run" in capsys.readouterr().err
-    assert main(["advise", str(run), f"--hardware={DUO}"]) == 2
+    older = tmp_path / "a/b/older"
+    shutil.copytree(run, older)
+    (older / "workload.json").unlink()
+    assert main(["advise", str(older), f"--hardware={DUO}"]) == 2
     assert "--workload: the workload of this run is not among the files in config" in capsys.readouterr().err

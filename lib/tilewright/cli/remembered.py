@@ -1,0 +1,89 @@
+"""What a run keeps in its folder, so that verbs need the folder alone: its descriptions as artifacts, and what its
+schedule was made of."""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.artifacts.digests import content_digest
+from tilewright.base.artifacts.envelope import provenance, write_document
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.steps import (
+    ALLOCATION,
+    CN_COLUMNS,
+    CN_GRAPH,
+    COSTS,
+    FIXED_MAPPING,
+    GENERATIONS,
+    PARETO,
+    cost_table,
+)
+from tilewright.cli.described_run import HARDWARE, KEPT, MAPPING, WORKLOAD, paths_of
+
+if TYPE_CHECKING:
+    from tilewright.hardware.core import Accelerator
+    from tilewright.mapping.constraints import Mapping as MappingOfLayers
+    from tilewright.workload.graph import Workload
+
+_BESIDE_ALLOCATION = (GENERATIONS, PARETO, FIXED_MAPPING)
+"""What `tilewright allocate` writes with an allocation."""
+
+
+def keep_descriptions(
+    folder: Path,
+    step: str,
+    accelerator: "Accelerator",
+    workload: "Workload",
+    mapping: "MappingOfLayers",
+    sources: Mapping[str, object],
+) -> None:
+    """Write the descriptions of a run into its folder, except those that lie where verbs find them, as the pipeline has
+    them; `sources` are what each was read from, by kind."""
+    from tilewright.hardware.source import schema_of
+    from tilewright.hardware.whole_text import FILE_TEXT, whole_text
+
+    parsed: dict[str, tuple[str, object]] = {
+        HARDWARE: (schema_of(accelerator), accelerator),
+        WORKLOAD: ("tilewright/workload", workload),
+        MAPPING: ("tilewright/mapping", mapping),
+    }
+    for kind, (schema, description) in parsed.items():
+        source = sources.get(kind)
+        if _lies_with_run(folder, kind, source):
+            continue
+        payload = encode(description)
+        made_by = provenance(step, {kind: content_digest(payload)})
+        if kind == HARDWARE and (text := whole_text(source, accelerator)):
+            made_by[FILE_TEXT] = text
+        write_document(folder / KEPT[kind], schema, payload, made_by)
+
+
+def keep_parts_of_schedule(
+    folder: Path, cns: object, costs: object, allocation: object, cores: tuple[str, ...]
+) -> None:
+    """Copy CN graph, cost tables of `cores` and allocation into the folder of a schedule, where these lie elsewhere.
+
+    What is in memory has no files and is left out.
+    """
+    if isinstance(cns, str | PathLike):
+        _copy({Path(cns) / name: folder / name for name in (CN_GRAPH, CN_COLUMNS)})
+    if isinstance(costs, str | PathLike):
+        _copy({cost_table(Path(costs), name): cost_table(folder / COSTS, name) for name in cores})
+    if isinstance(allocation, str | PathLike):
+        beside = {Path(allocation).parent / name: folder / name for name in _BESIDE_ALLOCATION}
+        _copy({Path(allocation): folder / ALLOCATION, **beside})
+
+
+def _copy(files: Mapping[Path, Path]) -> None:
+    for source, target in files.items():
+        if source.is_file() and source.resolve() != target.resolve():
+            write_atomically(target, source.read_bytes())
+
+
+def _lies_with_run(folder: Path, kind: str, source: object) -> bool:
+    if not isinstance(source, str | PathLike):
+        return False
+    place = Path(source).resolve()
+    return any(path.resolve() == place for path in paths_of(folder, kind))
