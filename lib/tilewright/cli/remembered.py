@@ -1,5 +1,5 @@
-"""What a run keeps in its folder, so that verbs need the folder alone: its descriptions as artifacts, and what its
-schedule was made of."""
+"""Files that a run keeps in its folder, so that verbs need the folder alone: its descriptions, and the parts of its
+schedule."""
 
 from collections.abc import Mapping
 from os import PathLike
