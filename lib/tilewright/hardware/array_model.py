@@ -1,7 +1,7 @@
 """Models of arrays: energy, cycles, clock period and area of operations, by the kind of the array.
 
-A kind is one object with the attributes of `ArrayModel`, entered in `ARRAY_MODELS` under its name; nothing else names
-it. The compiled cost model gets the numbers.
+A kind is one object with the attributes of `ArrayModel`, entered in `ARRAY_MODELS` under its name; no other code names
+it. The compiled cost model receives its numbers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,72 +13,74 @@ from tilewright.base.registry import Registry, lacking, methods_of, taken
 from tilewright.hardware.core import DIGITAL, OperationalArray
 
 MAC = "mac"
-"""The energy term of the operations of a digital array."""
+"""Energy term of the operations of a digital array."""
 
 
 class ArrayRefusalError(MappingError):
-    """The array cannot run a spatial mapping, or its model has no energy for it."""
+    """Raised when the array cannot run a spatial mapping, or its model has no energy for it."""
 
 
 class InputWindow(NamedTuple):
-    """A loop that slides over the same inputs as another one: input position = coefficient * loop + other * partner."""
+    """A loop whose window overlaps with another loop's: input position = coefficient * loop + other * partner."""
 
     partner: str
     coefficient: int
     partner_coefficient: int
 
     def positions(self, lanes: int, partner_lanes: int) -> int:
-        """Distinct input positions of so many lanes of both."""
+        """Number of distinct input positions for so many lanes of both loops."""
         found = range(lanes), range(partner_lanes)
         return len({self.coefficient * i + self.partner_coefficient * j for i in found[0] for j in found[1]})
 
 
 class ArrayWork(NamedTuple):
-    """What a layer asks of an array."""
+    """Work that a layer gives an array."""
 
     operations: int
-    """Multiply-accumulates, or operations of the kind that the layer has."""
+    """Multiply-accumulates, or the layer's operations of another kind."""
     unrolling: Mapping[str, Mapping[str, int]]
-    """Array dimension -> {loop dimension: lanes}."""
+    """Lanes of each loop dimension, per array dimension."""
     lanes: Mapping[str, Mapping[str, float]] = {}
-    """Lanes as the model counts them: under B15 lanes that are busy on average."""
+    """Lanes as the model counts them; under B15, the average number of busy lanes."""
     input_loops: Mapping[str, InputWindow | None] = {}
-    """Loop dimensions that tell inputs apart, each with the window that it slides in, None without one; in the
-    reference those over which weights stay the same (B14)."""
+    """Input windows by loop dimension, for dimensions that distinguish inputs; None for a dimension without window.
+
+    In the reference, these are the dimensions over which weights stay the same (B14).
+    """
     profile: ModelProfile = REFERENCE
 
 
 class ArrayModel(Protocol):
-    """How arrays of one kind cost."""
+    """Cost model of arrays of one kind."""
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Names of the terms of its energy, in the order in which they add up."""
+        """Names of its energy terms, in the order in which they add up."""
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
-        """The energy of all operations of a layer, a number for each term."""
+        """Energy in pJ of all operations of a layer, one number per term."""
 
     def cycles_per_operation(self, array: OperationalArray) -> int:
-        """Cycles for which a unit is busy with an operation."""
+        """Cycles that a unit needs for one operation."""
 
     def area_mm2(self, array: OperationalArray) -> float | None:
-        """Area of the whole array; None where the file says too little."""
+        """Area of the whole array; None if the file does not give enough data."""
 
     def area_breakdown_mm2(self, array: OperationalArray) -> Mapping[str, float]:
-        """Area by component; {} where there is none."""
+        """Area by component; {} if there are no components."""
 
     def clock_period_ns(self, array: OperationalArray) -> float | None:
-        """The shortest cycle that the array can have; None where the file says too little."""
+        """Shortest cycle that the array can have; None if the file does not give enough data."""
 
     def clock_breakdown_ns(self, array: OperationalArray) -> Mapping[str, float]:
-        """Shortest cycle by component; {} where there is none."""
+        """Shortest cycle by component; {} if there are no components."""
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
-        """Why the array cannot run a spatial mapping; '' if it can."""
+        """Reason why the array cannot run a spatial mapping; '' if it can."""
 
 
 class Digital(NamedTuple):
-    """Units that do an operation a cycle, each at the same energy, whatever it computes (zigzag-dse 3.9.1)."""
+    """Units that do one operation per cycle, each at the same energy for all data (zigzag-dse 3.9.1)."""
 
     terms: tuple[str, ...] = (MAC,)
 
@@ -87,7 +89,7 @@ class Digital(NamedTuple):
         return (float(array.unit_energy_pj * work.operations),)
 
     def cycles_per_operation(self, array: OperationalArray) -> int:
-        """One."""
+        """Always 1."""
         return 1
 
     def area_mm2(self, array: OperationalArray) -> float | None:
@@ -95,19 +97,19 @@ class Digital(NamedTuple):
         return array.unit_area_mm2 * array.unit_count if array.unit_area_mm2 > 0 else None
 
     def area_breakdown_mm2(self, array: OperationalArray) -> Mapping[str, float]:
-        """Units have no parts."""
+        """Always {}: units have no components."""
         return {}
 
     def clock_period_ns(self, array: OperationalArray) -> float | None:
-        """Files of digital arrays say nothing of delays."""
+        """Always None: files of digital arrays give no delays."""
         return None
 
     def clock_breakdown_ns(self, array: OperationalArray) -> Mapping[str, float]:
-        """Nothing, neither."""
+        """Always {}."""
         return {}
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
-        """Nothing but sides and sizes limits it, which is checked elsewhere."""
+        """Always '': dimensions and sizes are checked elsewhere."""
         return ""
 
 
@@ -116,12 +118,12 @@ def _fault(name: str, entry: object) -> str:
 
 
 ARRAY_MODELS: Registry[ArrayModel] = Registry(__name__, _fault)
-"""Kinds of arrays besides DIGITAL."""
+"""Models of arrays of kinds other than DIGITAL."""
 _DIGITAL = Digital()
 
 
 def array_model(array: OperationalArray) -> ArrayModel:
-    """The model of an array. Raises MappingError where there is none for its kind."""
+    """Model of an array. Raises MappingError if there is none for its kind."""
     if array.kind == DIGITAL:
         return _DIGITAL
     if array.kind not in ARRAY_MODELS.names:
@@ -130,15 +132,15 @@ def array_model(array: OperationalArray) -> ArrayModel:
 
 
 def clock_period_ns(array: OperationalArray) -> float | None:
-    """The shortest cycle that an array can have, as its model says; None where it says nothing.
+    """Shortest cycle that an array can have according to its model; None if the model gives none.
 
-    Raises MappingError where there is no model of its kind.
+    Raises MappingError if there is no model of its kind.
     """
     return array_model(array).clock_period_ns(array)
 
 
 def total(values: Iterable[float]) -> float:
-    """The sum, added up one after the other, as in the reference: the last bit depends on it."""
+    """Sum added from first to last, as in the reference, because the last bit depends on the order."""
     added = 0.0
     for value in values:
         added += value

@@ -1,7 +1,7 @@
-"""Attributes: further numbers of memories, arrays and cores, each declared once.
+"""Attributes: additional numbers of memories, arrays and cores, each declared once.
 
-An attribute is a key of hardware files, a figure of the memory, array or core in artifacts, and, where it is a power, a
-part of a term of the energy that time drives: all of these follow from its declaration. Those of others are entered in
+From its declaration follow a key of hardware files and a figure of the memory, array or core in artifacts. An attribute
+that is a power also becomes part of a term of the energy that grows with time. Plug-ins enter their attributes in
 `ENTERED` under a name.
 """
 
@@ -16,7 +16,7 @@ from tilewright.base.registry import Registry
 Owner = Literal["memory", "array", "core"]
 Quantity = Literal["power_mw", "energy_pj", "count", "number"]
 Figures = tuple[tuple[str, float], ...]
-"""(field of an attribute, value) of the attributes that do not have their default, by name."""
+"""Pairs (field of an attribute, value) of the attributes whose value is not their default, sorted by name."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Attribute:
     field: str
     """Name of the figure, with its unit: the key in artifacts."""
     quantity: Quantity
-    """Values that the file may give: a power or energy with its unit, a whole number, any number from 0 on."""
+    """Allowed values: a power or energy with its unit, a whole number, or any number from 0 on."""
     sentence: str
-    """The number in words, for documentation and schema."""
+    """Description of the number, for documentation and schema."""
     default: float = 0.0
     term: str = ""
-    """Term of the energy that the number, a power, is drawn in: as long as the core runs or waits; '' for none."""
+    """Energy term to which the number, a power, contributes in every cycle, running or waiting; '' for none."""
 
 
 LEAKAGE = Attribute(
@@ -57,7 +57,7 @@ BUILT_IN = (LEAKAGE, UNIT_LEAKAGE)
 
 
 def _fault(name: str, entry: object) -> str:
-    """Fault of an attribute of others by itself; those of several together are told by `attributes`."""
+    """Fault of a plug-in's attribute on its own; conflicts between several are found by `attributes`."""
     if not isinstance(entry, Attribute):
         return f"is a {type(entry).__name__}, not an Attribute"
     if entry.of not in get_args(Owner):
@@ -72,13 +72,13 @@ def _fault(name: str, entry: object) -> str:
 
 
 ENTERED: Registry[Attribute] = Registry(__name__, _fault)
-"""Attributes of others."""
+"""Attributes of plug-ins."""
 
 
 def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
-    """The attributes of memories, of arrays or of cores; None: all. Those that are built in come first.
+    """Attributes of memories, of arrays or of cores (None: all), built-in ones first.
 
-    Raises InputError where two of one owner have the same key or the same field.
+    Raises InputError if two attributes of one owner have the same key or the same field.
     """
     known = _checked(tuple(ENTERED[name] for name in ENTERED.names))
     return tuple(one for one in known if owner in (None, one.of))
@@ -86,7 +86,7 @@ def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
 
 @cache
 def _checked(others: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
-    """All attributes. Raises InputError where two of one owner have the same key or field."""
+    """All attributes. Raises InputError if two of one owner have the same key or field."""
     problems = []
     known = list(BUILT_IN)
     for attribute in others:
@@ -101,12 +101,12 @@ def _checked(others: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
 
 
 def power_terms() -> tuple[str, ...]:
-    """Terms of the energy that attributes make, in the order in which they add up."""
+    """Energy terms that attributes define, in the order in which they add up."""
     return tuple(dict.fromkeys(one.term for one in attributes() if one.term))
 
 
 def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
-    """The figures of an owner from the values that its file gives, by key; None is the default."""
+    """Figures of an owner from the values in its file, by key; None stands for the default."""
     found = {
         one.field: given[one.key]
         for one in attributes(owner)
@@ -116,7 +116,7 @@ def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
 
 
 def figure(attribute: Attribute, figures: Figures) -> float:
-    """The value of an attribute among the figures of its owner, its default where they do not give it."""
+    """Value of an attribute among the figures of its owner, or its default."""
     return dict(figures).get(attribute.field, attribute.default)
 
 
@@ -125,5 +125,5 @@ def _fields(owner: Owner) -> tuple[str, ...]:
 
 
 def spread(owner: Owner) -> dict[str, Any]:
-    """Metadata of a field of figures: in artifacts each of them is a key of the record itself."""
+    """Metadata of a field of figures: in artifacts each figure is a key of the record itself."""
     return {"spread": partial(_fields, owner)}

@@ -12,28 +12,30 @@ from tilewright.hardware.silicon.memory_cost import CostSource
 
 MEMORY_OPERANDS = ("I1", "I2", "O")
 DIRECTIONS = ("tl", "fl", "th", "fh")
-"""Data directions of a memory, in the order used everywhere: read out to low, written by low, read out to high,
-written by high."""
+"""Data directions of a memory, in the order used everywhere.
+
+They are: read out to low, written by low, read out to high, written by high.
+"""
 TL, FL, TH, FH = range(4)
 DIGITAL = "digital"
-"""The usual kind of array."""
+"""Default kind of array."""
 IN_MEMORY = "in-memory"
-"""Last word of the kinds of arrays that compute where weights are stored."""
+"""Last word of the kinds of in-memory arrays."""
 MM2, NO_UNIT = "mm2", "none"
-"""What the areas of a core are in: NO_UNIT where its file does not say."""
+"""Units of a core's areas: mm2, or NO_UNIT if its file does not say."""
 Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-"""What the array does at the same time: (array dimension, ((loop dimension, factor), ...)), as written."""
+"""Loops unrolled at the same time: (array dimension, ((loop dimension, factor), ...)), as written."""
 
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a memory and what it serves."""
+    """A port of a memory and the links that it serves."""
 
     name: str
     port_type: str
     """read, write or read_write."""
     bandwidth_min_bits: int
-    """Smallest accessible part of a word, bits per cycle: the granularity of energy."""
+    """Smallest accessible part of a word in bits per cycle, which sets the granularity of energy."""
     bandwidth_max_bits: int
     """Word width, bits per cycle."""
     allocation: tuple[tuple[str, str], ...]
@@ -42,7 +44,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory: one instance of it, which exists once for each set of array elements it does not serve."""
+    """A memory; there is one instance for each set of array elements that an instance serves."""
 
     name: str
     size_bits: int
@@ -50,29 +52,29 @@ class Memory:
     """Energy of reading one full-width word."""
     write_energy_pj: float
     operands: tuple[str, ...]
-    """Memory operands held, as written."""
+    """Memory operands that it holds, as written."""
     ports: tuple[Port, ...]
     served_dimensions: tuple[str, ...]
     """Array dimensions over which one instance multicasts or collects; () means one instance per array element."""
     area_mm2: float = 0.0
     latency_cycles: int = 1
-    """Read from the file; the model does not use it (B20)."""
+    """Access latency as in the file; the model does not use it (B20)."""
     memory_type: str = "sram"
     force_double_buffering: bool = False
     cost_source: CostSource | None = field(default=None, metadata=LEFT_OUT)
-    """Where its costs come from, if from the library of costs and not from the hardware file."""
+    """Source of its costs, if they come from the library of costs instead of the hardware file."""
     figures: Figures = field(default=(), metadata=spread("memory"))
-    """Further numbers (`hardware.attributes`), those that do not have their default."""
+    """Additional numbers (`hardware.attributes`) that differ from their default."""
 
     @cached_property
     def frame(self) -> "Memory":
-        """The memory without name and figures."""
+        """Memory without name and figures."""
         ports = tuple(Port("", port.port_type, 0, 0, port.allocation) for port in self.ports)
         return Memory("", 0, 0.0, 0.0, self.operands, ports, self.served_dimensions)
 
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
-        """(memory operand, direction) -> index of the port that serves it; a later claim overrides."""
+        """Index of the port that serves each (memory operand, direction); a later claim overrides."""
         return {pair: index for index, port in enumerate(self.ports) for pair in port.allocation}
 
 
@@ -86,20 +88,20 @@ class OperationalArray:
     unit_area_mm2: float = 0.0
     systolic_dimensions: tuple[str, ...] = ()
     kind: str = field(default=DIGITAL, metadata=LEFT_OUT)
-    """Which model says what operations cost (`hardware.array_model`)."""
+    """Kind, which selects the cost model of operations (`hardware.array_model`)."""
     parameters: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Further numbers that the model of its kind reads."""
+    """Further numbers that the model of this kind reads."""
     figures: Figures = field(default=(), metadata=spread("array"))
-    """Further numbers (`hardware.attributes`), those that do not have their default."""
+    """Additional numbers (`hardware.attributes`) that differ from their default."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:
-        """Array dimension -> size."""
+        """Size of each array dimension."""
         return dict(self.dimensions)
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether it computes where weights are stored."""
+        """True if the array computes in memory, where weights are stored."""
         return self.kind.endswith(f" {IN_MEMORY}")
 
     @property
@@ -116,24 +118,30 @@ class Core:
     operational_array: OperationalArray
     memories: tuple[Memory, ...]
     dataflows: tuple[Dataflow, ...] = ()
-    """Alternatives; the multi-core flow takes the best one where the mapping file gives no spatial mapping."""
+    """Alternative dataflows; the multi-core flow takes the best if the mapping file gives no spatial mapping."""
     operator_types: tuple[str, ...] = (MAC,)
-    """What the core can run: ONNX operator types and groups of them (`operator_groups`)."""
+    """Operators that the core can run: ONNX operator types and groups of them (`operator_groups`)."""
     area_unit: str = field(default=MM2, metadata=LEFT_OUT)
-    """NO_UNIT: its areas, here called mm2 as all are, are numbers without a unit, to be neither shown as mm2 nor
-    compared (`system.core_area`)."""
+    """Unit of its areas.
+
+    With NO_UNIT, areas (called mm2 in names) have no unit and must not be shown as mm2 or compared
+    (`system.core_area`).
+    """
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
-    """0: not given (`hardware.static_power`)."""
+    """Clock frequency; 0 if not given (`hardware.static_power`)."""
     unseen_power_mw: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """(term, power) of memories that a core as a layer sees it does not have, and that draw it all the same."""
+    """Pairs (term, power) of memories that the layer's view of the core lacks, but that still draw static power."""
     exclusive_dataflows: bool = field(default=False, metadata=LEFT_OUT)
-    """Whether the array does nothing but its dataflows (`mapping.dataflows`)."""
+    """True if the array runs only its dataflows (`mapping.dataflows`)."""
     figures: Figures = field(default=(), metadata=spread("core"))
-    """Further numbers (`hardware.attributes`), those that do not have their default."""
+    """Additional numbers (`hardware.attributes`) that differ from their default."""
 
     @cached_property
     def frame(self) -> "Core":
-        """The core without names and figures: who holds what, what serves what. Many designs of a space share it."""
+        """Core without names and figures: its memories' operands, ports and served dimensions.
+
+        Many designs of a space share it.
+        """
         array = replace(self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0, figures=())
         return Core("", array, tuple(memory.frame for memory in self.memories))
 
@@ -154,7 +162,7 @@ def single_core(accelerator: Accelerator) -> Core:
 
 
 def several_cores_problem(accelerator: Accelerator, file: str = "") -> Problem:
-    """What is told of an accelerator of several cores where one core is needed."""
+    """Problem to report if an accelerator has several cores where one is required."""
     message = (
         f"{accelerator.name} has {len(accelerator.cores)} cores, and one is needed here; for several there are runs"
         " with `flow: multi` and the verbs cns, cost, allocate, schedule (docs/multi-core.md)"

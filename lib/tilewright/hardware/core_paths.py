@@ -1,6 +1,6 @@
-"""The cores that the file of an accelerator of several cores names: their ids, their files, where these are.
+"""Cores that the file of a multi-core accelerator names: their ids and their files.
 
-Nothing heavier than YAML here: the Snakefile asks at every parse.
+Only YAML is imported here, because the Snakefile calls this module at every parse.
 """
 
 import os
@@ -14,17 +14,18 @@ from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 FOLDER_OF_HARDWARE, FOLDER_OF_INPUTS = "hardware", "inputs"
 _MOST_LISTED = 12
 _MOST_FILES = 20_000
-"""Files looked at when a bare name is searched in folders."""
+"""Limit of files visited when a bare name is searched in folders."""
 MOST_COPIES = 1024
-"""Times that a core can stand in an accelerator by `core_counts`."""
+"""Limit of copies of a core by `core_counts`."""
 T = TypeVar("T")
 
 
 def find_core_file(name: str, folder: Path) -> Path | None:
-    """The core file that `name` means in an accelerator file in `folder`, or None.
+    """Core file that `name` means in an accelerator file in `folder`, or None.
 
-    Beside the accelerator file first; a path is then taken from the working folder and from the folders above the
-    accelerator file; a bare name is searched in the folders called hardware that the accelerator file is in.
+    The folder of the accelerator file is searched first. A path is then resolved from the working folder and from the
+    folders above the accelerator file. A bare name is searched in the folders called hardware that contain the
+    accelerator file.
     """
     given = Path(name)
     near = [folder / given]
@@ -39,7 +40,7 @@ def find_core_file(name: str, folder: Path) -> Path | None:
 
 
 def core_file_names(paths: list[Path]) -> list[str]:
-    """A name for each file: without folder and suffix, with as many folders as it takes to tell files apart."""
+    """Unique name for each file: without folder and suffix, plus as many folders as needed to distinguish the files."""
     resolved = [path.resolve() for path in paths]
     distinct = list(dict.fromkeys(resolved))
     longest = max((len(path.parts) for path in distinct), default=0)
@@ -48,50 +49,50 @@ def core_file_names(paths: list[Path]) -> list[str]:
         if len(set(names.values())) == len(distinct):
             break
     else:
-        # Files that differ in the suffix alone.
+        # Files that differ only in the suffix.
         names = {path: path.name for path in distinct}
     return [names[path] for path in resolved]
 
 
 @dataclass(frozen=True)
 class CoreIds:
-    """The core ids that a file defines."""
+    """Core ids that a file defines."""
 
     known: tuple[int, ...]
     offchip: int | None
-    """Id of the off-chip core, also one that no core has, if the file says so."""
+    """Id of the off-chip core if the file gives one, even if no core has it."""
     is_certain: bool = True
-    """False where two cores have one id, which is told: then nobody knows which ids there should be."""
+    """False if two cores have one id, which is reported elsewhere: the set of valid ids is then unknown."""
     copy_of: Mapping[int, int] = field(default_factory=dict, compare=False)
-    """Id of a copy by `core_counts` -> the core that it is a copy of."""
+    """Original core of each copy made by `core_counts`, by id of the copy."""
 
     @property
     def onchip(self) -> tuple[int, ...]:
-        """All but the off-chip core."""
+        """Ids of all cores but the off-chip core."""
         return tuple(core_id for core_id in self.known if core_id != self.offchip)
 
     def with_copies(self, core_ids: Iterable[int]) -> tuple[int, ...]:
-        """The ids, each followed by those of its copies."""
+        """The given ids, each followed by the ids of its copies."""
         return tuple(one for core_id in core_ids for one in (core_id, *self.copies_of(core_id)))
 
     def copies_of(self, core_id: int) -> tuple[int, ...]:
-        """The ids of the copies of a core."""
+        """Ids of the copies of a core."""
         return tuple(copy for copy, original in self.copy_of.items() if original == core_id)
 
     def said_of(self, said: Mapping[int, T], core_id: int) -> T | None:
-        """What a table says of a core, or of the one that it is a copy of."""
+        """Entry of a table for a core, or for the core of which it is a copy."""
         return said.get(core_id, said.get(self.copy_of.get(core_id, core_id)))
 
     @property
     def allowed(self) -> str:
-        """The ids in words."""
+        """Text that lists the ids."""
         if len(self.known) > _MOST_LISTED:
             return f"{self.known[0]} to {self.known[-1]}"
         return ", ".join(map(str, self.known)) or "none"
 
 
 def core_ids_of(document: YamlDocument) -> CoreIds:
-    """The core ids in the file of an accelerator, unchecked."""
+    """Core ids in the file of an accelerator, unchecked."""
     data = table(document.data)
     cores, files = data.get("cores"), core_files_of(data)
     listed = range(len(cores)) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]
@@ -103,7 +104,7 @@ def core_ids_of(document: YamlDocument) -> CoreIds:
 
 
 def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
-    """Core id -> (where it stands, file as written) of all cores in the data of an accelerator file, unchecked."""
+    """Place and file name as written, of all cores in the data of an accelerator file, by core id; unchecked."""
     cores = table(data).get("cores")
     numbered = enumerate(cores) if isinstance(cores, list) else table(cores).items()
     found: dict[int, tuple[tuple[str | int, ...], str]] = {
@@ -113,14 +114,14 @@ def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
     found |= {copy: found[original] for copy, original in copies.items() if original in found}
     offchip = None if isinstance(cores, list) else table(data).get("offchip_core")
     if isinstance(offchip, str):
-        # An id of its own also where keys of `cores` are broken, so that its file is read and checked.
+        # A core gets an id even where keys of `cores` are broken, so that its file is read and checked.
         known = [key for key in (*table(cores), *copies) if type(key) is int]
         found[max(known, default=-1) + 1] = (("offchip_core",), offchip)
     return dict(sorted(found.items()))
 
 
 def core_copies(data: Any) -> dict[int, int]:
-    """Id of each copy that `core_counts` asks for -> the core that it is a copy of, unchecked.
+    """Original core of each copy that `core_counts` asks for, by id of the copy; unchecked.
 
     Copies have the ids after the largest in `cores`, in the order of `core_counts`.
     """
@@ -134,12 +135,12 @@ def core_copies(data: Any) -> dict[int, int]:
 
 
 def contained_cores(data: Any) -> dict[Any, Any] | None:
-    """Name -> core description, where an accelerator has them in itself; None where it names files."""
+    """Core descriptions by name, if the accelerator file contains them; None if it names files."""
     return table(table(data)["core_files"]) if "core_files" in table(data) else None
 
 
 def core_paths(file: Path) -> dict[str, Path]:
-    """Core file name -> path, of the core files of an accelerator file that exist; {} for the file of one core.
+    """Paths of the existing core files of an accelerator file, by core file name; {} for the file of one core.
 
     Raises InputError if the accelerator file cannot be read.
     """

@@ -1,7 +1,7 @@
-"""Reads the hardware YAML of one core, also in forms of other versions (zigzag-dse 3.9.1: hardware description).
+"""Reads the hardware YAML of one core, also in the forms of other versions (zigzag-dse 3.9.1: hardware description).
 
-Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and for each operand a table of direction to
-port. Core files of Stream 2.1 say the `type` of a core; those of a core that only stores give its array no units.
+Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and a table of direction to port for each
+operand. Core files of Stream 2.1 give the `type` of a core; the array of a core that only stores has no units there.
 """
 
 from collections.abc import Iterator
@@ -32,10 +32,10 @@ _TILE_TYPES = "aie2."
 
 
 def in_current_form(document: YamlDocument) -> YamlDocument:
-    """The document with the keys of zigzag-dse 3.9.1; itself if it has no others.
+    """Document with the keys of zigzag-dse 3.9.1; the document itself if it has no other keys.
 
-    What is broken is left as it is, for the reader to refuse. Raises InputError for ports that contradict each other
-    and for cores that have no memory hierarchy.
+    Broken parts are left unchanged, so that the reader refuses them. Raises InputError for ports that contradict each
+    other, and for cores without memory hierarchy.
     """
     data = table(document.data)
     problems: list[Problem] = []
@@ -62,13 +62,13 @@ def in_current_form(document: YamlDocument) -> YamlDocument:
 
 
 def only_stores(document: YamlDocument) -> bool:
-    """Whether the `type` of a core file says that no layer can run on the core."""
-    # Without a namespace the type is that of ZigZag.
+    """True if the `type` of a core file says that no layer can run on the core."""
+    # Without a namespace the type is one of ZigZag.
     return _core_type(document).removeprefix("zigzag.") in ("memory", "shim", "offchip")
 
 
 def with_dummy_array(document: YamlDocument) -> YamlDocument:
-    """The document with an array of one unit that costs nothing, on the dimensions that its memories serve."""
+    """Document with an array of one unit without cost, on the array dimensions that its memories serve."""
     data = table(document.data)
     array = table(data.get("operational_array", data.get("multipliers")))
     served = [
@@ -85,13 +85,13 @@ def with_dummy_array(document: YamlDocument) -> YamlDocument:
 
 
 def _core_type(document: YamlDocument) -> str:
-    """The `type` of a core file, '' if it has none."""
+    """`type` of a core file, '' if it has none."""
     value = table(document.data).get("type")
     return value if isinstance(value, str) else ""
 
 
 def _translated_memory(document: YamlDocument, path: KeyPath, memory: Any, problems: list[Problem]) -> Any:
-    """A memory with a list of ports; itself if it is not written in the old form."""
+    """Memory with a list of ports; the memory itself if it is not written in the old form."""
     if not isinstance(memory, dict) or not set(memory) >= _BANDWIDTHS:
         return memory
     operands = [name for name in items(memory.get("operands")) if isinstance(name, str)]
@@ -137,9 +137,9 @@ def _problem(document: YamlDocument, path: KeyPath, message: str, value: object,
 
 
 def core_entry(document: YamlDocument, notices: list[str] | None = None, use: str = ALONE) -> HardwareFile:
-    """What the file of a core says, which may be PART of several, or only STORE. Raises InputError.
+    """Checked content of a core file, where the core may be PART of several cores, or only STORE. Raises InputError.
 
-    The array of a core that only stores never computes; files give it no units and any energy, or leave it out.
+    The array of a core that only stores never computes; files give it no units and any energy, or omit it.
     """
     document = with_dummy_array(document) if use in (STORE, OFF_CHIP) else document
     refuse_other_kind(document, HARDWARE)
@@ -148,7 +148,7 @@ def core_entry(document: YamlDocument, notices: list[str] | None = None, use: st
     entry: HardwareFile | None = validate(hardware_file(), document.data, problems)
     if entry is not None:
         check_hardware(problems, document, entry, use)
-    if entry is not None and not problems.found and use == ALONE:  # who is one of several has the clock of all
+    if entry is not None and not problems.found and use == ALONE:  # one of several cores has the common clock
         core = core_of(entry)
         for path, said in clock_notes(core, clock_period_ns(core)):
             problems.notice(path, said)
@@ -158,9 +158,9 @@ def core_entry(document: YamlDocument, notices: list[str] | None = None, use: st
 
 
 def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]:
-    """A notice, at the first of them, of areas that could be added up if they had a unit; [] where they have one.
+    """Notice, at the first such area, that areas have no unit; [] if they have one or cannot be added up.
 
-    It is for who checks the file: tables of results say themselves where there is no area.
+    Only verbs that check the file show it; tables of results themselves say where an area is missing.
     """
     problems = Problems(document)
     if area_unit(entry) == NO_UNIT and core_area(core_of(entry)).lacks_unit:
@@ -170,7 +170,7 @@ def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]
 
 
 def _first_area(document: YamlDocument) -> KeyPath:
-    """The first area in the file that is none of nothing; the whole file where the library gives it."""
+    """Path of the first nonzero area in the file; the path of the whole file if the library gives the area."""
     places: list[KeyPath] = [("operational_array", "unit_area"), ("multipliers", "multiplier_area")]
     places += [("memories", str(name), "area") for name in table(table(document.data).get("memories"))]
     given = [path for path in places if document.written(path)]
@@ -178,8 +178,10 @@ def _first_area(document: YamlDocument) -> KeyPath:
 
 
 def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, str]]:
-    """What to know, by its place in the file, of a clock that is faster than what it drives, and of static power of
-    the library of costs where there is none."""
+    """Notes, by path in the file, about a clock that is too fast or missing.
+
+    They name what takes longer than a cycle, and static power of the library of costs that needs a clock.
+    """
     if period_ns is None:
         if power_mw := static_power_mw(core):
             said = f"static power of the library of costs, {power_mw:.4g} mW, is left out: there is no clock"
@@ -196,7 +198,7 @@ def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, 
 
 
 def core_of(entry: HardwareFile) -> Core:
-    """The core of what its file says."""
+    """Core from the checked content of its file."""
     return Core(
         name=entry.name,
         operational_array=_array(entry),
@@ -211,8 +213,11 @@ def core_of(entry: HardwareFile) -> Core:
 
 
 def area_unit(entry: HardwareFile) -> str:
-    """What the areas of a core are in: what its file says, or MM2 where it gives some area a unit, or has no areas, or
-    an array that computes in memory, whose model has areas in mm2 to which the reference adds those of the file."""
+    """Unit of a core's areas: as the file says, else MM2 if it can be concluded, else NO_UNIT.
+
+    It is MM2 if some area is written with a unit, or if there are no areas. It is also MM2 for an in-memory array,
+    because the reference adds areas of the file to those of its model, which are in mm2.
+    """
     if entry.area_unit is not None:
         return entry.area_unit
     given = [area for area in _areas(entry) if area.amount > 0]
@@ -221,14 +226,14 @@ def area_unit(entry: HardwareFile) -> str:
 
 
 def _areas(entry: HardwareFile) -> list[WrittenArea]:
-    """Areas that the file gives; what the library says is in mm2, and says nothing of plain numbers beside it."""
+    """Areas that the file gives; those of the library are in mm2, which does not tell the unit of plain numbers."""
     own = [memory.area for memory in entry.memories.values() if not is_from_library(memory)]
     written = [entry.operational_array.unit_area, *own]
     return [area for area in written if area is not None]
 
 
 def _several(written: DataflowEntry | list[DataflowEntry] | None) -> list[DataflowEntry]:
-    """The alternatives of a core; a lone table is one, an empty one is none."""
+    """Alternative dataflows of a core; a single table is one, an empty table is none."""
     if isinstance(written, list):
         return written
     return [written] if written else []
@@ -252,7 +257,7 @@ def _array(entry: HardwareFile) -> OperationalArray:
 
 
 def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
-    """The numbers that only in-memory arrays have (`hardware.in_memory_circuits`)."""
+    """Numbers that only in-memory arrays have (`hardware.in_memory_circuits`)."""
     array = entry.operational_array
     # check_in_memory requires them.
     assert array.input_precision is not None
@@ -268,7 +273,7 @@ def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
 
 
 def _precharging_pj(entry: HardwareFile, name: str) -> float:
-    """What reading a word of a memory costs besides its `r_cost`: only cells with several weights have such a thing."""
+    """Energy of reading a word in addition to `r_cost`, in pJ: only cells with several weights have it."""
     precision = entry.operational_array.input_precision
     if name != CELLS or not entry.operational_array.is_imc or precision is None:
         return 0.0
@@ -297,7 +302,7 @@ def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memor
 
 
 def _of_library(source: CostSource | None) -> dict[str, Any]:
-    """Attributes that the library of costs knows, by key: what the file says goes before them."""
+    """Attributes that the library of costs knows, by key; attributes in the file override them."""
     return {} if source is None else {LEAKAGE.key: source.leakage_mw}
 
 
@@ -307,7 +312,7 @@ def _given(entry: TableModel) -> dict[str, Any]:
 
 
 def _costs(entry: MemoryEntry) -> tuple[float, float, float, CostSource | None]:
-    """Energies of a read and a write, the area, and where they come from if not from the file."""
+    """Energies of a read and a write, area, and the source of these costs (None if it is the file)."""
     if is_from_library(entry):
         found = library_cost(entry)
         return found.read_energy_pj, found.write_energy_pj, found.area_mm2, found.source

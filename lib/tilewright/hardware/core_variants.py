@@ -1,6 +1,6 @@
-"""Variants of a core that differ in figures alone: unit energies, areas and widths of words.
+"""Variants of a core that differ only in figures: unit energies, areas and word widths.
 
-What a mapping moves, and whether it fits, is the same on all of them.
+The data that a mapping moves, and whether it fits, are the same on all variants.
 """
 
 from collections.abc import Sequence
@@ -14,37 +14,37 @@ from tilewright.hardware.core import Core, OperationalArray
 
 @dataclass(frozen=True, eq=False)
 class CoreVariants:
-    """The figures of variants of one core. At least one variant."""
+    """Figures of variants of one core; there is at least one variant."""
 
     memories: tuple[str, ...]
-    """Names, in the order of the core."""
+    """Names of the memories, in the order of the core."""
     ports: tuple[tuple[str, str], ...]
-    """(memory, port)."""
+    """Pairs (memory, port)."""
     widths: np.ndarray
-    """int64 [width, port] bits of a word: each combination that a variant has, once."""
+    """Bits of a word, int64 [width, port]: each distinct combination of the variants, once."""
     width_of: np.ndarray
-    """int64 [variant] its row of `widths`."""
+    """Row of `widths` for each variant, int64 [variant]."""
     word_pj: np.ndarray
-    """float64 [variant, memory, 2] energy of reading and of writing a word."""
+    """Energy of reading and of writing a word, float64 [variant, memory, 2]."""
     arrays: tuple[OperationalArray, ...]
-    """Each that a variant has, once."""
+    """Distinct arrays of the variants."""
     array_of: np.ndarray
-    """int64 [variant] its place in `arrays`."""
+    """Index into `arrays` for each variant, int64 [variant]."""
 
     @cached_property
     def _column(self) -> dict[tuple[str, str], int]:
         return {port: column for column, port in enumerate(self.ports)}
 
     def column(self, memory: str, port: str) -> int:
-        """The column of a port in `widths`."""
+        """Column of a port in `widths`."""
         return self._column[memory, port]
 
     def with_array(self, core: Core, array: OperationalArray) -> Core:
-        """The core with another array."""
+        """Core with another array."""
         return core if array == core.operational_array else replace(core, operational_array=array)
 
     def with_widths(self, core: Core, bits: Sequence[int]) -> Core:
-        """The core, which may lack some memories and ports of this one, with other widths, a number for each column."""
+        """Core with other widths, one per column of `widths`; it may lack some memories and ports of this object."""
         memories = tuple(
             replace(
                 memory,
@@ -59,22 +59,22 @@ class CoreVariants:
 
     @cached_property
     def begins_words(self) -> np.ndarray:
-        """bool [variant] words are wider, narrower or of other energies than those of the variant before."""
+        """True for variants whose words differ in width or energy from those of the variant before, bool [variant]."""
         same = (np.diff(self.word_pj, axis=0) == 0).all(axis=(1, 2)) & (np.diff(self.width_of) == 0)
         return np.concatenate([[True], ~same])
 
     @property
     def reference(self) -> int:
-        """The row of `widths` that has the widest word of each port, -1 if none has."""
+        """Row of `widths` that has the widest word of each port, -1 if there is none."""
         return next((row for row, bits in enumerate(self.widths.tolist()) if tuple(bits) == self.widest), -1)
 
     @property
     def widest(self) -> tuple[int, ...]:
-        """The widest word of each port."""
+        """Widest word of each port, in bits."""
         return tuple(self.widths.max(axis=0).tolist())
 
     def of_widths(self, rows: Sequence[int]) -> tuple["CoreVariants", np.ndarray]:
-        """Variants that have one of the given widths, and their places in this object."""
+        """Variants that have one of the given widths, and their indexes in this object."""
         chosen = np.flatnonzero(np.isin(self.width_of, rows))
         number = {row: place for place, row in enumerate(rows)}
         width_of = np.array([number[row] for row in self.width_of[chosen].tolist()], np.int64)
@@ -89,9 +89,9 @@ class CoreVariants:
 
 
 def variants_of(cores: Sequence[Core]) -> CoreVariants | None:
-    """The variants that cores of the same structure and sizes are, the reference the first one.
+    """Variants for cores of the same structure and sizes, the reference first.
 
-    None where memories or ports cannot be told apart by their names.
+    None if memories or ports cannot be distinguished by name.
     """
     first = cores[0]
     ports = tuple((memory.name, port.name) for memory in first.memories for port in memory.ports)

@@ -1,5 +1,7 @@
-"""Values inside hardware and mapping files by dotted paths, as memories.sram.ports.r_port_1.bandwidth_max, read and
-rewritten."""
+"""Dotted paths to values in hardware and mapping files, such as memories.sram.ports.r_port_1.bandwidth_max.
+
+The values can be read and replaced.
+"""
 
 import re
 from typing import Any
@@ -8,11 +10,11 @@ from tilewright.base.errors import KeyPath, Problem, nearest_name
 
 
 def key_path(data: Any, path: str) -> KeyPath | Problem:
-    """The keys and list indices of a dotted path in the data of a hardware file, or what is wrong with it.
+    """Keys and list indexes of a dotted path in the data of a hardware file, or the problem with the path.
 
-    Items of lists are called by their `name` (such as ports) or counted from 0: `sizes.0`, or `sizes[0]` as in
-    messages. Keys may have dots and brackets of their own. The last key may be new in its table; what is above it, and
-    items of lists, may not.
+    Items of lists are selected by their `name` (such as ports) or counted from 0: `sizes.0`, or `sizes[0]` as in
+    messages. Keys may contain dots and brackets. The last key may be new in its table; tables and list items before it
+    must exist.
     """
     found, data, rest = _walked(data, path.removeprefix("."))
     if not rest:
@@ -27,7 +29,7 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
 
 
 def path_text(data: Any, path: KeyPath) -> str:
-    """The dotted path that `key_path` reads as these keys: items of lists by their `name`, else counted from 0."""
+    """Dotted path that `key_path` resolves to these keys: list items by `name`, else counted from 0."""
     words = []
     for key in path:
         name = ""
@@ -44,10 +46,10 @@ def path_text(data: Any, path: KeyPath) -> str:
 
 
 def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
-    """How far the words of a path lead: the keys, what is there, and the words that are left, '' at the end.
+    """Keys of the longest part of a path that exists, the value there, and the remaining words ('' at the end).
 
-    A key may have dots and brackets of its own, `reg.O[0]`: of keys with which the words begin the longest comes first
-    that leads to the end, or else as far as any.
+    A key may contain dots and brackets, `reg.O[0]`. If several keys match the beginning of the words, the longest one
+    that leads to the end is taken, else the one that leads furthest.
     """
     if not text:
         return (), data, ""
@@ -65,7 +67,7 @@ def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
 
 
 def _words_of(data: Any) -> list[tuple[str, Any]]:
-    """(what a path may call it, key or index) of what is in a table or a list."""
+    """Pairs (word of a path, key or index) of the content of a table or list."""
     if isinstance(data, dict):
         return [(str(key), key) for key in data if str(key)]
     if not isinstance(data, list):
@@ -77,12 +79,12 @@ def _words_of(data: Any) -> list[tuple[str, Any]]:
 
 
 def with_dots(path: str) -> str:
-    """A path in one spelling: `sizes[0]`, as messages have it, is `sizes.0`."""
+    """Path in the dotted spelling: `sizes[0]`, as in messages, becomes `sizes.0`."""
     return re.sub(r"\[([0-9]+)\]", r".\1", path).removeprefix(".")
 
 
 def keys_of(data: Any) -> list[str]:
-    """What can be said next in a path: keys of a table; names of the items of a list, or their numbers."""
+    """Words that may come next in a path: keys of a table; names of list items, or their numbers."""
     if isinstance(data, dict):
         return [str(key) for key in data]
     if not isinstance(data, list):

@@ -1,5 +1,6 @@
-"""The memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1: memory hierarchy), and the memories at its
-top, through which a core exchanges data and which cores can share.
+"""Memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1), and the memories at its top.
+
+A core exchanges data through its top memories, and cores can share them.
 """
 
 import itertools
@@ -13,13 +14,13 @@ from tilewright.hardware.core import Core, Memory
 
 @dataclass(frozen=True)
 class MemoryHierarchy:
-    """Memories by index into `Core.memories`."""
+    """Levels of memories, which are given by index into `Core.memories`."""
 
     topological_order: tuple[int, ...]
     levels_of: tuple[tuple[str, tuple[int, ...]], ...]
-    """(memory operand, its memories from innermost to outermost)."""
+    """Pairs (memory operand, its memories from innermost to outermost)."""
     inner_memories: tuple[int, ...]
-    """Memories with nothing below them for every operand they hold."""
+    """Memories that are the innermost level for every operand they hold."""
 
     def memories_of(self, memory_operand: str) -> tuple[int, ...]:
         """Memories that hold an operand, innermost first; () if none does."""
@@ -28,16 +29,16 @@ class MemoryHierarchy:
 
 @lru_cache(maxsize=256)
 def memory_hierarchy(core: Core) -> MemoryHierarchy:
-    """The hierarchy of `core`.
+    """Hierarchy of the memories of `core`.
 
-    A memory is placed above those that already hold one of its operands and stand highest (highest level over all
-    the operands they hold). Ties of the topological order follow the file.
+    A memory is placed above the memories that already hold one of its operands and are highest, where the height is the
+    highest level over all operands they hold. Ties of the topological order follow the file.
     """
     return hierarchy_of(tuple(memory.operands for memory in core.memories))
 
 
 def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
-    """The hierarchy of memories that hold these operands each, in file order."""
+    """Hierarchy of memories, given by the operands that each holds, in file order."""
     below: dict[int, list[int]] = {}
     highest_level: list[int] = []
     operands = list(dict.fromkeys(itertools.chain.from_iterable(held)))
@@ -59,14 +60,14 @@ def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
 
 
 def instance_count(core: Core, memory_index: int) -> int:
-    """How many instances of a memory exist: one for each element of the array dimensions it does not serve."""
+    """Number of instances of a memory: one per element of the array dimensions that it does not serve."""
     served = core.memories[memory_index].served_dimensions
     return math.prod(size for name, size in core.operational_array.dimensions if name not in served)
 
 
 @lru_cache(maxsize=256)
 def top_memories(core: Core) -> tuple[tuple[Memory, tuple[str, ...]], ...]:
-    """(memory, memory operands of which it is the outermost level) in the order of the hardware file."""
+    """Pairs (memory, memory operands of which it is the outermost level) in the order of the hardware file."""
     operands_of: dict[int, list[str]] = {}
     for operand, chain in memory_hierarchy(core).levels_of:
         operands_of.setdefault(chain[-1], []).append(operand)
@@ -74,7 +75,7 @@ def top_memories(core: Core) -> tuple[tuple[Memory, tuple[str, ...]], ...]:
 
 
 def shared_memory_names(cores: list[Core]) -> list[str]:
-    """Names of the top memories that all of `cores` have."""
+    """Names of top memories that all of `cores` have."""
     names = [[memory.name for memory, _ in top_memories(core)] for core in cores]
     return [name for name in names[0] if all(name in others for others in names)]
 

@@ -1,8 +1,10 @@
-"""In-memory arrays, analog and digital: energy, cycles, clock period and area (zigzag-dse 3.9.1;
-docs/model.md#in-memory-arrays).
+"""In-memory arrays, analog and digital:
 
-A bank has cells with weights at the crossings of word lines and bit lines. Analog arrays add up along a bit line and
-convert the sum; digital ones have an adder tree for each column. Bits of activations come one group after the other.
+energy, cycles, clock period and area (zigzag-dse 3.9.1; docs/model.md#in-memory-arrays).
+
+A bank has cells with weights at the crossings of word lines and bit lines. Analog arrays add products along a bit line
+and convert the sum; digital arrays have an adder tree for each column. The bits of activations arrive in groups, one
+after another.
 """
 
 import math
@@ -33,9 +35,9 @@ class InMemory(NamedTuple):
     terms: tuple[str, ...]
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
-        """Energy of all operations of a layer by component (section "Energy").
+        """Energy in pJ of all operations of a layer by component (section "Energy").
 
-        `cycles` are those of one bank, as if it did all the work: operations over the lanes of a bank, times phases.
+        `cycles` are those of a single bank that does all the work: operations over the lanes of a bank, times phases.
         """
         own = InMemoryArray.of(array, self.analog)
         columns, rows = _product(work.lanes.get(own.word_line, {})), _product(work.lanes.get(own.bit_line, {}))
@@ -50,7 +52,7 @@ class InMemory(NamedTuple):
     def _front(
         self, own: InMemoryArray, columns: float, driven: int, activations: float, only_driven: bool
     ) -> dict[str, float]:
-        """What stands before the adders of place values. `only_driven` rows of multipliers switch (B15)."""
+        """Energies in pJ of the components before the place-value adders; `only_driven` rows of multipliers switch."""
         bits, phases = own.weight_bits, own.phases
         if self.analog:
             lanes = bits * own.columns * driven
@@ -68,11 +70,11 @@ class InMemory(NamedTuple):
         }
 
     def cycles_per_operation(self, array: OperationalArray) -> int:
-        """Phases in which the bits of an activation come."""
+        """Number of phases in which the bits of an activation arrive."""
         return InMemoryArray.of(array, self.analog).phases
 
     def area_mm2(self, array: OperationalArray) -> float | None:
-        """Area of all circuits but the cells, which are a memory."""
+        """Area of all circuits except the cells, which count as a memory."""
         return total(self.area_breakdown_mm2(array).values())
 
     def area_breakdown_mm2(self, array: OperationalArray) -> dict[str, float]:
@@ -80,15 +82,19 @@ class InMemory(NamedTuple):
         return dict(InMemoryArray.of(array, self.analog).areas_mm2)
 
     def clock_breakdown_ns(self, array: OperationalArray) -> dict[str, float]:
-        """Delays of the components that a cycle goes through."""
+        """Delay in ns of each component on the path of a cycle."""
         return dict(InMemoryArray.of(array, self.analog).delays_ns)
 
     def clock_period_ns(self, array: OperationalArray) -> float | None:
-        """Sum of the delays."""
+        """Sum of the delays in ns."""
         return total(self.clock_breakdown_ns(array).values())
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
-        """Where the reference ends with an error (B14), or repaired, where more rows are needed than there are."""
+        """Reason why a mapping is refused, '' if it is not.
+
+        These are the cases in which the reference ends with an error (B14). The repaired model refuses mappings that
+        need more rows than there are.
+        """
         own = InMemoryArray.of(array, self.analog)
         if work.profile.complete_in_memory_model:
             needed = used_rows(own, work)
@@ -114,10 +120,10 @@ DIGITAL = InMemory(False, _DIGITAL_TERMS)
 
 
 def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
-    """Rows of a bank that take inputs (section "Rows").
+    """Number of rows of a bank that take inputs (section "Rows").
 
-    Columns for several outputs of one sliding window take inputs in diagonals: besides those of the window one more for
-    each further output. The reference adds them to a wrong loop, repaired they are the distinct inputs (B14).
+    Columns for several outputs of one sliding window take inputs in diagonals: one more row for each further output.
+    The reference adds these rows to a wrong loop; the repaired model counts the distinct inputs (B14).
     """
     beside, along = work.lanes.get(own.word_line, {}), work.lanes.get(own.bit_line, {})
     if work.profile.complete_in_memory_model:
@@ -133,7 +139,7 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
 
 
 def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
-    """Rows for every input of its own: columns share those inputs alone that all of them multiply."""
+    """Rows with one distinct input each: columns share only inputs that all of them multiply."""
     rows, left = 1.0, dict(along)
     counted: set[str] = set()
     for name in beside:
@@ -152,12 +158,12 @@ def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], wo
 
 
 def _whole(rows: float) -> int:
-    """Rows that are busy on average, rounded up; what lies above a whole number by its rounding alone is that one."""
+    """Average busy rows, rounded up; a value that exceeds a whole number only by rounding counts as this number."""
     return math.ceil(rows * (1 - 1e-12))
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
-    """Loops over columns that do not tell weights apart, where there is more than one row."""
+    """Loops over columns that do not distinguish weights, if there is more than one row."""
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []
     return [name for name in work.lanes.get(own.word_line, {}) if name in work.input_loops]

@@ -1,8 +1,8 @@
-"""The circuits around the cells of an in-memory array: what each costs, in a 28 nm process at 0.9 V.
+"""Circuits around the cells of an in-memory array and their costs, in a 28 nm process at 0.9 V.
 
-Energies in pJ, areas in mm2, delays in ns. Source: zigzag-dse 3.9.1, whose model is that of J. Sun, P. Houshmand and
-M. Verhelst, "Analog or digital in-memory computing? Benchmarking through quantitative modeling", ICCAD 2023; the
-sections that are named are those of docs/model.md#in-memory-arrays.
+Energies in pJ, areas in mm2, delays in ns. Source: zigzag-dse 3.9.1, whose model is that of J. Sun, P. Houshmand and M.
+Verhelst, "Analog or digital in-memory computing? Benchmarking through quantitative modeling", ICCAD 2023. Section names
+refer to docs/model.md#in-memory-arrays.
 """
 
 import math
@@ -13,7 +13,7 @@ from tilewright.hardware.core import OperationalArray
 
 SUPPLY_V = 0.9
 _SQUARED_V = SUPPLY_V**2
-# Capacities in pF: a NAND gate has 0.7 fF, and what else there is, a multiple of it.
+# Capacities in pF: a NAND gate has 0.7 fF, all other circuits a multiple of it.
 _NAND_PF, _XOR_PF, _FLIP_FLOP_PF, _LINE_PF = 0.7 / 1000, 0.7 * 1.5 / 1000, 0.7 * 3 / 1000, 0.7 / 2 / 1000
 _NAND_MM2, _XOR_MM2, _FLIP_FLOP_MM2 = 0.614 / 1e6, 0.614 * 2.4 / 1e6, 0.614 * 6 / 1e6
 _NAND_NS, _XOR_NS = 0.0478, 0.0478 * 2.4
@@ -21,11 +21,11 @@ _NAND_NS, _XOR_NS = 0.0478, 0.0478 * 2.4
 # One bit of each block (section "Blocks").
 ADDER_PJ = (_NAND_PF * 3 + _XOR_PF * 2) * _SQUARED_V
 HALF_ACTIVE_ADDER_PJ = _XOR_PF * 2 * _SQUARED_V
-"""An adder one of whose inputs stays 0."""
+"""Energy of an adder one of whose inputs stays 0."""
 MULTIPLIER_PJ = 0.5 * _NAND_PF * _SQUARED_V
 REGISTER_PJ = _FLIP_FLOP_PF * _SQUARED_V
 LINE_PJ = _LINE_PF * _SQUARED_V
-"""A word line or bit line, for each cell on it."""
+"""Energy of a word line or bit line, for each cell on it."""
 ADDER_MM2 = 3 * _NAND_MM2 + 2 * _XOR_MM2
 MULTIPLIER_MM2 = _NAND_MM2
 REGISTER_MM2 = _FLIP_FLOP_MM2
@@ -41,34 +41,36 @@ def converter_area_mm2(bits: float) -> float:
 
 
 def converter_delay_ns(bits: float, rows: int) -> float:
-    """Delay of an analog-to-digital converter on a bit line with so many cells."""
+    """Delay of an analog-to-digital converter on a bit line with so many cells, in ns."""
     return 0.0 if bits == 0 else bits * (0.00653 * rows + 0.640)
 
 
 def converter_energy_pj(bits: float) -> float:
-    """Energy of a conversion to digital."""
+    """Energy of an analog-to-digital conversion in pJ."""
     return 0.0 if bits == 0 else (100 * bits + 0.001 * 4**bits) * _SQUARED_V / 1000
 
 
 def driver_energy_pj(bits: int) -> float:
-    """Energy of a conversion of input bits to an analog level; one bit needs none."""
+    """Energy in pJ of converting input bits to an analog level; one bit needs no conversion."""
     return 0.0 if bits == 1 else 50 * bits / 1000 * _SQUARED_V
 
 
 def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
-    """Energy of reading another weight out of a cell that holds several, which take turns on lines of their own; 0 of a
-    cell with one weight (section "Cells")."""
+    """Energy in pJ of reading another weight from a cell that holds several; 0 for a cell with one weight.
+
+    The weights take turns on lines of their own (section "Cells").
+    """
     depth = cell_bits // weight_bits
     return 0.0 if depth <= 1 else (LINE_PJ + LINE_PJ * depth) * weight_bits
 
 
 @dataclass(frozen=True)
 class InMemoryArray:
-    """An in-memory array in numbers: sides, precisions, and the widths of its adders (section "Array")."""
+    """Numbers of an in-memory array: dimensions, precisions, adder widths (section "Array")."""
 
     analog: bool
     columns: int
-    """Word-line lanes: outputs that a bank makes at a time."""
+    """Word-line lanes: outputs that a bank computes at a time."""
     rows: int
     """Bit-line lanes: products that a bank adds up at a time."""
     banks: int
@@ -79,15 +81,15 @@ class InMemoryArray:
     activation_bits: int
     weight_bits: int
     serial_bits: int
-    """Bits of an activation that come at a time."""
+    """Bits of an activation that arrive at a time."""
     converter_bits: float
     """Resolution of the analog-to-digital converters; 0 in digital arrays."""
     cell_bits: int
-    """Bits of the weights that take turns at a multiplier."""
+    """Bits of all weights that take turns at one multiplier."""
 
     @classmethod
     def of(cls, array: OperationalArray, analog: bool) -> "InMemoryArray":
-        """The numbers of an array; its first dimension by name has the word lines, the second the bit lines."""
+        """Numbers of an array; its first dimension by name has the word lines, the second the bit lines."""
         sides = sorted(array.dimensions)
         (word_line, columns), (bit_line, rows) = sides[:2]
         given = dict(array.parameters)
@@ -107,7 +109,7 @@ class InMemoryArray:
 
     @property
     def phases(self) -> int:
-        """Cycles in which the bits of an activation come in."""
+        """Number of cycles in which the bits of an activation arrive."""
         return self.activation_bits // self.serial_bits
 
     @property
@@ -117,7 +119,7 @@ class InMemoryArray:
 
     @property
     def place_value_inputs(self) -> int:
-        """Numbers of different place value that are added up: bits of the weights, or of the activations."""
+        """Count of numbers of different place value that are added: bits of the weights, or of the activations."""
         return self.weight_bits if self.analog else self.serial_bits
 
     @property
@@ -127,7 +129,7 @@ class InMemoryArray:
 
     @property
     def tree_adders(self) -> int:
-        """One-bit adders of the tree of a column; none in analog arrays, whose bit lines add."""
+        """One-bit adders in the tree of a column; 0 in analog arrays, whose bit lines add."""
         if self.analog:
             return 0
         return self.rows * (self.weight_bits + 1) - (self.weight_bits + self.tree_depth + 1)
@@ -142,7 +144,7 @@ class InMemoryArray:
 
     @property
     def accumulator_bits(self) -> float:
-        """Width of the accumulator of a column; 0 where all bits of an activation come at a time."""
+        """Width of a column's accumulator in bits; 0 if all bits of an activation arrive at once."""
         if self.serial_bits == self.activation_bits:
             return 0
         grown = self.converter_bits if self.analog else math.log2(self.rows)
@@ -165,7 +167,7 @@ class InMemoryArray:
 
     @cached_property
     def delays_ns(self) -> dict[str, float]:
-        """Along the path of a cycle by component (section "Clock period")."""
+        """Delays by component along the path of a cycle, in ns (section "Clock period")."""
         return {
             "cells": 0.0,
             "dacs": 0.0,
@@ -196,10 +198,9 @@ class InMemoryArray:
         return INPUT_TO_CARRY_NS + (self.accumulator_bits - arriving - 1) * CARRY_TO_CARRY_NS
 
     def tree_energy_pj(self, used_rows: float) -> float:
-        """Energy of the adder tree of a column when products arrive on so many of its rows (section "Adder trees").
+        """Energy of a column's adder tree when products arrive on `used_rows` of its rows (section "Adder trees").
 
-        Halves of the tree in which nothing arrives stay still; where something arrives on one side only, adders pass
-        it on and are half active.
+        Subtrees without products do not switch; adders with products on only one side pass them on and are half active.
         """
         if used_rows >= self.rows:
             return self.tree_adders * ADDER_PJ

@@ -20,21 +20,23 @@ from tilewright.hardware.static_power import NS_A_CYCLE_AT_1_MHZ
 from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 
 GIVEN = ("r_cost", "w_cost", "area")
-"""Costs as numbers."""
+"""Keys that give costs as numbers."""
 _OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type",)}
-"""Law -> the keys that it knows."""
+"""Allowed keys of each law."""
 _NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
 _USUAL_CELLS = "hp"
 
 
 def is_from_library(memory: MemoryEntry) -> bool:
-    """Whether the costs of a memory are not given as numbers."""
+    """True if the costs of a memory are not given as numbers."""
     return memory.cost is not None or bool(memory.auto_cost_extraction)
 
 
 def check_library_cost(problems: Problems, memory: MemoryEntry, clock_mhz: float | None = None) -> None:
-    """Record why the library has no cost for a memory; note what it interpolates, what it leaves out, and an access
-    that takes longer than a cycle of the clock."""
+    """Record why the library has no cost for a memory, and note limitations of its cost.
+
+    Notes name what is interpolated or left out, and accesses that take longer than a clock cycle.
+    """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
     if memory.cost is not None and memory.auto_cost_extraction:
@@ -63,7 +65,7 @@ def check_library_cost(problems: Problems, memory: MemoryEntry, clock_mhz: float
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:
-    """Whether the keys are those of the law, which is told where they are not."""
+    """True if the keys match the law; problems are recorded if not."""
     law = getattr(cost, "from")
     if law is None:
         return False
@@ -77,7 +79,7 @@ def _is_complete(problems: Problems, cost: CostEntry) -> bool:
 
 
 def library_cost(memory: MemoryEntry) -> MemoryCost:
-    """What a checked memory costs. Raises NoCostError."""
+    """Cost of a checked memory. Raises NoCostError."""
     shape = memory_shape(memory.size, whole(memory.ports))
     if memory.cost is not None:
         cost = memory.cost
@@ -86,14 +88,14 @@ def library_cost(memory: MemoryEntry) -> MemoryCost:
 
 
 def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:
-    """Shape of a memory that decides its cost."""
+    """Parameters of a memory that decide its cost."""
     read = [port.bandwidth_max for port in ports if port.type != "write"]
     write = [port.bandwidth_max for port in ports if port.type != "read"]
     return MemoryShape(size_bits, max(read, default=0), max(write, default=0), len(ports))
 
 
 def _zigzag_word_bits(ports: list[PortEntry]) -> int:
-    """The width that zigzag-dse takes for the word."""
+    """Word width that zigzag-dse takes."""
     for kind in ("read", "read_write"):
         for port in ports:
             if port.type == kind:
@@ -102,7 +104,7 @@ def _zigzag_word_bits(ports: list[PortEntry]) -> int:
 
 
 def _other_words(ports: list[PortEntry]) -> list[str]:
-    """What is told where ports have other widths than the word of which zigzag-dse takes the energies."""
+    """Notes about ports whose widths differ from the word for which zigzag-dse has energies."""
     word = _zigzag_word_bits(ports)
     others = dict.fromkeys(f"{port.name} {port.bandwidth_max}" for port in ports if port.bandwidth_max != word)
     told = f"energies of a word of {word} bits count for each word of ports of other widths ({', '.join(others)})"

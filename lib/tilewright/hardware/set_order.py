@@ -1,7 +1,7 @@
-"""The order in which the reference goes through dimensions, which decides ties and some of its faults.
+"""Order in which the reference iterates over dimensions, which decides ties and some of its faults.
 
-zigzag-dse 3.9.1 keeps dimensions in Python sets; their hash comes from SHA-512 of the pickled name and class, so the
-order is the same in every process. We reproduce the hash, and let a set of integers of those hashes give the order.
+zigzag-dse 3.9.1 keeps dimensions in Python sets. Their hash comes from SHA-512 of the pickled name and class, so the
+order is the same in every process. This module reproduces the hashes, and takes the order of a set of these integers.
 """
 
 import hashlib

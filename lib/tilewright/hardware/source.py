@@ -1,4 +1,4 @@
-"""Hardware as it is given: the path of a file or of an artifact, a dict, or the parsed accelerator itself."""
+"""Sources of hardware: the path of a file or of an artifact, a dict, or the parsed accelerator itself."""
 
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from tilewright.hardware.system import MultiCoreAccelerator
 
 AcceleratorSource = FilePath | dict[str, Any] | Accelerator
 ACCELERATOR, MULTI_CORE, CORE = "tilewright/accelerator", "tilewright/multi-core-accelerator", "tilewright/core"
-"""Schemas of the artifacts: one core in the single-core flow, several cores, one of several cores."""
+"""Schemas of the artifacts: single-core accelerator, several cores, one of several cores."""
 
 
 def parse_accelerator(source: AcceleratorSource, notices: list[str] | None = None) -> Accelerator:
-    """The accelerator of a hardware file, a dict or an artifact: a MultiCoreAccelerator if it has several cores.
+    """Accelerator of a hardware file, a dict or an artifact: a MultiCoreAccelerator if it has several cores.
 
     Raises InputError with all problems. Core files that a dict names are found from the working folder on.
     """
@@ -36,12 +36,12 @@ def parse_accelerator(source: AcceleratorSource, notices: list[str] | None = Non
 
 
 def schema_of(accelerator: Accelerator) -> str:
-    """The schema of the artifact of an accelerator."""
+    """Schema of the artifact of an accelerator."""
     return MULTI_CORE if isinstance(accelerator, MultiCoreAccelerator) else ACCELERATOR
 
 
 def read_accelerator_artifact(path: FilePath) -> Accelerator:
-    """The accelerator in an artifact; a core alone is an accelerator of one core. Raises ArtifactError."""
+    """Accelerator in an artifact; a core alone is an accelerator of one core. Raises ArtifactError."""
     artifact = read_artifact(Path(path))
     try:
         if artifact.schema == CORE:

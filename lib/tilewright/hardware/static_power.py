@@ -1,4 +1,4 @@
-"""The clock of a core and what it draws in each cycle, whether it computes or waits.
+"""Clock of a core and its energy per cycle, whether it computes or waits.
 
 Static power times the period of the clock is the energy of a cycle: mW x ns = pJ.
 """
@@ -17,17 +17,19 @@ CLOCK_KEY = "clock_frequency"
 
 
 def clock_period_ns(core: Core) -> float | None:
-    """The cycle of a core, from its frequency, else the shortest one that its array can have; None where the file says
-    neither."""
+    """Clock period of a core in ns: from its frequency, else the shortest cycle that its array can have.
+
+    None if the file gives neither.
+    """
     if core.clock_frequency_mhz:
         return NS_A_CYCLE_AT_1_MHZ / core.clock_frequency_mhz
     return array_model(core.operational_array).clock_period_ns(core.operational_array)
 
 
 def static_power_mw(core: Core, term: str | None = None) -> float:
-    """Static power of the array and of all instances of all memories, in a term of the energy; None: in all of them.
+    """Static power in mW of the array and of all instances of all memories, in one energy term (None: in all).
 
-    0 where the file gives none.
+    0 if the file gives none.
     """
     array = core.operational_array
     power = sum(power for name, power in core.unseen_power_mw if term in (None, name))
@@ -36,25 +38,25 @@ def static_power_mw(core: Core, term: str | None = None) -> float:
 
 
 def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
-    """Static power of all instances of a memory, in a term of the energy; None: in all of them."""
+    """Static power in mW of all instances of a memory, in one energy term (None: in all)."""
     figures = core.memories[index].figures
     return _power_mw("memory", figures, term) * instance_count(core, index) if figures else 0.0
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:
-    """The sum of the figures that are powers, in a term; None: in all of them."""
+    """Sum in mW of the figures that are powers, in one energy term (None: in all)."""
     if not figures:
         return 0.0
     return sum(figure(one, figures) for one in attributes(owner) if one.term and term in (None, one.term))
 
 
 def rate_pj_a_cycle(core: Core, term: str) -> float:
-    """Energy that a core draws in a cycle in a term; 0 where static power or the clock is not given."""
+    """Static energy of a core per cycle in pJ, in one term; 0 if static power or the clock is not given."""
     return static_power_mw(core, term) * (clock_period_ns(core) or 0.0)
 
 
 def without_static_power(core: Core) -> Core:
-    """A core of which only what it does costs energy."""
+    """The core without static power."""
     if not static_power_mw(core):
         return core
     memories = tuple(replace(memory, figures=_without_power("memory", memory.figures)) for memory in core.memories)
@@ -69,7 +71,7 @@ def _without_power(owner: Owner, figures: Figures) -> Figures:
 
 
 def system_power_mw(accelerator: MultiCoreAccelerator, term: str | None = None) -> float:
-    """Static power of all cores, the off-chip one included. A memory that cores share counts once."""
+    """Static power in mW of all cores, including the off-chip core. A memory that cores share counts once."""
     power = sum(static_power_mw(core, term) for core in accelerator.cores)
     for instance in accelerator.memory_instances:
         for core_id, name in list(zip(instance.core_ids, instance.names, strict=True))[1:]:
@@ -80,18 +82,18 @@ def system_power_mw(accelerator: MultiCoreAccelerator, term: str | None = None) 
 
 
 def system_clock_period_ns(accelerator: MultiCoreAccelerator) -> float | None:
-    """The cycle that all cores have in common; None where no file says."""
+    """Common clock period of all cores in ns; None if no file gives it."""
     frequency = accelerator.clock_frequency_mhz
     return NS_A_CYCLE_AT_1_MHZ / frequency if frequency else None
 
 
 def system_rates_pj_a_cycle(accelerator: MultiCoreAccelerator) -> dict[str, float]:
-    """Energy that all cores together draw in a cycle, used or not, by its term; terms without any are left out."""
+    """Static energy of all cores per cycle in pJ, by energy term; terms of 0 are left out."""
     period_ns = system_clock_period_ns(accelerator) or 0.0
     rates = {term: system_power_mw(accelerator, term) * period_ns for term in power_terms()}
     return {term: rate for term, rate in rates.items() if rate > 0}
 
 
 def missing_clock(named: str) -> str:
-    """Message where static power has no clock."""
+    """Message about static power without a clock."""
     return f"static power ({named}) needs the frequency of the clock: only cycles are known"

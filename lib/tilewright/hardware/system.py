@@ -1,11 +1,10 @@
-"""An accelerator of several cores: the cores with their roles, the links between them, the memories they share, and its
-area.
+"""Accelerator of several cores: the cores with their roles, the links, the shared memories, and the area.
 
-A link is one resource: everything it carries shares its bandwidth, whatever the pair of cores. A wire in one direction
+A link is one resource: all its transfers share its bandwidth, whatever the pair of cores. A wire in one direction
 carries one pair; a bus, or the single port of a DRAM, carries many.
 
-The area of cores and accelerators. Files may leave areas out, as those of the reference mostly do, or give them without
-a unit, as its other ones do: an area is given only where every part has one, in mm2; a sum over some parts is none.
+Files may omit areas, as most files of the reference do, or give them without a unit. An area of a core or accelerator
+is therefore given only if every part has one in mm2; a sum over some of the parts is not.
 """
 
 from dataclasses import dataclass, field, replace
@@ -28,22 +27,24 @@ class Link:
     name: str
     kind: str
     edges: tuple[tuple[int, int], ...]
-    """(sending core, receiving core) pairs that it carries, by core id."""
+    """Pairs (sending core, receiving core) that the link carries, by core id."""
     bandwidth_bits_per_cycle: int | None
-    """None: infinite, a transfer takes no time."""
+    """Bandwidth; None is infinite, so that a transfer takes no time."""
     energy_pj_per_bit: float
     unit_energy_pj_per_cycle: float | None = None
-    """`unit_energy_cost` as written: energy of a busy cycle, which the energy per bit comes from; None if the file
-    gives the energy per bit itself."""
+    """Energy of a busy cycle, `unit_energy_cost` as written, from which the energy per bit is computed.
+
+    None if the file gives the energy per bit itself.
+    """
 
     @property
     def core_ids(self) -> tuple[int, ...]:
-        """The cores that it joins, in rising order."""
+        """Ids of the cores that it joins, in rising order."""
         return tuple(sorted({core_id for edge in self.edges for core_id in edge}))
 
     @property
     def is_half_duplex(self) -> bool:
-        """Whether both directions of some pair share it."""
+        """True if both directions of some pair share the link."""
         return any((receiver, sender) in self.edges for sender, receiver in self.edges)
 
     def transfer_cycles(self, bits: int) -> int:
@@ -54,8 +55,8 @@ class Link:
 def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle: int | None) -> float:
     """Energy of a bit on a link whose busy cycle costs `unit_energy_pj_per_cycle`: a cycle carries a full width.
 
-    The reference tool multiplies by the cycles of a transfer, so that half-filled last cycles and waiting for a slower
-    link cost energy too; per bit they do not. A link of infinite bandwidth is never busy: 0.
+    The reference tool multiplies by the cycles of a transfer, so half-filled last cycles and waiting for a slower link
+    cost energy there; with energy per bit they do not. A link of infinite bandwidth is never busy and costs 0.
     """
     return 0.0 if bandwidth_bits_per_cycle is None else unit_energy_pj_per_cycle / bandwidth_bits_per_cycle
 
@@ -66,62 +67,68 @@ def all_pairs(core_ids: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
-"""What a core is for. Only compute cores pass on data of others, unless the file says which do (`routers`)."""
+"""Roles of cores.
+
+Only compute cores forward data of other cores, unless the file lists other `routers`.
+"""
 
 
 @dataclass(frozen=True)
 class CorePlace:
-    """A core in an accelerator: what the same core file means in this place."""
+    """Place of a core in an accelerator, with the role of the core there."""
 
     core_id: int
     file_name: str
     """Name of the core file without folder and suffix, unique per file: cores of one file have equal costs."""
     role: str = COMPUTE
     is_router: bool = True
-    """Whether data of other cores may pass through it."""
+    """True if data of other cores may pass through the core."""
     operator_types: tuple[str, ...] | None = None
-    """What it can run, where the accelerator or the core file says so; None: nothing is said, the mapping decides."""
+    """Operators that the core can run, if the accelerator or the core file says so.
+
+    None: neither says it, and the mapping decides.
+    """
     coordinates: tuple[int, int] | None = None
-    """(column, row), where known."""
+    """Position (column, row) if known."""
 
 
 MemoryPlace = tuple[int, str]
-"""(core id, name of one of its memories)."""
+"""Memory as (core id, name of one of its memories)."""
 
 
 def memory_text(place: MemoryPlace) -> str:
-    """A memory of a core as files name it: `3.sram`."""
+    """Text of a memory as files name it: `3.sram`."""
     return f"{place[0]}.{place[1]}"
 
 
 @dataclass(frozen=True)
 class MemoryInstance:
-    """A memory at the top of the hierarchy of one or several cores: what a scheduler keeps an account of."""
+    """A memory at the top of the hierarchy of one or several cores; schedulers track its content."""
 
     memory: Memory
     users: tuple[tuple[int, tuple[str, ...]], ...]
-    """(core id, memory operands for which it is the top memory of that core)."""
+    """Pairs (core id, memory operands for which it is the top memory of that core)."""
     names: tuple[str, ...]
-    """What each of `users` calls it."""
+    """Name of the memory in each core of `users`."""
 
     @property
     def core_ids(self) -> tuple[int, ...]:
-        """The cores that use it."""
+        """Ids of the cores that use it."""
         return tuple(core_id for core_id, _ in self.users)
 
 
 @dataclass(frozen=True)
 class MultiCoreAccelerator(Accelerator):
-    """Several cores. `cores` and `places` go together, in the order of core ids."""
+    """Several cores. `cores` and `places` have one item per core, in the order of core ids."""
 
     places: tuple[CorePlace, ...]
     links: tuple[Link, ...]
     sharing_groups: tuple[tuple[int, ...], ...] = ()
-    """Cores (ids) that share their top memories of equal name."""
+    """Groups of core ids that share their top memories of equal name."""
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
-    """Top memories that are one, where cores share no others. Such cores may have links between them."""
+    """Groups of top memories that are one memory; their cores share no others and may have links between them."""
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
-    """The clock of all cores; 0: not given."""
+    """Clock of all cores; 0 if not given."""
 
     @cached_property
     def core_ids(self) -> tuple[int, ...]:
@@ -130,12 +137,12 @@ class MultiCoreAccelerator(Accelerator):
 
     @cached_property
     def core_of(self) -> dict[int, Core]:
-        """Core id -> core."""
+        """Cores by id."""
         return dict(zip(self.core_ids, self.cores, strict=True))
 
     @cached_property
     def place_of(self) -> dict[int, CorePlace]:
-        """Core id -> its place."""
+        """Places of cores by core id."""
         return {place.core_id: place for place in self.places}
 
     @property
@@ -149,17 +156,17 @@ class MultiCoreAccelerator(Accelerator):
         return tuple(place.core_id for place in self.places if place.role != OFFCHIP)
 
     def sharers_of(self, core_id: int) -> tuple[int, ...]:
-        """The cores that share memory with a core, itself included."""
+        """Ids of the cores that share memory with a core, including the core itself."""
         return next((group for group in self.sharing_groups if core_id in group), (core_id,))
 
     @cached_property
     def distinct_cores(self) -> dict[str, Core]:
-        """Core file name -> core, without the off-chip core, in the order of ids."""
+        """Cores by core file name, without the off-chip core, in the order of ids."""
         return {place.file_name: self.core_of[place.core_id] for place in self.places if place.role != OFFCHIP}
 
     @cached_property
     def memory_instances(self) -> tuple[MemoryInstance, ...]:
-        """The top memories of all cores, a shared one once, in the order of the first core that uses it."""
+        """Top memories of all cores, a shared one once, in the order of the first core that uses it."""
         users: dict[MemoryPlace, list[tuple[int, tuple[str, ...]]]] = {}
         names: dict[MemoryPlace, list[str]] = {}
         memory_of: dict[MemoryPlace, Memory] = {}
@@ -177,43 +184,45 @@ class MultiCoreAccelerator(Accelerator):
 
 
 IN_CELLS = "I2"
-"""What the cells of an in-memory array hold."""
+"""Memory operand in the cells of an in-memory array."""
 CELLS = "cells"
-"""The memory of an in-memory array that is at the crossings of its lines, and its part of the area."""
+"""Name of the memory at the crossings of an in-memory array's lines, and of its part of the area."""
 LEFT_OUT_OF_AREA = "not counted, no area given: "
-"""What a note begins with beside an area that leaves out memories."""
+"""Beginning of the note of an area that leaves out memories."""
 UNITS = "units"
-"""What the units of an array are called among the parts of a core."""
+"""Name of an array's units among the parts of a core."""
 WITHOUT_UNIT = "area without a unit"
-"""How the note of an area begins that is no number of mm2."""
+"""Beginning of the note of an area that is not in mm2."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """An area on the chip, or what it lacks."""
+    """An area on the chip, or the reason why it is unknown."""
 
     mm2: float | None
-    """None where a part has no area, or the areas have no unit."""
+    """Area; None if a part has no area, or if the areas have no unit."""
     note: str
-    """Words on the parts that have none, or that there is no unit; '' if the area is known. Beside a known area what
-    that does not count."""
+    """Note about parts without area or areas without unit; '' if the area is known and complete.
+
+    The note of a known area names parts that are not counted.
+    """
 
     @property
     def lacks_unit(self) -> bool:
-        """Whether every part has an area, but some are not in mm2."""
+        """True if every part has an area, but some areas are not in mm2."""
         return lacks_unit(self.note)
 
 
 def lacks_unit(area_note: str) -> bool:
-    """Whether a note, as summaries have it, says that areas have no unit."""
+    """True if a note, as summaries have it, says that areas have no unit."""
     return area_note.startswith(WITHOUT_UNIT)
 
 
 def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
-    """The area of the array and of all instances of all memories that are on the chip.
+    """Area of the array and of all instances of all memories on the chip.
 
-    That of a core with an in-memory array is the sum of `area_breakdown_mm2`, as in the reference without the memories
-    that its file gives no area; the note names them.
+    For a core with an in-memory array, it is the sum of `area_breakdown_mm2`. As in the reference, this leaves out
+    memories without an area in the file; the note names them.
     """
     if parts := area_breakdown_mm2(core, profile):
         without = ", ".join(_without_number(core))
@@ -224,7 +233,7 @@ def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
 
 
 def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str, float]]:
-    """The parts of the area of a core with an in-memory array: `array` by component, `memories` by name; else {}.
+    """Areas of a core with an in-memory array: `array` by component, `memories` by name; {} for other cores.
 
     The reference counts each memory once, and the cells twice: as a memory and in the array. The repaired model counts
     each instance, and the cells in the array only (B15).
@@ -244,7 +253,7 @@ def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str,
 
 
 def system_area(accelerator: MultiCoreAccelerator) -> Area:
-    """The area of all cores on the chip. A memory that cores share counts once; links have no area."""
+    """Area of all cores on the chip. A memory that cores share counts once; links have no area."""
     missing: dict[str, list[str]] = {}
     left_out: dict[str, list[str]] = {}
     bare: dict[str, None] = {}
@@ -276,11 +285,12 @@ def _by_core(parts: dict[str, list[str]]) -> str:
 
 
 def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
-    """The memories, by index, that are on the chip: nothing else decides which areas count.
+    """Indexes of the memories that are on the chip; only their areas count.
 
-    In an accelerator of several cores (`is_part`) what is off the chip is a core of its own, and all memories of the
-    others are on it. Of a core by itself those are not above which no operand has another one: the DRAM. Such a memory
-    counts if it is the only one of its operands, or if its file gives it an area: that of an interface, on the chip.
+    In an accelerator of several cores (`is_part`) the off-chip memory is a core of its own, and all memories of other
+    cores are on the chip. For a core by itself, a memory is off the chip (the DRAM) if no operand has a memory above
+    it. Such a memory still counts if it is the only one of its operands, or if its file gives it an area: that of an
+    interface.
     """
     indexes = range(len(core.memories))
     return tuple(
@@ -289,7 +299,7 @@ def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
 
 
 def parts_without_area(core: Core) -> tuple[str, ...]:
-    """What has no area in the file of a core by itself: names of memories, and UNITS for those of the array."""
+    """Names of parts without area in the file of a core by itself: memories, and UNITS for the array's units."""
     missing = [] if _array_area_mm2(core) is not None else [UNITS]
     return (*missing, *_memories_without_area(core))
 
@@ -306,7 +316,7 @@ def _without_number(core: Core, is_part: bool = False) -> list[str]:
 
 
 def _area(amount: float, missing: str, bare: list[str]) -> Area:
-    """`bare`: which cores have areas without a unit, '' for the one that there is."""
+    """Area or note; `bare` has the cores whose areas have no unit, '' for the only core."""
     if missing:
         return Area(None, f"area not given: none for {missing}")
     if bare:

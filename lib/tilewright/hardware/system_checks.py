@@ -1,6 +1,6 @@
-"""Checks across the fields of an accelerator file of several cores, and reads which memories its cores share.
+"""Checks of an accelerator file of several cores that involve several fields, and the memories that its cores share.
 
-Keys of Stream 2.1 that have no part in the model are checked too, and told once a file.
+Keys of Stream 2.1 that the model does not use are checked too, and reported once per file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from tilewright.hardware.topologies import COLUMNS, ROWS, topology
 
 
 def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids: CoreIds) -> None:
-    """Record every id that no core has, roles that are given twice, and keys that exclude each other."""
+    """Record every id that no core has, duplicate roles, and keys that exclude each other."""
     for path in document.repeated:
         if len(path) == 2 and path[0] == "cores":
             problems.at(path, "another core has this id, and only the last one would count", path[1])
@@ -52,7 +52,7 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
 
 
 def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> None:
-    """Record what is wrong with ids and keys that only files of connections have."""
+    """Record errors in ids and keys that only files of connections have."""
     check_energy_keys(problems, entry)
     for key in ("core_roles", "core_coordinates"):
         for core_id in getattr(entry, key) or {}:
@@ -75,14 +75,14 @@ def check_energy_keys(problems: Problems, entry: ConnectivityFile | ConnectionEn
 
 
 def known_core(problems: Problems, path: KeyPath, core_id: int, ids: CoreIds) -> bool:
-    """Whether a core has this id; a problem is recorded if not."""
+    """True if a core has this id; records a problem if not."""
     if core_id not in ids.known and ids.is_certain:
         problems.at(path, "no core has this id", core_id, ids.allowed)
     return core_id in ids.known
 
 
 def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, ids: CoreIds) -> tuple[int, ...] | None:
-    """The core ids of a list, all known and different and at least two; None, with problems, if not."""
+    """Core ids of a list of at least two different known cores; otherwise None, with problems recorded."""
     if listed is None or problems.has(*path):
         return None
     found = tuple(listed)
@@ -99,7 +99,7 @@ def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, i
 
 
 def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Note a top memory that other cores cannot write inputs to or read outputs from, since no port carries them."""
+    """Note a top memory whose ports do not let other cores write inputs to it or read outputs from it."""
     for memory, operands in top_memories(core):
         needed = [(operand, "th" if operand == "O" else "fh") for operand in operands]
         missing = [
@@ -111,7 +111,7 @@ def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
 
 
 def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Note directions that the off-chip memory lacks for operands that do not fit a core and stream from or to it."""
+    """Note directions missing in the off-chip memory for operands that do not fit a core and must be streamed."""
     for memory, operands in top_memories(core):
         needed = [(operand, "fl" if operand == "O" else "tl") for operand in operands]
         missing = [f"'{operand}, {way}'" for operand, way in needed if (operand, way) not in memory.port_of]
@@ -123,7 +123,7 @@ def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
 
 
 def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, ids: CoreIds) -> None:
-    """Record what is wrong with a regular graph: its size, and the ids of its special cores."""
+    """Record errors of a regular graph: its size, and the ids of its special cores."""
     graph = entry.graph
     if graph is None:
         return
@@ -151,9 +151,9 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
 
 
 def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], is_known: bool) -> None:
-    """Record sizes that the topology needs and are missing, sizes that it does not have, and those that do not fit.
+    """Record sizes that are missing, that the topology does not have, or that do not match the number of cores.
 
-    Where the id of a special core is wrong, `is_known` is false: one of the other cores is too many then.
+    If the id of a special core is wrong, `is_known` is false: then one core too many has no role.
     """
     shape = topology(graph.type)
     sizes = graph_sizes(graph)
@@ -171,12 +171,12 @@ def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], 
 
 
 def _size_path(key: str) -> KeyPath:
-    """The place of a size of a graph in its file."""
+    """Path of a size of a graph in its file."""
     return ("graph", key) if key in (ROWS, COLUMNS) else ("graph", "sizes", key)
 
 
 def graph_sizes(graph: GraphEntry) -> dict[str, int]:
-    """Sizes of a regular graph by their keys, those that are given."""
+    """Given sizes of a regular graph, by key."""
     given = {ROWS: graph.nb_rows, COLUMNS: graph.nb_cols} | dict(graph.sizes or {})
     return {key: size for key, size in given.items() if size is not None}
 
@@ -185,7 +185,7 @@ _MOST_LISTED = 8
 
 
 def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, cores: Mapping[int, Core]) -> None:
-    """Record ids, memories and ports that `bandwidth` and `memory_aliases` name and no core has."""
+    """Record ids, memories and ports in `bandwidth` and `memory_aliases` that no core has."""
     rates = entry.bandwidth if isinstance(entry.bandwidth, dict) else {}
     for key in rates:
         core_id, memory, port = parse_rate_place(key)
@@ -206,7 +206,7 @@ def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, 
 
 
 def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Link, ...]) -> None:
-    """Note what an accelerator file says that changes no number here."""
+    """Note keys of an accelerator file that change no number."""
     if isinstance(entry.bandwidth, dict):
         rates = [_rate(key, rate, links) for key, rate in list(entry.bandwidth.items())[:_MOST_LISTED]]
         more = len(entry.bandwidth) - len(rates)
@@ -234,7 +234,7 @@ def _check_port(problems: Problems, path: KeyPath, core: Core, memory: str, port
 
 
 def _rate(key: Any, rate: RateEntry, links: tuple[Link, ...]) -> str:
-    """The rates of a port or core in words, with what the links of the core carry."""
+    """Text of the rates of a port or core, with the bandwidth of the core's links."""
     core_id = parse_rate_place(key)[0]
     burst = f", in bursts of {rate.burst} bytes" if rate.burst else ""
     strided = ", less for parts of rows" if rate.strided else ""
@@ -255,23 +255,23 @@ KEY = "core_memory_sharing"
 
 @dataclass(frozen=True)
 class MemorySharing:
-    """What cores share; the fields are those of `MultiCoreAccelerator`."""
+    """Memories that cores share; the fields are those of `MultiCoreAccelerator`."""
 
     sharing_groups: tuple[tuple[int, ...], ...] = ()
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
 
     @property
     def pairs(self) -> set[tuple[int, int]]:
-        """Pairs of cores of one group: between them nothing moves over links."""
+        """Pairs of cores of one group, between which nothing moves over links."""
         return {pair for group in self.sharing_groups for pair in all_pairs(group)}
 
 
 def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Mapping[int, Core]) -> MemorySharing:
-    """The groups of a file; what is wrong with them, or with the memories of `cores` (those known), is recorded."""
+    """Sharing groups of a file; errors in them, or in the memories of `cores` (the known ones), are recorded."""
     groups: list[tuple[int, ...]] = []
     memories: list[tuple[MemoryPlace, ...]] = []
     owner: dict[MemoryPlace, str] = {}
-    # A group with a hole in it is told already.
+    # A group with a hole in it is reported already.
     whole = [(index, listed) for index, listed in each(entry.core_memory_sharing) if None not in listed]
     for index, listed in whole:
         path: KeyPath = (KEY, index)
@@ -294,7 +294,7 @@ def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Map
 def _group_of_cores(
     problems: Problems, path: KeyPath, listed: list[int], ids: CoreIds, groups: list[tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """A group of cores with their copies; None, with problems, if not all are known and different."""
+    """Group of cores with their copies; None, with problems recorded, if the ids are not known and different."""
     found = core_list(problems, path, listed, ids)
     if found is None:
         return None
@@ -309,7 +309,10 @@ def _group_of_cores(
 
 
 def _check_group(problems: Problems, path: KeyPath, group: dict[int, Core]) -> list[str]:
-    """The names that cores share; recorded is why they cannot: no top memory of one name, or contradictions."""
+    """Names of the top memories that a group of cores shares.
+
+    Records why cores cannot share: no top memory of a common name, or contradictory descriptions.
+    """
     ids, cores = list(group), list(group.values())
     shared = shared_memory_names(cores)
     if not shared:
@@ -344,7 +347,7 @@ def _group_of_memories(
     cores: Mapping[int, Core],
     owner: Mapping[MemoryPlace, str],
 ) -> list[MemoryPlace]:
-    """Memories, with those of copies, that are one; recorded is what is wrong with them."""
+    """Memories, including those of copies, that are one; errors are recorded."""
     seen: set[int] = set()
     first: tuple[MemoryPlace, Memory] | None = None
     for place in listed:

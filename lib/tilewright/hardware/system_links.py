@@ -1,9 +1,9 @@
-"""Links of an accelerator (Stream: regular graph, connectivity list, off-chip ports), and the paths between its cores.
+"""Links of an accelerator (Stream: regular graph, connectivity list, off-chip ports).
 
-The path of a pair is the one of least transfer time. A transfer occupies all links of its path at once, at the width of
-the narrowest, so that is the path whose narrowest link is widest. Ties go to fewer links, then to the smaller core ids.
-Of several links between two cores the widest is taken, of equal ones the first. Data never pass through the off-chip
-core or another core that is no router.
+The path of a pair of cores is the one of least transfer time. A transfer occupies all links of its path at once, at the
+width of the narrowest link. So the path whose narrowest link is widest is chosen. Ties go to fewer links, then to
+smaller core ids. Of several links between two cores the widest is taken, of equal ones the first. Data never pass
+through the off-chip core or another core that is not a router.
 """
 
 import math
@@ -25,7 +25,7 @@ from tilewright.hardware.topologies import Pair, Sizes, topology
 
 @dataclass(frozen=True)
 class LinkCost:
-    """What a link costs: energy of a busy cycle, or of a bit where that is given."""
+    """Cost of a link: energy of a busy cycle, or of a bit if that is given."""
 
     unit_energy_pj_per_cycle: float = 0.0
     energy_pj_per_bit: float | None = None
@@ -50,14 +50,14 @@ class Graph:
     topology: str
     sizes: Sizes
     regular: tuple[int, ...]
-    """Ids of the cores by their place in the graph."""
+    """Ids of the cores by their position in the graph."""
     pooling: int | None
     simd: int | None
     bandwidth_bits_per_cycle: int | None
     cost: LinkCost
 
     def coordinates(self) -> dict[int, Pair]:
-        """(column, row) by core id; {} where any layout will do."""
+        """Position (column, row) by core id; {} if any layout is possible."""
         cells = topology(self.topology).coordinates(self.sizes, len(self.regular))
         return dict(zip(self.regular, cells, strict=False))
 
@@ -68,7 +68,7 @@ class Graph:
 
 
 def make_link(kind: str, edges: tuple[Pair, ...], bandwidth: int | None, cost: LinkCost, name: str = "") -> Link:
-    """A link with its energy per bit, named after what it joins."""
+    """Link with its energy per bit, named after the cores that it joins."""
     per_bit, unit = cost.energy_pj_per_bit, cost.unit_energy_pj_per_cycle
     name = name or f"{edges[0][0]}->{edges[0][1]}"
     if per_bit is not None:
@@ -77,7 +77,7 @@ def make_link(kind: str, edges: tuple[Pair, ...], bandwidth: int | None, cost: L
 
 
 def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Link]:
-    """The links of an entry of a connectivity list; pairs in `sharing` share a memory and need none."""
+    """Links of an entry of a connectivity list; pairs in `sharing` share a memory and need no link."""
     ids, width, cost = connection.core_ids, connection.bandwidth_bits_per_cycle, connection.cost
     edges = tuple((ids[0], other) for other in ids[1:]) if connection.directed else all_pairs(ids)
     edges = tuple(edge for edge in edges if edge not in sharing)
@@ -91,7 +91,7 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
 
 
 def graph_links(graph: Graph, sharing: set[Pair]) -> Iterator[Link]:
-    """The links of a regular graph: between its cores, of the pooling core, of the SIMD core."""
+    """Links of a regular graph: between its cores, of the pooling core, of the SIMD core."""
     width, cost, is_bus = graph.bandwidth_bits_per_cycle, graph.cost, topology(graph.topology).is_bus
     pairs = [] if is_bus else graph.pairs()
     if is_bus:
@@ -113,7 +113,7 @@ def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: se
 
 
 def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
-    """(bits per cycle read, bits per cycle written, whether one port does both) of the off-chip memory.
+    """Bits per cycle read and written, and whether one port does both, of the off-chip memory.
 
     The first port that can read and the first that can write count; None if there is none.
     """
@@ -126,7 +126,7 @@ def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
 
 
 def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: LinkCost) -> Iterator[Link]:
-    """The links of the off-chip core with all others: one that is shared by all if it has one port, else one a way."""
+    """Links of the off-chip core with all others: one shared link if it has one port, else one per direction."""
     read, write, single_port = offchip_ports(core)
     assert read is not None
     assert write is not None
@@ -140,5 +140,5 @@ def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: Li
 
 
 def whole_bits(bandwidth: int | float) -> int | None:
-    """A bandwidth of a file as that of a link: None for infinite."""
+    """Bandwidth of a file as that of a link: None for infinite."""
     return None if math.isinf(bandwidth) else int(bandwidth)

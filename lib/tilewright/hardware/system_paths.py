@@ -1,4 +1,4 @@
-"""Paths between the cores of an accelerator: for each pair that of least transfer time."""
+"""Paths between the cores of an accelerator: for each pair the one of least transfer time."""
 
 import math
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from tilewright.hardware.system import (
 from tilewright.hardware.topologies import Pair
 
 _Edges = Mapping[int, Mapping[int, tuple[float, int]]]
-"""Sender -> receiver -> (width, index) of its widest link."""
+"""Widest link as (width, index), by sender and receiver."""
 
 
 _Label = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""(number of links, cores passed, links taken): of equally wide paths, the order of labels is that of preference."""
+"""Label (number of links, cores passed, links taken); among equally wide paths, the smallest label is preferred."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,11 @@ class Path:
     """Path of data from one core to another."""
 
     core_ids: tuple[int, ...]
-    """Sender, routers, receiver. Where cores share memory the ends may be other cores of the same memory; one core
-    alone, or one for each of sender and receiver that share: nothing has to move."""
+    """Sender, routers, receiver.
+
+    If cores share memory, the ends may be other cores of the same memory. If nothing has to move, it is one core alone,
+    or one each for a sender and a receiver that share memory.
+    """
     links: tuple[int, ...]
     """Indices into `MultiCoreAccelerator.links`; () if nothing has to move."""
 
@@ -48,24 +51,24 @@ class PathTable:
         self._paths = paths
 
     def path(self, sender: int, receiver: int) -> Path:
-        """The path of a pair. Raises InputError naming the pair if there is none."""
+        """Path of a pair. Raises InputError with the pair if there is none."""
         if (sender, receiver) not in self._paths:
             message = f"there is no path from core {sender} to core {receiver}"
             raise InputError([Problem(message, allowed="a link, or links over cores that are routers")])
         return self._paths[sender, receiver]
 
     def has_path(self, sender: int, receiver: int) -> bool:
-        """Whether data of `sender` can get to `receiver` over links or a shared memory."""
+        """True if data of `sender` can reach `receiver` over links or a shared memory."""
         return (sender, receiver) in self._paths
 
     def items(self) -> list[tuple[tuple[int, int], Path]]:
-        """((sender, receiver), path) of all pairs that have one, in rising order."""
+        """Pairs ((sender, receiver), path) of all pairs that have a path, in rising order."""
         return sorted(self._paths.items(), key=lambda item: item[0])
 
 
 @lru_cache(maxsize=64)
 def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
-    """The paths of all pairs that have one; pairs of equal cores and of cores that share memory need no link."""
+    """Paths of all pairs that have one; pairs of equal cores and of cores that share memory need no link."""
     edges = _widest_edges(accelerator.links)
     routers = {place.core_id for place in accelerator.places if place.is_router}
     widths = sorted({width for receivers in edges.values() for width, _ in receivers.values()}, reverse=True)
@@ -90,7 +93,7 @@ def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
 
 
 def _widest_edges(links: tuple[Link, ...]) -> _Edges:
-    """Widest link of each ordered pair, of equally wide ones the first."""
+    """Widest link of each ordered pair; of equally wide ones the first."""
     edges: dict[int, dict[int, tuple[float, int]]] = {}
     for index, link in enumerate(links):
         width = math.inf if link.bandwidth_bits_per_cycle is None else link.bandwidth_bits_per_cycle
@@ -102,9 +105,10 @@ def _widest_edges(links: tuple[Link, ...]) -> _Edges:
 
 
 def _labels(edges: _Edges, least_width: float, sources: tuple[int, ...], routers: set[int]) -> dict[int, _Label]:
-    """The best label of every core that can be reached from any of `sources` over links of at least `least_width`.
+    """Best label of each core that can be reached from any of `sources` over links of at least `least_width`.
 
-    Breadth first: cores at one more link, from the labels at hand in their order, so the first label of a core is best.
+    The search is breadth-first: it extends the labels by one link in their order, so the first label of a core is the
+    best.
     """
     last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
     best = dict(last)
@@ -127,7 +131,7 @@ _MOST_LISTED = 8
 def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: KeyPath) -> None:
     """Record pairs of cores between which nothing can move.
 
-    Noted are pairs whose data must be written to the off-chip memory and read again, and links that no path takes.
+    Notes name pairs whose data must pass through the off-chip core, and links that no path uses.
     """
     table = path_table(accelerator)
     missing = [pair for pair in all_pairs(accelerator.core_ids) if not table.has_path(*pair)]
@@ -147,7 +151,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
 
 
 def _in_place(accelerator: MultiCoreAccelerator) -> set[Pair]:
-    """Pairs of cores of which the second has the outputs of the first in a memory of its own."""
+    """Pairs of cores where the second has the outputs of the first in its own memory."""
     return {
         (sender, receiver)
         for instance in accelerator.memory_instances
@@ -164,7 +168,7 @@ def _through_memory(table: PathTable, offchip: int | None, pair: Pair) -> bool:
 
 
 def _listed(pairs: list[Pair]) -> str:
-    """Pairs in words, those of one receiver together: "1 to 0; 2 to 0, 1"."""
+    """Text of pairs, grouped by receiver: "1 to 0; 2 to 0, 1"."""
     of_sender: dict[int, list[int]] = {}
     for sender, receiver in pairs:
         of_sender.setdefault(sender, []).append(receiver)

@@ -1,6 +1,6 @@
-"""Reads the file of an accelerator of several cores: core files, connectivity list, and the clock that all cores have.
+"""Reads the file of a multi-core accelerator: core files, connectivity list, and the common clock.
 
-Schedules count cycles of one clock, whichever file names it.
+Schedules count cycles of one clock, whichever file gives it.
 """
 
 import itertools
@@ -56,7 +56,7 @@ from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 def read_connections(
     problems: Problems, entry: ConnectivityFile, ids: CoreIds, sharing: set[tuple[int, int]]
 ) -> tuple[Connection, ...]:
-    """The sound entries of the connectivity list; what is wrong with the others is recorded."""
+    """Valid entries of the connectivity list; errors of the others are recorded."""
     connections: list[Connection] = []
     joined: dict[tuple[int, int], int] = {}
     for index, written in enumerate(entry.core_connectivity or ()):
@@ -72,7 +72,7 @@ def read_connections(
 
 
 def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
-    """The connection of cores and of their copies: a bus joins all of them, of links each pair has its own."""
+    """Connections of cores and of their copies: a bus joins all of them; for links each pair has its own."""
     first, *others = connection.core_ids
     if connection.is_bus and not connection.directed:
         yield replace(connection, core_ids=ids.with_copies(connection.core_ids))
@@ -85,12 +85,12 @@ def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
 
 
 def default_cost(entry: ConnectivityFile | ConnectionEntry) -> LinkCost:
-    """What links cost that have no cost of their own."""
+    """Cost of links that have no cost of their own."""
     return LinkCost(entry.unit_energy_cost or 0.0, entry.energy_per_bit)
 
 
 def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids: CoreIds) -> Connection | None:
-    """A connection without bandwidth and cost; None, with problems, if some of it is wrong."""
+    """Connection without bandwidth and cost; None, with problems recorded, if part of it is wrong."""
     if isinstance(entry, list):
         found = core_list(problems, (), entry, ids)
         return Connection(found, len(found) > 2, None, LinkCost()) if found else None
@@ -112,9 +112,9 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
 def _finished(
     place: Problems, written: ConnectionEntry | list[int], problems: Problems, file: ConnectivityFile, bare: Connection
 ) -> Connection | None:
-    """The connection with its bandwidth and cost, its own or those of the file."""
+    """Connection with its bandwidth and cost, its own or the default of the file."""
     own = written if isinstance(written, ConnectionEntry) else ConnectionEntry.model_construct()
-    # A table at the top is of rates of ports.
+    # A table at the top has rates of ports.
     default = None if isinstance(file.bandwidth, dict) else file.bandwidth
     bandwidth = default if own.bandwidth is None else own.bandwidth
     if bandwidth is None and file.bandwidth is None and problems.has("bandwidth"):
@@ -138,7 +138,7 @@ def _check_pairs(
     joined: dict[tuple[int, int], int],
     sharing: set[tuple[int, int]],
 ) -> None:
-    """Record a second link between two cores, and one between cores that share memory."""
+    """Record a second link between two cores, and a link between cores that share memory."""
     if connection.is_bus:
         return
     first, second = connection.core_ids
@@ -154,9 +154,11 @@ def _check_pairs(
 
 
 def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Core]) -> float:
-    """The frequency in MHz that the file or its cores name, 0 where none does; records cores that differ, and static
-    power without a clock; that of the library of costs is left out then. `cores` are those that could be read, by the
-    place that names their file."""
+    """Clock frequency in MHz that the file or its cores give, 0 if none does.
+
+    Records cores with different clocks, and static power without a clock; static power from the library of costs is
+    then left out. `cores` are those that could be read, by the path of their file name.
+    """
     clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
     for place, core in cores.items():
         if core.clock_frequency_mhz not in (0.0, clock):
@@ -173,13 +175,13 @@ def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Co
 
 
 def _leaks_by_its_file(core: Core) -> bool:
-    """Whether the file itself gives static power, not only the library of costs."""
+    """True if the file itself gives static power, not only the library of costs."""
     own = tuple(replace(memory, figures=_of_the_file(memory)) for memory in core.memories)
     return static_power_mw(replace(core, memories=own)) > 0
 
 
 def _of_the_file(memory: Memory) -> Figures:
-    """The figures of a memory without that which the library of costs gives."""
+    """Figures of a memory without those from the library of costs."""
     source = memory.cost_source
     given = dict(memory.figures)
     if source is not None and given.get(LEAKAGE.field) == source.leakage_mw:
@@ -188,7 +190,7 @@ def _of_the_file(memory: Memory) -> Figures:
 
 
 def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Core]) -> None:
-    """Note once for each core file what its clock leaves out, or is too fast for."""
+    """Note once per core file what is left out without a clock, or takes longer than a clock cycle."""
     period_ns = NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
     told = set()
     for place, core in cores.items():
@@ -201,7 +203,7 @@ def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Co
 
 
 class NotOneCoreError(TilewrightError):
-    """A core file is the file of an accelerator of several cores."""
+    """Raised when a core file describes an accelerator of several cores."""
 
 
 @dataclass(frozen=True)
@@ -209,23 +211,23 @@ class CoreFile:
     """A core file as read."""
 
     path: Path | None
-    """None for a core that the accelerator file has in itself."""
+    """Path; None for a core that the accelerator file contains."""
     name: str
-    """Name of its place: without folder and suffix, unique where all files of an accelerator are known."""
+    """Unique name: without folder and suffix, if all files of an accelerator are known."""
     core: Core
     says_operator_types: bool
-    """Whether it says what the core can run; where it does not, the core's own default means nothing."""
+    """True if the file says which operators the core can run; if not, the default of `Core` is ignored."""
     is_memory: bool = False
-    """Whether it says that the core only stores."""
+    """True if the file says that the core only stores."""
 
 
 def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
-    """The core in a file. Raises InputError with every problem of it, NotOneCoreError for another kind of file."""
+    """Core in a file. Raises InputError with all problems, NotOneCoreError for another kind of file."""
     return core_file_of(load_yaml(path, notices), path, path.stem, offchip, notices)
 
 
 def contained_core_file(document: YamlDocument, name: str, offchip: bool, notices: list[str]) -> CoreFile:
-    """The core that the file of an accelerator has under `core_files`. Raises as `read_core_file` does."""
+    """Core that an accelerator file contains under `core_files`. Raises as `read_core_file` does."""
     place: KeyPath = ("core_files", name)
     lines = {path[2:]: line for path, line in document.lines.items() if path[:2] == place}
     part = YamlDocument(document.file, document.written(place), lines)
@@ -238,7 +240,7 @@ def contained_core_file(document: YamlDocument, name: str, offchip: bool, notice
 
 
 def core_file_of(document: YamlDocument, path: Path | None, name: str, offchip: bool, notices: list[str]) -> CoreFile:
-    """The core of a loaded document. Raises as `read_core_file` does."""
+    """Core of a loaded document. Raises as `read_core_file` does."""
     if "cores" in table(document.data):
         raise NotOneCoreError("is an accelerator of several cores, the file of one core is needed")
     is_memory = only_stores(document)
@@ -247,7 +249,7 @@ def core_file_of(document: YamlDocument, path: Path | None, name: str, offchip: 
 
 
 def missing_file_problem(name: str, folder: Path) -> Problem:
-    """What is said of a core file that is nowhere."""
+    """Problem of a core file that cannot be found."""
     beside = sorted(path.name for path in folder.glob("*.y*ml")) if folder.is_dir() else []
     beside += sorted(f"cores/{path.name}" for path in folder.glob("cores/*.y*ml"))
     near = nearest_name(name.removeprefix("./"), beside)
@@ -258,9 +260,9 @@ Pair = tuple[int, int]
 
 
 def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> MultiCoreAccelerator:
-    """The accelerator of a loaded document. Raises InputError with every problem of it and of its core files.
+    """Accelerator of a loaded document. Raises InputError with all problems of it and of its core files.
 
-    Core files are found from the folder of the document, or from the working folder if it has no file.
+    Core files are resolved from the folder of the document, or from the working folder if it has no file.
     """
     problems, data = Problems(document), table(document.data)
     is_graph = "graph" in data or isinstance(data.get("cores"), list)
@@ -290,7 +292,7 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     if isinstance(entry, ConnectivityFile):
         note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)
-    # One clock for all: a term of the energy of a layer may need it, and is given a core alone.
+    # One clock for all: an energy term of a layer may need it, and receives only a core.
     cores = tuple(replace(files[core_id].core, clock_frequency_mhz=clock) for core_id in ids.known)
     shares = shared.sharing_groups, shared.shared_memories
     accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, clock_frequency_mhz=clock)
@@ -300,7 +302,7 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
 
 
 def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dict[int, CoreFile]:
-    """Core id -> file, of the files that can be read; each file is read once for each way it is used."""
+    """Readable core files by core id; each file is read once for each way it is used."""
     folder = Path(document.file).parent if document.file else Path()
     contained = contained_cores(document.data)
     read: dict[tuple[Path | str, bool], CoreFile | None] = {}
@@ -330,14 +332,14 @@ def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dic
 
 
 def _read_core(document: YamlDocument, place: Path | str, offchip: bool, notices: list[str]) -> CoreFile:
-    """The core in a file, or in the accelerator file under a name. Raises InputError."""
+    """Core in a file, or in the accelerator file under a name. Raises InputError."""
     if isinstance(place, Path):
         return read_core_file(place, offchip, notices)
     return contained_core_file(document, place, offchip, notices)
 
 
 def _check_offchip_ports(problems: Problems, document: YamlDocument, ids: CoreIds, files: dict[int, CoreFile]) -> None:
-    """Record an off-chip memory that cannot be read or written, and note ports that nothing uses."""
+    """Record an off-chip memory that cannot be read or written, and note unused ports."""
     if ids.offchip is None or ids.offchip not in files:
         if ids.known and ids.offchip is None:
             problems.notice((), "has no off-chip core: weights and inputs of the network have nowhere to come from")
@@ -400,7 +402,7 @@ def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing
     routers = None if entry.routers is None else list(ids.with_copies(entry.routers))
     if routers is None:
         routers = [core_id for core_id in ids.known if roles[core_id] == COMPUTE]
-        # A memory of its own core file that compute cores share is one place with them.
+        # A compute core's memory that other cores share counts as one.
         routers += [one for one, other in sharing if roles[one] == MEMORY and roles[other] == COMPUTE]
     return tuple(
         CorePlace(
@@ -416,7 +418,7 @@ def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing
 
 
 def _operator_types(entry: Any, ids: CoreIds, core_id: int, core_file: CoreFile) -> tuple[str, ...] | None:
-    """What a core can run: what the accelerator says, else what the core file says, else unknown."""
+    """Operators that a core can run: from the accelerator file, else from the core file, else None."""
     said = ids.said_of(entry.core_operator_types, core_id)
     if said is not None:
         return tuple(said)

@@ -1,8 +1,7 @@
-"""Tables and keys of the file of an accelerator of several cores: a regular graph (2024) or connections (2025).
+"""Schema of the multi-core accelerator file: a regular graph (2024) or connections (2025).
 
-Keys of Stream 2.1 that change no number are read and checked too (`unmodelled`).
-
-Both dialects are those of Stream; which files of it, and what is added to them, is said in docs/multi-core.md.
+Both dialects are those of Stream; docs/multi-core.md names the files of Stream and the additions. Keys of Stream 2.1
+that change no number are read and checked too (`unmodelled`).
 """
 
 import math
@@ -63,7 +62,7 @@ def parse_core_ids(value: object) -> tuple[int, ...]:
 
 
 def parse_sharing_group(value: object) -> list[int] | list[tuple[int, str]]:
-    """Core ids of "0, 1" or of [0, 1], or (core id, memory) of each of ["0.out", "1.in"]. Raises FieldError."""
+    """Core ids of "0, 1" or [0, 1], or (core id, memory) of each item of ["0.out", "1.in"]. Raises FieldError."""
     items = value.split(",") if isinstance(value, str) else value
     if isinstance(items, list) and items and all(isinstance(item, str) and "." in item for item in items):
         return [parse_memory_name(item.strip()) for item in items]
@@ -145,34 +144,34 @@ MemoryName = Annotated[tuple[int, str], TextForm(parse_memory_name, _MEMORY_NAME
 
 
 class StridedEntry(TableModel):
-    """Rates that were measured for parts of rows."""
+    """Measured rates for parts of rows."""
 
     read: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Bytes in a row -> bits per cycle."""
+    """Bits per cycle by number of bytes in a row."""
     write: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Bytes in a row -> bits per cycle."""
+    """Bits per cycle by number of bytes in a row."""
 
 
 class RateEntry(TableModel):
-    """Rates of a port, or of a core, beside the widths that its file gives (Stream 2.1). Read; not modelled."""
+    """Rates of a port, or of a core, in addition to the widths in its file (Stream 2.1). Read; not modelled."""
 
     ceiling: PositiveNumber
     """Bits per cycle of reads and writes together."""
     contiguous: PositiveNumber
     """Bits per cycle of one direction."""
     strided: StridedEntry | None = None
-    """Rates for parts of rows, where they were measured."""
+    """Rates for parts of rows, if measured."""
     burst: PositiveCount | None = None
     """Bytes that an access moves."""
 
 
 class ReconfigurationEntry(TableModel):
-    """What it takes to set up tiles of types aie2 anew (Stream 2.1). Read; not modelled."""
+    """Cycles to reconfigure tiles of types aie2 (Stream 2.1). Read; not modelled."""
 
     cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Cycles for each column of the array."""
+    """Cycles per column of the array."""
     reset_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Cycles for the array."""
+    """Cycles for the whole array."""
 
 
 RatePlace = Annotated[int | str, BeforeValidator(_checked_place), JsonSchema({"type": "string"})]
@@ -189,7 +188,7 @@ class ConnectionEntry(TableModel):
     """`link`: two cores; each direction has the full bandwidth, unless `directed` or `duplex` say otherwise.
     `bus`: one medium that all transfers between its cores share."""
     cores: Annotated[list[CoreId], Field(min_length=2)]
-    """Ids of the cores that it joins; the off-chip core may be one of them."""
+    """Ids of the cores that it joins; the off-chip core may be among them."""
     bandwidth: LinkBandwidth | None = None
     """Bits per cycle (or `8 B/cycle`, or `inf`); default: the `bandwidth` of the file."""
     unit_energy_cost: EnergyPj | None = None
@@ -203,7 +202,7 @@ class ConnectionEntry(TableModel):
 
 
 class _ConnectionForms:
-    """Marks connections with their JSON Schema, which is made when it is asked for: that takes a while."""
+    """Marker of connections whose JSON Schema is made on demand, because making it is slow."""
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonObject:
         return {"anyOf": [*_IDS_SCHEMA["anyOf"], ConnectionEntry.model_json_schema()]}
@@ -226,13 +225,17 @@ class ConnectivityFile(TableModel):
     offchip_core: CoreFile | None = None
     """Core file of the off-chip memory; its id is the largest of `cores` plus one."""
     offchip_core_id: CoreId | None = None
-    """Which of `cores` is the off-chip memory, instead of `offchip_core`."""
+    """Id of the off-chip memory among `cores`, instead of `offchip_core`."""
     core_connectivity: list[Connection] = Field(default=[])
     """Links and buses: `0, 1` for a link in each direction, more ids for a bus, or a table with bandwidth and energy.
-    Where none of them names the off-chip core, it is linked with all others by its ports."""
+
+    If none of them names the off-chip core, its ports link it with all other cores.
+    """
     core_memory_sharing: list[SharingGroup] = Field(default=[])
-    """Groups of cores, as `0, 1`, whose top memories of equal name are one and the same; or of top memories, as
-    `[0.out, 1.in]`, that are one while their cores share no others by it."""
+    """Groups of cores, as `0, 1`, whose top memories of equal name are the same memory.
+
+    A group may also list top memories, as `[0.out, 1.in]`, that are one memory; their cores share no others by it.
+    """
     bandwidth: FileBandwidth | None = None
     """Bandwidth of links that have none of their own, in bits per cycle (or `8 B/cycle`, or `inf`). A table of rates by
     core or port (Stream 2.1) is read and not modelled."""
@@ -243,18 +246,21 @@ class ConnectivityFile(TableModel):
     core_files: ContainedCores = None
     """Core descriptions by name, in place of files: with it `cores` and `offchip_core` are such names."""
     core_counts: CoreCounts = Field(default={})
-    """How many times a core stands in the accelerator, by core id; default once. Copies have the ids after the largest
-    of `cores`, are on the buses of the core, have its links and its role, and share the memories that it shares."""
+    """Number of instances of a core in the accelerator, by core id; default 1.
+
+    Copies have the ids after the largest of `cores`, are on the buses of the core, have its links and its role, and
+    share the memories that it shares.
+    """
     core_roles: dict[CoreId, Literal["compute", "pooling", "simd", "memory"]] = Field(default={})
-    """What cores are for, by core id; default `compute`."""
+    """Roles of cores, by core id; default `compute`."""
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
-    """What cores can run, by core id, instead of what their files say."""
+    """Operators that cores can run, by core id, instead of those in their files."""
     routers: list[CoreId] | None = None
-    """Cores that data of others may pass through; default: all compute cores."""
+    """Cores through which data of others may pass; default: all compute cores."""
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the clock that all cores have, in MHz (or `1.2 GHz`), unless core files give it."""
+    """Frequency of the clock of all cores, in MHz (or `1.2 GHz`), unless core files give it."""
     core_coordinates: dict[CoreId, Coordinates] = Field(default={})
-    """Column and row of cores, as `[column, row]` by core id: where the figure puts them."""
+    """Column and row of cores, as `[column, row]` by core id, for their position in figures."""
     technology_node: Name | None = None
     """The process, as `n3` (Stream 2.1). Not modelled."""
     memory_aliases: list[Annotated[list[MemoryName], Field(min_length=2)]] = Field(default=[])
@@ -262,7 +268,7 @@ class ConnectivityFile(TableModel):
     kernel_library: Name | None = None
     """A file of kernels for tiles of types aie2 (Stream 2.1). Not modelled."""
     reconfiguration: ReconfigurationEntry | None = None
-    """What setting up such tiles takes (Stream 2.1). Not modelled."""
+    """Cycles to reconfigure these tiles (Stream 2.1). Not modelled."""
 
 
 class GraphEntry(TableModel):
@@ -276,18 +282,20 @@ class GraphEntry(TableModel):
     nb_cols: PositiveCount | None = None
     """Columns of a mesh or torus; nb_rows times nb_cols is the number of cores that have no other role."""
     sizes: dict[Name, PositiveCount] = Field(default={})
-    """Further sizes by name, where the topology of a plug-in asks for them."""
+    """Further sizes by name, for topologies of plug-ins that need them."""
     bandwidth: LinkBandwidth
     """Bandwidth of each link, in bits per cycle (or `8 B/cycle`)."""
     unit_energy_cost: EnergyPj = 0.0
     """Energy of a busy cycle of a link, in pJ."""
     pooling_core_id: CoreId | None = None
-    """The core for pooling, linked with every core of the graph."""
+    """Id of the core for pooling, which is linked with every core of the graph."""
     simd_core_id: CoreId | None = None
-    """The core for elementwise operators. It sits on a bus; in other graphs its links have infinite bandwidth and cost
-    nothing."""
+    """Id of the core for elementwise operators.
+
+    In a graph of type bus it is on the bus; in other graphs its links have infinite bandwidth and no cost.
+    """
     offchip_core_id: CoreId | None = None
-    """The off-chip memory, linked with all cores by its ports."""
+    """Id of the off-chip memory, which its ports link with all cores."""
 
 
 class GraphFile(TableModel):
@@ -296,22 +304,24 @@ class GraphFile(TableModel):
     name: Name
     """Name of the accelerator."""
     cores: Annotated[list[CoreFile], Field(min_length=1)]
-    """Core files; the place in the list is the core id. A file is looked for beside this file first."""
+    """Core files; the position in the list is the core id. A file is looked for beside this file first."""
     graph: GraphEntry
-    """How the cores are linked."""
+    """Regular graph that links the cores."""
     core_files: ContainedCores = None
     """Core descriptions by name, in place of files: with it `cores` are such names."""
     core_counts: CoreCounts = Field(default={})
-    """How many times a core stands in the graph, by core id; default once. Copies have the ids after the last one."""
+    """Number of instances of a core in the graph, by core id; default 1. Copies have the ids after the last one."""
     core_memory_sharing: list[SharingGroup] = Field(default=[])
-    """Groups of cores, as `0, 1`, whose top memories of equal name are one and the same; or of top memories, as
-    `[0.out, 1.in]`, that are one while their cores share no others by it."""
+    """Groups of cores, as `0, 1`, whose top memories of equal name are the same memory.
+
+    A group may also list top memories, as `[0.out, 1.in]`, that are one memory; their cores share no others by it.
+    """
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
-    """What cores can run, by core id, instead of what their files say."""
+    """Operators that cores can run, by core id, instead of those in their files."""
     routers: list[CoreId] | None = None
-    """Cores that data of others may pass through; default: all but pooling, SIMD and off-chip core."""
+    """Cores through which data of others may pass; default: all but pooling, SIMD and off-chip core."""
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the clock that all cores have, in MHz (or `1.2 GHz`), unless core files give it."""
+    """Frequency of the clock of all cores, in MHz (or `1.2 GHz`), unless core files give it."""
 
 
 SystemFile = ConnectivityFile | GraphFile
@@ -319,6 +329,6 @@ ROLE_KEYS = {"pooling_core_id": POOLING, "simd_core_id": SIMD}
 
 
 def multi_core_schema() -> JsonObject:
-    """The JSON Schema of the file of an accelerator of several cores."""
+    """JSON Schema of the file of an accelerator of several cores."""
     text = "Several cores: their files, the links between them, the off-chip memory."
     return json_schema(SystemFile, "tilewright multi-core accelerator", text)

@@ -1,4 +1,4 @@
-"""Edits of the text of a hardware or mapping file: other values, with comments, order and units as written."""
+"""Edits the text of a hardware or mapping file: values change; comments, order and units stay as written."""
 
 import contextlib
 import copy
@@ -12,9 +12,9 @@ from tilewright.base.yamlfile import parse_yaml, yaml_text
 
 
 def with_values(data: Any, values: Iterable[tuple[KeyPath, Any]]) -> Any:
-    """The data of a hardware file with values in other places, in order; `data` stays as it was.
+    """Data of a hardware file with changed values, applied in order; `data` is unchanged.
 
-    What is on the way to a value is copied, all else is shared: neither must be written to.
+    Tables and lists on the path to a value are copied, all others are shared: callers must change neither.
     """
     copies: dict[KeyPath, Any] = {(): copy.copy(data)}
     for path, value in values:
@@ -32,23 +32,26 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
-    """The text of a YAML file in which the values at some paths are others.
+    """Text of a YAML file with the values at some paths changed.
 
-    Where a value stands in several places by an alias or a merge key, the whole is written anew, without comments: the
-    data are always those of the file with these values alone changed.
+    If a value is used in several places by an alias or a merge key, the whole text is written anew, without comments.
+    The resulting data always differ from the file only in the given values.
     """
     wanted = with_values(parse_yaml(text).data, changes)
     for edit in (_edited_beside_aliases, _edited):
         edited = edit(text, changes)
-        with contextlib.suppress(InputError):  # an alias of which the anchor went
+        with contextlib.suppress(InputError):  # an alias whose anchor was removed
             if edited is not None and parse_yaml(edited).data == wanted:
                 return edited
     return yaml_text(wanted, default_flow_style=None, width=118, allow_unicode=True)
 
 
 def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str | None:
-    """The text with one scalar replaced: an alias alone where it stands, and of a value with an anchor the value, while
-    the first alias of it gets anchor and old value; None for several changes, and where no scalar stands."""
+    """Text with one scalar replaced; None for several changes, and if the path has no scalar.
+
+    An alias is replaced only where it stands. If the value has an anchor, its first alias gets the anchor and the old
+    value.
+    """
     if len(changes) != 1:
         return None
     (path, value), events = changes[0], list(yaml.parse(text, Loader=_LOADER))
@@ -69,7 +72,7 @@ def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) ->
 
 
 def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
-    """The event of the value at a path; None where an alias stands above it, or nothing."""
+    """Index of the event of the value at a path; None if there is none, or if an alias stands above it."""
     place = next((at for at, one in enumerate(events) if isinstance(one, yaml.DocumentStartEvent)), -1) + 1
     for key in path:
         if isinstance(events[place], yaml.MappingStartEvent):
@@ -95,7 +98,7 @@ def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
 
 
 def _after(events: Sequence[Any], place: int) -> int:
-    """Place of the event with which the next value begins."""
+    """Index of the event with which the next value begins."""
     depth = 0
     while True:
         depth += isinstance(events[place], yaml.CollectionStartEvent)
@@ -106,7 +109,7 @@ def _after(events: Sequence[Any], place: int) -> int:
 
 
 def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
-    """The text with what stands at these paths replaced; None where nothing does."""
+    """Text with the values at these paths replaced; None if a path does not exist."""
     root = yaml.compose(text, Loader=_LOADER)
     found = []
     for path, value in changes:
@@ -120,7 +123,10 @@ def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
 
 
 def _end(node: yaml.Node) -> int:
-    """End of a value in a text: of a table or list over several lines that of its last value, no comments below it."""
+    """End of a value in a text.
+
+    For a table or list over several lines, it is the end of its last value, without comments below.
+    """
     if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]
@@ -128,7 +134,7 @@ def _end(node: yaml.Node) -> int:
 
 
 def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
-    """The node at a path; of a key that is given twice the last one."""
+    """Node at a path; for a duplicate key the last one."""
     for key in path:
         if isinstance(node, yaml.MappingNode):
             node = next((value for name, value in reversed(node.value) if name.value == str(key)), None)
@@ -140,5 +146,5 @@ def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
 
 
 def _scalar(value: Any) -> str:
-    """A value as it stands in a file."""
+    """Text of a scalar in a file."""
     return yaml_text(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()

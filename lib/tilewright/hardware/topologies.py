@@ -1,7 +1,7 @@
 """Topologies of regular graphs of cores, by the name that `graph.type` of an accelerator file gives.
 
 A topology is one object with the attributes of `Topology`: one of `BUILT_IN`, or one that is entered in `ENTERED` under
-its name. Reader, checks, schema, links and figure know a topology by its name alone.
+its name. Reader, checks, schema, links and figure use only the name of a topology.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from tilewright.base.registry import Registry, lacking, methods_of, taken
 
 Pair = tuple[int, int]
 Sizes = Mapping[str, int]
-"""Size of the graph by its key in the file, as nb_rows."""
+"""Sizes of the graph by their keys in the file, as nb_rows."""
 ROWS, COLUMNS = "nb_rows", "nb_cols"
 
 
@@ -19,30 +19,30 @@ class SizeFault(NamedTuple):
     """A reason why a graph of these sizes cannot have so many cores."""
 
     key: str
-    """The size that is told."""
+    """Key of the wrong size."""
     message: str
     allowed: str
 
 
 class Topology(Protocol):
-    """The shape of a regular graph. Cores are numbered by place, in the order of their ids, special cores left out."""
+    """Shape of a regular graph. Cores are numbered by position, in the order of their ids, without special cores."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Sizes that the file must give."""
+        """Keys of the sizes that the file must give."""
 
     @property
     def is_bus(self) -> bool:
-        """Whether one medium joins all cores: then `edges` are not asked for."""
+        """True if one medium joins all cores; then `edges` are not used."""
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
         """The reason why so many cores do not make such a graph; None if they do."""
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of places that have a link in each direction, each pair once."""
+        """Pairs of positions that have a link in each direction, each pair once."""
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """(column, row) of each place in the figure; () where any layout will do."""
+        """Position (column, row) of each core in the figure; () if any layout is possible."""
 
 
 class Bus(NamedTuple):
@@ -56,11 +56,11 @@ class Bus(NamedTuple):
         return None
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """No pairs: the bus joins them."""
+        """Nothing: the bus joins the cores."""
         return iter(())
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """() since any layout will do."""
+        """Always (): any layout is possible."""
         return ()
 
 
@@ -70,10 +70,10 @@ class Mesh(NamedTuple):
     keys: tuple[str, ...] = (ROWS, COLUMNS)
     is_bus: bool = False
     wraps: bool = False
-    """Whether the ends of rows and of columns are linked: a torus. Two cores in a row are neighbours already."""
+    """True for a torus, where the ends of rows and of columns are linked too. Two cores in a row are already linked."""
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """The fault of a grid that does not have a place for each core."""
+        """Fault of a grid whose size differs from the number of cores."""
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         if rows * columns == core_count:
             return None
@@ -81,7 +81,7 @@ class Mesh(NamedTuple):
         return SizeFault(ROWS, message, f"{ROWS} times {COLUMNS} is {core_count}")
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Each core with the next one in its column and in its row."""
+        """Pairs of each core with the next core in its column and in its row."""
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         for place in range(core_count):
             column, row = place // rows, place % rows
@@ -91,12 +91,12 @@ class Mesh(NamedTuple):
                 yield place, (column + 1) % columns * rows + row
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """(column, row) in the grid."""
+        """Position (column, row) in the grid."""
         return tuple((place // sizes[ROWS], place % sizes[ROWS]) for place in range(core_count))
 
 
 class Ring(NamedTuple):
-    """Cores in a circle, each linked with the next one."""
+    """Cores in a ring, each linked with the next one."""
 
     keys: tuple[str, ...] = ()
     is_bus: bool = False
@@ -106,12 +106,12 @@ class Ring(NamedTuple):
         return None
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Each core with the next one, the last one with the first where that is a link of its own."""
+        """Pairs of each core with the next, and of the last with the first if there are more than two."""
         for place in range(core_count - (core_count <= 2)):
             yield place, (place + 1) % core_count
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """(column, row) in two rows: one half from left to right, the other back below it."""
+        """Position (column, row) in two rows: one half from left to right, the other back below it."""
         half = (core_count + 1) // 2
         return tuple((place, 0) if place < half else (core_count - 1 - place, 1) for place in range(core_count))
 
@@ -124,14 +124,14 @@ def _fault(name: str, entry: object) -> str:
 
 
 ENTERED: Registry[Topology] = Registry(__name__, _fault)
-"""Topologies of others."""
+"""Topologies of plug-ins."""
 
 
 def topology_names() -> tuple[str, ...]:
-    """All names, those that are built in first."""
+    """Names of all topologies, built-in ones first."""
     return tuple(dict.fromkeys((*BUILT_IN, *ENTERED.names)))
 
 
 def topology(name: str) -> Topology:
-    """The topology of a name. Raises KeyError."""
+    """Topology of a name. Raises KeyError."""
     return BUILT_IN[name] if name in BUILT_IN else ENTERED[name]

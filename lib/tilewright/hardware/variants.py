@@ -25,15 +25,15 @@ class Variant:
     """A hardware file with some values changed."""
 
     name: str
-    """<base>-<choice>-<choice>…"""
+    """Name as <base>-<choice>-<choice>…"""
     choices: tuple[tuple[str, str], ...]
-    """(what is varied, choice)."""
+    """Pairs (what is varied, choice)."""
     data: dict[str, Any]
-    """The content of its hardware file."""
+    """Content of the variant's hardware file."""
 
 
 def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
-    """The file name of the base and all variants that a file of variants describes, each a valid hardware file.
+    """File name of the base, and all variants that a file of variants describes, each a valid hardware file.
 
     Raises InputError with every problem.
     """
@@ -56,14 +56,14 @@ def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
 
 
 def variant_yaml(variant: Variant, base: str) -> str:
-    """The text of a variant's hardware file; `base` is the name of the file that it varies."""
+    """Text of a variant's hardware file; `base` is the name of the file from which it is derived."""
     choices = ", ".join(f"{what} {choice}" for what, choice in variant.choices)
     head = ended_lines([f"Made by `tilewright vary` from {base}: {choices}. Sources of figures: there."], "# ")
     return head + yaml_text(variant.data, default_flow_style=None, width=118, allow_unicode=True)
 
 
 def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
-    """What is wrong with the file of variants itself."""
+    """Problems of the file of variants itself."""
 
     def problem(message: str, *path: str, nearest: str = "") -> Problem:
         return Problem(message, document.file, document.line_of(path), ".".join(path), nearest=nearest)
@@ -92,7 +92,7 @@ def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
 
 
 def _combinations(data: dict[str, Any]) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """(what is varied, choice) of every combination, the last varying fastest."""
+    """Pairs (what is varied, choice) of every combination, the last varying fastest."""
     tables = [[(what, name) for name in choices] for what, choices in data["vary"].items()]
     yield from itertools.product(*tables)
 

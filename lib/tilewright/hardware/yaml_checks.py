@@ -1,10 +1,10 @@
-"""Checks across the fields of a core file: array, dataflows, memories, ports, and arrays that compute in memory.
+"""Checks of a core file that involve several fields: array, dataflows, memories, ports, and in-memory arrays.
 
-Fields that are broken, which is told, are holes in the file.
+Broken fields, which are reported elsewhere, are holes in the file.
 
-At each of its memories an input is read out to the level below (tl), and unless it is the top one, refilled from the
-level above (fh). An output is written by the level below (fl), and unless it is the top one, written to the level above
-(th); partial sums are read back, tl and fh, only where a loop order leaves them unfinished.
+Each memory of an input must read it out to the level below (tl). Each memory but the top one must also be refilled from
+the level above (fh). Each memory of an output must be written by the level below (fl). Each but the top one must also
+write it to the level above (th). Partial sums are read back (tl and fh) only if a loop order leaves them unfinished.
 """
 
 import math
@@ -24,14 +24,14 @@ from tilewright.hardware.system import CELLS
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
 
 IN_MEMORY_KEYS = ("imc_type", "adc_resolution", "bit_serial_precision")
-"""What only arrays that compute in memory have."""
+"""Keys that only in-memory arrays have."""
 _POWERS_OF_TWO = "1, 2, 4, 8, ..."
 
 
 def check_in_memory(
     problems: Problems, array: ArrayEntry, memories: Mapping[str, MemoryEntry | None], is_computing: bool
 ) -> None:
-    """Record what is wrong with an in-memory array and its cells, or that another array has keys of such ones."""
+    """Record errors of an in-memory array and its cells, or keys of in-memory arrays in another array."""
     place = problems.within("operational_array")
     if not array.is_imc:
         for key in IN_MEMORY_KEYS:
@@ -127,10 +127,12 @@ def _is_power_of_two(number: int) -> bool:
 
 _OUTPUT = "O"
 FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
-"""Type of a port -> directions that it cannot carry."""
+"""Directions that a port of each type cannot carry."""
 _WAYS = {False: (("tl", "fh"), ()), True: (("fl", "th"), ("tl", "fh"))}
-"""Whether an operand is the output -> the directions of all its layers, and those of partial sums that come back; the
-second of each is not needed at the top."""
+"""Directions of all layers and those of returning partial sums, by whether the operand is the output.
+
+The second direction of each pair is not needed in the top memory.
+"""
 ALWAYS = ", which every layer needs"
 WITH_INPUT = ", which every layer with this input needs"
 PARTIAL = ": loop orders that read partial sums back will be refused"
@@ -141,8 +143,7 @@ def check_directions(
 ) -> None:
     """Record directions that every layer needs and no port carries; note those that only some layers need.
 
-    `is_part` of an accelerator of several cores: what such a core is for, and so which inputs it has, only its own
-    `operator_types` say.
+    With `is_part`, the core is one of several: only its own `operator_types` say which layers, and so inputs, it has.
     """
     is_said = "operator_types" in entry.model_fields_set or not is_part
     types = (entry.operator_types or ()) if is_said else ()
@@ -165,7 +166,7 @@ def check_directions(
 
 
 def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry, str, bool]]:
-    """(name, memory, operand, whether it is the topmost of the operand) of all memories of each operand."""
+    """Tuples (name, memory, operand, True if it is the operand's topmost memory), for each operand of all memories."""
     held = tuple(tuple(dict.fromkeys(whole(memory.operands))) for memory in memories.values())
     top_of = {operand: levels[-1] for operand, levels in hierarchy_of(held).levels_of}
     for index, (name, memory) in enumerate(memories.items()):
@@ -174,7 +175,10 @@ def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry
 
 
 def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
-    """The pairs that the ports carry; None where some are written wrongly, which is told and may be what is lacking."""
+    """Pairs that the ports carry.
+
+    None if some are written wrongly: this is reported elsewhere, and the wrong ones may be those that are missing.
+    """
     found: set[tuple[str, str]] = set()
     for port in memory.ports or (None,):
         if port is None or port.allocation is None:
@@ -189,17 +193,17 @@ def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
 
 EXCLUSIVE = "exclusive_dataflows"
 USUAL_LOOPS = ("B", "K", "G", "C", "D", "H", *(tensor + axis for tensor in "OIF" for axis in "XYZ"))
-"""Names that the layers of ONNX networks and the example networks of ZigZag use, besides D0 to D9."""
+"""Usual names of loop dimensions in ONNX networks and ZigZag's examples, besides D0 to D9."""
 _USUAL_LOOP = re.compile(f"{'|'.join(USUAL_LOOPS)}|D[0-9]")
 
 
 def is_usual_loop(name: str) -> bool:
-    """Whether layers usually call a loop dimension so. Layers of YAML files may have any other names as well."""
+    """True if layers usually have a loop dimension of this name. Layers of YAML files may have others."""
     return _USUAL_LOOP.fullmatch(name) is not None
 
 
 def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEntry] | None, array: ArrayEntry) -> None:
-    """Record array dimensions that the core does not have and what is given twice; tell loops beyond their sizes."""
+    """Record unknown array dimensions and duplicates; note loops larger than their array dimension."""
     known = names_of(array.dimensions)
     size_of = dict(zip(array.dimensions or (), array.sizes or (), strict=False))
     alternatives = [written] if isinstance(written, dict) else written or []
@@ -214,7 +218,7 @@ def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEn
 
 
 def _check_exclusive_dataflows(problems: Problems, entry: HardwareFile, use: str) -> None:
-    """Record an array that may do nothing at all; note where nothing reads what the key restricts."""
+    """Record an array that may run nothing; note uses in which `exclusive_dataflows` has no effect."""
     if not entry.exclusive_dataflows:
         return
     if not entry.dataflows and not problems.has("dataflows"):
@@ -249,14 +253,16 @@ def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:
 
 
 ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
-"""What a core file describes: a core by itself, one of several that computes, one that only stores, the off-chip one,
-of which nothing is unusual."""
+"""Uses of a core file: a core by itself, one of several that computes, one that only stores, the off-chip core.
+
+For the off-chip core nothing is reported as unusual.
+"""
 LARGEST_ARRAY = 2**40
-"""Units of an array: a million times those of the largest chip."""
+"""Limit of units of an array: a million times those of the largest chip."""
 
 
 def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFile, use: str = ALONE) -> None:
-    """Record every problem across fields, and notices of what is unusual."""
+    """Record all problems that involve several fields, and notices of unusual values."""
     for path in document.repeated:
         if len(path) == 2 and path[0] == "memories":
             problems.at(path, "another memory has this name, and only the last one would count", path[1])
@@ -268,7 +274,7 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
     in_memory = entry.operational_array is not None and bool(entry.operational_array.is_imc)
     for name, memory in memories.items():
         own = problems.within("memories", name)
-        # What else is wrong with costs of cells from the library, which has no cells, says nothing.
+        # Other errors in library costs of cells are not reported, because the library has no cells.
         if not (in_memory and name == CELLS and is_from_library(memory)):
             _check_costs(own, memory, entry.clock_frequency)
         _check_memory(own, memory, dimensions)
@@ -292,7 +298,7 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
 
 
 def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry]) -> None:
-    """Record static power that no clock makes energy."""
+    """Record static power without a clock that turns it into energy."""
     leaking = [name for name, memory in memories.items() if _draws("memory", memory)]
     array = entry.operational_array
     leaking += ["the array"] if array is not None and _draws("array", array) else []
@@ -302,12 +308,12 @@ def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, Me
 
 
 def _draws(owner: Owner, entry: TableModel) -> bool:
-    """Whether a table gives static power."""
+    """True if a table gives static power."""
     return any(getattr(entry, one.key, None) for one in attributes(owner) if one.term)
 
 
 def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:
-    """Note keys of Stream 2.1 that change no number here."""
+    """Note keys of Stream 2.1 that change no number."""
     if entry.operand_precision is not None and entry.operand_precision.model_fields_set:
         accumulator = entry.operand_precision.accumulator
         ours = "widths of operands and of partial sums come from the workload"
@@ -328,7 +334,7 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
 
 
 def array_kind(array: ArrayEntry) -> str:
-    """The kind of an array, under which there may be a model of it (`hardware.array_model`)."""
+    """Kind of an array, by which its model is looked up (`hardware.array_model`)."""
     return f"{array.imc_type} {IN_MEMORY}" if array.is_imc else DIGITAL
 
 
@@ -397,7 +403,7 @@ def _check_operands_have_memories(problems: Problems, memories: dict[str, Memory
 
 
 def _note_narrowing_memories(problems: Problems, memories: dict[str, MemoryEntry]) -> None:
-    """Note a memory of which more instances exist than of the one below it: the levels may be in the wrong order."""
+    """Note a memory with more instances than the one below it: the levels may be in the wrong order."""
     for operand in MEMORY_OPERANDS:
         below: tuple[str, set[str]] | None = None
         for name, memory in memories.items():

@@ -11,18 +11,18 @@ from tilewright.hardware.yaml_checks import STORE
 
 
 def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Accelerator:
-    """The accelerator of a hardware file (or of the same data as a dict): one core, both named by `name`, or several.
+    """Accelerator of a hardware file (or of the same data as a dict): one core, both named by `name`, or several.
 
-    Raises InputError with every problem of the file. Remarks on what is legal but unusual are appended to `notices`.
+    Raises InputError with all problems of the file. Notices of unusual but legal values are appended to `notices`.
     """
     document = document_of(source) if isinstance(source, dict) else load_yaml(source, notices)
     return accelerator_of(document, notices)
 
 
 def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> Accelerator:
-    """The accelerator of a loaded document. Raises InputError."""
+    """Accelerator of a loaded document. Raises InputError."""
     if "cores" in table(document.data):
-        from tilewright.hardware.system_reader import multi_core_of  # a core alone needs nothing of it
+        from tilewright.hardware.system_reader import multi_core_of  # a core alone does not need it
 
         refuse_other_kind(document, HARDWARE)
         return multi_core_of(document, notices)
@@ -31,7 +31,7 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> 
 
 
 def check_hardware_file(document: YamlDocument, notices: list[str]) -> None:
-    """Raises InputError with every problem of the file of an accelerator, or of a core that need not compute."""
+    """Raise InputError with all problems of the file of an accelerator, or of a core that may only store."""
     if only_stores(document):
         notices.append(f"{document.file} type: a core that only stores; it is for an accelerator of several cores")
         core_entry(document, notices, STORE)

@@ -36,7 +36,7 @@ _ARRAY_DIMENSION = re.compile(r"D[0-9]{1,2}")
 
 
 def parse_allocation(text: str) -> tuple[str, str]:
-    """(memory operand, direction) of "I1, tl". Raises FieldError."""
+    """Pair (memory operand, direction) of "I1, tl". Raises FieldError."""
     match = _ALLOCATION.fullmatch(text)
     allowed = f"'<operand>, <direction>' with {'/'.join(MEMORY_OPERANDS)} and {'/'.join(DIRECTIONS)}, as 'I1, tl'"
     if match is None:
@@ -50,7 +50,7 @@ def parse_allocation(text: str) -> tuple[str, str]:
 
 
 def parse_unrolling(text: str) -> tuple[str, int]:
-    """(loop dimension in upper case, factor) of "K, 32". Raises FieldError."""
+    """Pair (loop dimension in upper case, factor) of "K, 32". Raises FieldError."""
     match = _UNROLLING.fullmatch(text)
     if match is None:
         raise FieldError("must be a loop dimension and a factor", "'<DIMENSION>, <factor>', as 'K, 32'")
@@ -75,7 +75,7 @@ def check_operator_type(text: str) -> str:
 
 
 def _nearest_type(text: str) -> str:
-    """The operator type or group that was meant; capitals are often forgotten."""
+    """Nearest operator type or group, also for wrong capitals."""
     names = {name.lower(): name for name in (*KNOWN_TYPES, *GROUPS)}
     return names.get(nearest_name(text.lower(), list(names)), "")
 
@@ -109,14 +109,17 @@ class PortEntry(TableModel):
     name: Name
     """Name of the port, for example `r_port_1`."""
     type: Literal["read", "write", "read_write"]
-    """What the port can do; a read port cannot carry fh or fl, a write port cannot carry tl or th."""
+    """Kind of access of the port; a read port cannot carry fh or fl, a write port cannot carry tl or th."""
     bandwidth_min: BandwidthBits
     """Smallest part of a word that can be accessed, in bits per cycle (or `8 B/cycle`): granularity of energy."""
     bandwidth_max: BandwidthBits
     """Word width, in bits per cycle (or `8 B/cycle`)."""
     allocation: list[Allocation]
-    """What the port carries, as `I1, tl`: tl read out to the lower level, fl written by the lower level, th read out
-    to the higher level, fh written by the higher level. A later port takes over what an earlier one claimed."""
+    """Operands and directions that the port carries, as `I1, tl`:
+
+    tl read out to the lower level, fl written by the lower level, th read out to the higher level, fh written by the
+    higher level. A later port takes over what an earlier one claimed.
+    """
 
 
 _FROM = Field(
@@ -128,15 +131,17 @@ _Law: Any = create_model(  # type: ignore[call-overload]
 
 
 class CostEntry(_Law):  # type: ignore[misc]
-    """Costs of a memory by the library of costs (docs/costs.md), from its size and the widths of its ports."""
+    """Costs of a memory from the library of costs (docs/costs.md), by its size and the widths of its ports."""
 
     node_nm: Annotated[float, Field(gt=0, le=1000)] | None = None
     """Node of `sram` and `register_file`, in nm. CACTI has 22, 32, 45 and 65; a law reaches from 7 to 180."""
     cells: Literal["hp", "lstp"] | None = None
-    """Cells of `sram`: high performance, which is the default, or low standby power, slower, with a thousandth of the
-    leakage."""
+    """Cells of `sram`: high performance (`hp`, the default) or low standby power (`lstp`).
+
+    Cells of low standby power are slower and have a thousandth of the leakage.
+    """
     type: DramType | None = None
-    """What `dram` it is."""
+    """Type of the `dram`."""
 
 
 class MemoryEntry(TableModel):
@@ -151,13 +156,13 @@ class MemoryEntry(TableModel):
     area: AreaAsWritten | None = None
     """Area of one instance, as `0.25 mm2` or `1200 um2`; `area_unit` says what a plain number means."""
     latency: Count = 1
-    """Access latency in cycles; read and kept, the model does not use it."""
+    """Access latency in cycles; it is read, but the model does not use it."""
     mem_type: Literal["sram", "dram", "rf"] = "sram"
-    """Technology; only cost extraction looks at it."""
+    """Technology; only cost extraction uses it."""
     auto_cost_extraction: bool = False
-    """Take the costs that ZigZag would get from CACTI, in place of r_cost, w_cost and area (docs/costs.md)."""
+    """Use the costs that ZigZag would get from CACTI, in place of r_cost, w_cost and area (docs/costs.md)."""
     cost: CostEntry | None = None
-    """Take the costs from the library, in place of r_cost, w_cost and area: `{from: sram, node_nm: 22}`."""
+    """Use costs of the library, in place of r_cost, w_cost and area: `{from: sram, node_nm: 22}`."""
     operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
     """Memory operands that the memory holds."""
     ports: Annotated[list[PortEntry], Field(min_length=1)]
@@ -165,7 +170,7 @@ class MemoryEntry(TableModel):
     served_dimensions: list[ArrayDimension]
     """Array dimensions over which one instance multicasts or collects; [] means one instance per array element."""
     force_double_buffering: bool = False
-    """Halve the usable size, so that the next tile can be loaded during the current one."""
+    """Halve the usable size, so that the next tile can be loaded while the current one is used."""
 
 
 class ArrayEntry(TableModel):
@@ -176,19 +181,21 @@ class ArrayEntry(TableModel):
     sizes: list[PositiveCount]
     """Number of units along each dimension."""
     unit_energy: EnergyPj | None = None
-    """Energy of one operation, in pJ (or `40 fJ`). Required, but for in-memory arrays, which have a model of their
-    circuits."""
+    """Energy of one operation, in pJ (or `40 fJ`).
+
+    It is required, except for in-memory arrays, which have a model of their circuits.
+    """
     unit_area: AreaAsWritten | None = None
     """Area of one unit, as `318 um2`; `area_unit` says what a plain number means."""
     systolic_dimensions: list[ArrayDimension] = Field(default=[])
-    """Array dimensions along which data moves from unit to unit, which adds cycles to drain the array."""
+    """Array dimensions along which data move from unit to unit, which adds cycles to drain the array."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
-    """Bits of activations and of weights that an in-memory array is built for, powers of two; others do not use it."""
+    """Bits of activations and of weights for which an in-memory array is built, powers of two; others do not use it."""
     is_imc: bool = False
     """The array computes in memory: its first dimension by name has the word lines, the second the bit lines, further
     ones banks; the memory `cells` holds weights at each crossing (docs/model.md#in-memory-arrays)."""
     imc_type: Literal["analog", "digital"] | None = None
-    """Kind of an in-memory array: `analog` ones add up on bit lines, `digital` ones in adder trees."""
+    """Kind of an in-memory array: `analog` ones add products on bit lines, `digital` ones in adder trees."""
     adc_resolution: Resolution | None = 0
     """Bits of the converters of an analog in-memory array."""
     bit_serial_precision: Count | None = None
@@ -196,7 +203,7 @@ class ArrayEntry(TableModel):
 
 
 class BanksEntry(TableModel):
-    """The banks of a core's memory (Stream 2.1). Read; no access waits for a bank here, nor in Stream."""
+    """Banks of a core's memory (Stream 2.1). Read only; accesses do not wait for banks here, nor in Stream."""
 
     count: PositiveCount
     """Number of banks."""
@@ -207,7 +214,7 @@ class BanksEntry(TableModel):
 
 
 class OperandPrecisionEntry(TableModel):
-    """Element types that the units of a core are made for (Stream 2.1). Read; precisions come from the workload."""
+    """Element types of a core's units (Stream 2.1). Read only; precisions come from the workload."""
 
     input: ElementType | None = None
     """Type of the factors."""
@@ -221,26 +228,39 @@ class HardwareFile(TableModel):
     name: Name
     """Name of the core."""
     type: CoreType | None = None
-    """What the core is for (Stream 2.1): `compute`; `memory`, `shim`, `offchip` for one that only stores, whose array
-    may have no units."""
+    """Role of the core (Stream 2.1): `compute`, or `memory`, `shim`, `offchip` for a core that only stores.
+
+    The array of a core that only stores may have no units.
+    """
     memories: Annotated[dict[Name, MemoryEntry], Field(min_length=1)]
     """Memories by name, from innermost to outermost."""
     operational_array: ArrayEntry
     """The array of operational units."""
     area_unit: Literal["mm2", "none"] | None = None
-    """What areas that are plain numbers are in. `none`: in nothing known, as those of ZigZag's examples, which are then
-    not compared. By default mm2 in files in which some area is written with a unit, else none."""
+    """Unit of areas that are plain numbers.
+
+    `none`: unknown, as in ZigZag's examples; such areas are not compared. The default is mm2 if some area in the file
+    is written with a unit, else none.
+    """
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the clock, in MHz (or `1.2 GHz`): from cycles to seconds, and from static power to energy."""
+    """Frequency of the clock, in MHz (or `1.2 GHz`); it turns cycles into seconds and static power into energy."""
     dataflows: _Dataflows | None = None
-    """Spatial mapping where the mapping file gives none: for array dimensions their loops, as `K, 16`; or a list of
-    such tables, of which each layer gets the best. Runs of several cores use it, those of one core do not."""
+    """Spatial mappings for layers without one in the mapping file: loops by array dimension, as `K, 16`.
+
+    A list of such tables gives each layer the best of them. Only runs of several cores use it.
+    """
     exclusive_dataflows: bool | None = None
-    """`true`: the array does nothing but its `dataflows`. Sides of it for which a layer has no loop there are idle; a
-    layer without any of their loops runs on one unit. `false`, the default: a search finds something for these."""
+    """`true`: the array runs only its `dataflows`.
+
+    Array dimensions whose loops a layer does not have are then idle; a layer without any of the loops runs on one unit.
+    `false`, the default: a search fills these array dimensions.
+    """
     operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
-    """What the core can run: ONNX operator types (`MaxPool`) and groups of them (`mac`, `vector`, `pooling`,
-    `elementwise`, `normalization`, `reduction`, `softmax`, `all`). What it cannot run costs nothing and is listed."""
+    """Operators that the core can run: ONNX operator types (`MaxPool`) and groups of them.
+
+    The groups are `mac`, `vector`, `pooling`, `elementwise`, `normalization`, `reduction`, `softmax` and `all`. Other
+    operators are not costed and are listed.
+    """
     operand_precision: OperandPrecisionEntry | None = None
     """Element types of the core's units (Stream 2.1). Not modelled."""
     banks: BanksEntry | None = None
@@ -256,7 +276,7 @@ _QUANTITIES: dict[Quantity, Any] = {
 
 
 def hardware_file() -> type[HardwareFile]:
-    """The tables of a hardware file, with the keys of all attributes (`hardware.attributes`)."""
+    """Tables of a hardware file, with the keys of all attributes (`hardware.attributes`)."""
     return _hardware_file(attributes())
 
 
@@ -271,9 +291,9 @@ def _hardware_file(known: tuple[Attribute, ...]) -> type[HardwareFile]:
 
 
 def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, ...], **fields: Any) -> type[Model]:
-    """A table of the file with a key for each attribute of its owner.
+    """Table of the file with a key for each attribute of its owner.
 
-    Raises InputError for attributes that have a key of the table itself.
+    Raises InputError for an attribute whose key the table already has.
     """
     if both := [one.key for one in known if one.of == owner and one.key in table.model_fields]:
         raise InputError([Problem("is a key of its own", f"attribute of a {owner}", value=key) for key in both])
@@ -294,5 +314,5 @@ def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, .
 
 
 def hardware_schema() -> JsonObject:
-    """The JSON Schema of a hardware file."""
+    """JSON Schema of a hardware file."""
     return json_schema(hardware_file(), "tilewright hardware", "One core: operational array and memory hierarchy.")

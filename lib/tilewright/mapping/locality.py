@@ -453,9 +453,9 @@ def find_memory_reach(
 ) -> tuple[MemoryReach, ...]:
     """The reach of each layer, in order of execution (`Workload.layers_in_order`).
 
-    With `data_always_from_top_memory` inputs of the network come from the top memory and its outputs go there; the
-    reference has this option but it changes nothing there (`effective_top_memory_option`). `even_mapping` says that
-    operands share level boundaries when the layers are mapped.
+    With `data_always_from_top_memory`, inputs of the network come from the top memory and its outputs go there; in the
+    reference this option has no effect (`effective_top_memory_option`). `even_mapping` says that operands share level
+    boundaries when the layers are mapped.
 
     Raises MappingError when an operand of a layer has no memory.
     """

@@ -1,7 +1,7 @@
 """SALSA: simulated annealing over all orders of the prime factors (Jung et al., "SALSA", AICAS 2023).
 
-Start, temperature and acceptance are those of zigzag-dse 3.9.1 with its fault B33 repaired: the objective is that of
-the run, random numbers have a seed, what does not fit is rejected, and orderings are respected. Chains start at random
+Temperature and acceptance are those of zigzag-dse 3.9.1 with its fault B33 repaired: the objective is that of the run,
+random numbers have a seed, orders that do not fit are rejected, and orderings are respected. Chains start at random
 orders of the prime factors that meet the constraints and fit. A neighbour has two loops exchanged, as in zigzag-dse, or
 one loop moved.
 """

@@ -1,4 +1,4 @@
-"""Costs of the library as rows for programs and as lines for people."""
+"""Costs of the library as data rows and as lines of text."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tilewright.hardware.silicon.memory_cost import CostSource, MemoryCost
 
 
 def entry_row(entry: LibraryEntry) -> JsonObject:
-    """An entry as JSON data."""
+    """Library entry as JSON data."""
     low, high = entry.energy_range_pj or (None, None)
     return {
         "name": entry.name,
@@ -31,7 +31,7 @@ def entry_row(entry: LibraryEntry) -> JsonObject:
 
 
 def entry_lines(entry: LibraryEntry) -> Iterator[str]:
-    """An entry in words."""
+    """Lines of text that describe a library entry."""
     node = f", {entry.node_nm:g} nm" if entry.node_nm else ""
     yield f"{entry.name}: {entry.what}{node} ({entry.kind})"
     if entry.energy_pj is not None:
@@ -63,7 +63,7 @@ def memory_row(cost: MemoryCost) -> JsonObject:
 
 
 def source_row(source: CostSource) -> JsonObject:
-    """Where costs come from, as JSON data."""
+    """Source of costs as JSON data."""
     return {
         "leakage_mw": source.leakage_mw,
         "access_time_ns": source.access_time_ns,
@@ -76,7 +76,7 @@ def source_row(source: CostSource) -> JsonObject:
 
 
 def memory_lines(row: dict[str, Any]) -> Iterator[str]:
-    """A row of `memory_row`, with or without remarks, in words."""
+    """Lines of text for a row of `memory_row`, with or without remarks."""
     energies = f"read {row['read_energy_pj']:g} pJ, write {row['write_energy_pj']:g} pJ a word"
     yield f"  {energies}, area {row['area_mm2']:g} mm2"
     leakage, access = row["leakage_mw"], row["access_time_ns"]
@@ -93,7 +93,7 @@ def memory_lines(row: dict[str, Any]) -> Iterator[str]:
 
 
 def table_lines() -> Iterator[str]:
-    """What the table of CACTI has, by setup, node and cells."""
+    """Lines that summarise the CACTI table by setup, node and cells."""
     for group, found in sorted(sram_table(CACTI).items()):
         sizes = [place.size_bytes for place in found]
         widths = Counter(place.width_bits for place in found)

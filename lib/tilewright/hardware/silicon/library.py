@@ -1,6 +1,7 @@
-"""Single figures of publications: arithmetic, SRAM, DRAM, wires and links, each with its source.
+"""Single figures from publications: arithmetic, SRAM, DRAM, wires and links, each with its source.
 
-The tables of the library, read once. They stand beside this module: a change of one reruns what depends on it.
+The tables of the library are read once. They are in the folder of this module; a change of a table reruns what depends
+on it.
 """
 
 import csv
@@ -12,20 +13,20 @@ from typing import NamedTuple
 DATA = Path(__file__).parent
 CACTI, FILLED, NODES, ENTRIES, SOURCES = "cacti.csv", "cacti_filled.csv", "nodes.csv", "entries.csv", "sources.csv"
 PLAIN, ZIGZAG_CALL = "plain", "zigzag_call"
-"""Kinds of memories that CACTI was asked for: what designers mean, and what zigzag-dse asks for."""
+"""CACTI setups: the usual one of designers, and that of zigzag-dse."""
 FEWEST_WORDS = 32
-"""Fewest words of a memory that CACTI finds."""
+"""Smallest number of words for which CACTI finds a memory."""
 HP, LSTP = "itrs-hp", "itrs-lstp"
-"""Cells and periphery of high performance, and of low standby power."""
+"""CACTI cell types: high performance, and low standby power."""
 
 
 class SramFigures(NamedTuple):
-    """What CACTI says of a memory."""
+    """CACTI results for a memory."""
 
     read_energy_pj: float
-    """Energy of a word."""
+    """Energy of reading a word."""
     write_energy_pj: float
-    """Energy of a word."""
+    """Energy of writing a word."""
     leakage_mw: float
     area_mm2: float
     access_time_ns: float
@@ -33,7 +34,7 @@ class SramFigures(NamedTuple):
 
 
 class SramGroup(NamedTuple):
-    """Memories that differ in size and width alone."""
+    """Group of memories that differ only in size and width."""
 
     setup: str
     node_nm: int
@@ -41,21 +42,21 @@ class SramGroup(NamedTuple):
 
 
 class SramPlace(NamedTuple):
-    """A memory of a group."""
+    """Size and width of a memory within its group."""
 
     size_bytes: int
     width_bits: int
 
 
 def rows(name: str) -> list[dict[str, str]]:
-    """The rows of a table as texts."""
+    """Rows of a table as texts."""
     with (DATA / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 @cache
 def sram_table(name: str) -> dict[SramGroup, dict[SramPlace, SramFigures]]:
-    """The memories of CACTI, or those of FILLED."""
+    """CACTI memories of a table, or the interpolated ones of FILLED."""
     found: dict[SramGroup, dict[SramPlace, SramFigures]] = {}
     for row in rows(name):
         group = SramGroup(row["setup"], int(row["node_nm"]), row["cell_type"])
@@ -72,7 +73,7 @@ CHECKED = {
     "recalled": "NOT confirmed in a second place",
     "taken over": "NOT a figure of its own: that of the nearest kind, as the conditions say",
 }
-"""How far a figure was checked when it was entered."""
+"""Levels of checking of a figure when it was entered."""
 REGISTER, DRAM = "register-40nm", "dram"
 
 
@@ -83,12 +84,12 @@ class Source:
     name: str
     publication: str
     note: str
-    """What its figures are: measured, modelled, projected."""
+    """Kind of its figures: measured, modelled, projected."""
 
 
 @dataclass(frozen=True)
 class LibraryEntry:
-    """A figure, or some of one thing."""
+    """One figure, or several figures of one circuit."""
 
     name: str
     kind: str
@@ -96,9 +97,9 @@ class LibraryEntry:
     node_nm: float | None
     energy_pj: float | None
     energy_range_pj: tuple[float, float] | None
-    """Where sources disagree, or the source gives a range."""
+    """Range of the energy, if sources disagree or the source gives a range."""
     energy_per: str
-    """What the energy is for: an operation, a bit."""
+    """Unit of work to which the energy applies: an operation, a bit."""
     area_um2: float | None
     leakage_mw: float | None
     bandwidth_gbyte_s: float | None
@@ -111,7 +112,7 @@ class LibraryEntry:
 
 @cache
 def entries() -> dict[str, LibraryEntry]:
-    """Name -> entry, in the order of the table."""
+    """Entries by name, in the order of the table."""
     sources = {row["source"]: Source(row["source"], row["publication"], row["note"]) for row in rows(SOURCES)}
     return {row["name"]: _entry(row, sources) for row in rows(ENTRIES)}
 
@@ -140,5 +141,5 @@ def _number(text: str) -> float | None:
 
 
 def dram_types() -> tuple[str, ...]:
-    """Names of the kinds of DRAM that a memory may be of."""
+    """Names of the DRAM types that a memory may have."""
     return tuple(entry.name for entry in entries().values() if entry.kind == DRAM and entry.bandwidth_gbyte_s)

@@ -1,9 +1,9 @@
-"""Costs of a memory by the library, step by step: SRAMs of CACTI, the law between them, and from node to node.
+"""Costs of a memory from the library, step by step: CACTI SRAMs, the law between them, and scaling between nodes.
 
-From node to node, where there are no figures, the law of Stillmaker and Baas holds (Integration 58, 2017). It fits
-inverters in simulations with predictive technology models from 180 to 7 nm. Between the nodes that it has, factors are
-interpolated by logarithms. It is of logic: figures of SRAM that were measured improve much less below 22 nm
-(docs/costs.md), which is why whoever asks is told that it was used.
+Where a node has no figures, figures are scaled by the law of Stillmaker and Baas (Integration 58, 2017). It is fitted
+to simulations of inverters with predictive technology models from 180 to 7 nm. Between its nodes, factors are
+interpolated by logarithms. The law describes logic: measured SRAM improves much less below 22 nm (docs/costs.md).
+Results therefore say when it was used.
 """
 
 import math
@@ -36,7 +36,7 @@ LAW = "Stillmaker and Baas 2017"
 
 
 class NodeFigures(NamedTuple):
-    """What a circuit has at a node, over that at others: only ratios mean something."""
+    """Figures of a circuit at a node; only ratios between nodes are meaningful."""
 
     energy: float
     delay: float
@@ -45,7 +45,7 @@ class NodeFigures(NamedTuple):
 
 @cache
 def _nodes() -> dict[float, NodeFigures]:
-    """Node in nm -> its figures at its nominal supply, in rising order of nodes."""
+    """Figures at nominal supply by node in nm, in rising order."""
     found = {}
     for row in rows(NODES):
         volts = float(row["supply_v"])
@@ -56,12 +56,12 @@ def _nodes() -> dict[float, NodeFigures]:
 
 
 def known_nodes() -> tuple[float, float]:
-    """The smallest and the largest node of the law, nm."""
+    """Smallest and largest node of the law, in nm."""
     return min(_nodes()), max(_nodes())
 
 
 def node_factors(from_nm: float, to_nm: float) -> NodeFigures:
-    """What energy, delay and area are multiplied by from a node to another one, both within `known_nodes`."""
+    """Factors for energy, delay and area from one node to another; both are within `known_nodes`."""
     return NodeFigures(*(new / old for old, new in zip(_figures(from_nm), _figures(to_nm), strict=True)))
 
 
@@ -77,14 +77,14 @@ def _figures(node_nm: float) -> NodeFigures:
 
 
 CELLS = {"hp": HP, "lstp": LSTP}
-"""Types of cells as files name them."""
+"""Cell types by their names in files."""
 SOURCE = "CACTI 7 (Balasubramonian et al., ACM TACO 14(2), 2017)"
 FURTHEST = 2
-"""Factor by which a size or a width may be beyond the table."""
+"""Largest factor by which a size or a width may exceed the table."""
 
 
 class NoCostError(ValueError):
-    """Nothing in the library is near enough."""
+    """Raised when no figure in the library is near enough."""
 
     def __init__(self, message: str, allowed: str = "") -> None:
         super().__init__(message)
@@ -93,22 +93,22 @@ class NoCostError(ValueError):
 
 @dataclass(frozen=True)
 class SramCost:
-    """The figures of an SRAM, and how they came about."""
+    """Figures of an SRAM, with the steps that led to them."""
 
     read_energy_pj: float
-    """Energy of a word."""
+    """Energy of reading a word."""
     write_energy_pj: float
     area_mm2: float
     leakage_mw: float | None
-    """None where no figure is known at this node."""
+    """Leakage; None if no figure is known at this node."""
     access_time_ns: float
     steps: tuple[str, ...]
     is_in_table: bool
-    """Whether CACTI has it just so."""
+    """True if CACTI has exactly this memory."""
 
 
 def sram_cost(size_bits: int, width_bits: int, node_nm: float, cells: str) -> SramCost:
-    """An SRAM of one bank and one port that reads and writes; `cells` is one of CELLS. Raises NoCostError."""
+    """Cost of an SRAM of one bank and one read-write port; `cells` is one of CELLS. Raises NoCostError."""
     nodes = sorted(group.node_nm for group in sram_table(CACTI) if group[::2] == (PLAIN, CELLS[cells]))
     smallest, largest = known_nodes()
     if not smallest <= node_nm <= largest:
@@ -125,7 +125,7 @@ def sram_cost(size_bits: int, width_bits: int, node_nm: float, cells: str) -> Sr
 
 
 def zigzag_cost(size_bits: int, width_bits: int) -> SramCost:
-    """What zigzag-dse 3.9.1 gets from CACTI with `auto_cost_extraction` for an SRAM. Raises NoCostError."""
+    """Cost that zigzag-dse 3.9.1 gets from CACTI for an SRAM with `auto_cost_extraction`. Raises NoCostError."""
     return _at_group(SramGroup(ZIGZAG_CALL, 22, HP), size_bits // 8, width_bits)
 
 
@@ -158,7 +158,10 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
 
 
 def _around(what: str, value: float, known: Sequence[int], unit: str, steps: list[str]) -> list[tuple[int, float]]:
-    """(neighbour, weight): the value itself, or two around it; beyond the table the two at its end, which is told."""
+    """Neighbours of a value in the table, with weights: the value itself, or two neighbours around it.
+
+    Beyond the table they are the two at its end, and a step says so. Raises NoCostError if the value is too far.
+    """
     if value in known:
         return [(int(value), 1.0)]
     least, most = known[0] / FURTHEST, known[-1] * FURTHEST
@@ -174,7 +177,7 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
 
 
 def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
-    """A weighted mean of logarithms; of one with the whole weight itself."""
+    """Weighted mean of logarithms; a single neighbour of weight 1 is returned unchanged."""
     if len(found) == 1:
         return found[0][0]
     columns = zip(*(figures for figures, _ in found), strict=True)
@@ -184,7 +187,7 @@ def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
 
 
 def _as_in_cacti(value: float) -> float:
-    """Rounded to the digits that CACTI has; more would depend on the machine."""
+    """Value rounded to the digits that CACTI prints; further digits would depend on the machine."""
     return float(f"{value:.6g}")
 
 
@@ -242,16 +245,16 @@ def _place_name(size_bytes: float, width_bits: int) -> str:
 
 SRAM, REGISTER_FILE, DRAM = "sram", "register_file", "dram"
 LAWS = (SRAM, REGISTER_FILE, DRAM)
-"""What a memory may be made of."""
+"""Allowed values of `from`: kinds of memories in the library."""
 CACTI_RANGE = (0.7, 1.3)
-"""CACTI is 10 to 30 % off memories that were measured."""
+"""Relative range of CACTI figures, which are 10 to 30 % off measured memories."""
 _ZIGZAG_RF_FACTOR = 128
-"""zigzag-dse 3.9.1 asks for register files as SRAMs so many times as large, and does not scale the cost back."""
+"""Factor by which zigzag-dse 3.9.1 enlarges a register file to an SRAM, without scaling the cost back."""
 
 
 @dataclass(frozen=True)
 class MemoryShape:
-    """What of a memory decides its cost."""
+    """Parameters of a memory that decide its cost."""
 
     size_bits: int
     read_bits: int
@@ -267,20 +270,20 @@ class MemoryShape:
 
 @dataclass(frozen=True)
 class CostSource:
-    """Where the costs of a memory come from; recorded beside them."""
+    """Source of the costs of a memory, recorded with them."""
 
     law: str
-    """What was asked, as `sram 22 nm hp`."""
+    """Request to the library, as `sram 22 nm hp`."""
     source: str
     """The publication."""
     steps: tuple[str, ...]
-    """How the figures came about."""
+    """Steps that led to the figures."""
     leakage_mw: float | None = None
-    """Static power of one instance; None where nothing is known of it."""
+    """Static power of one instance; None if unknown."""
     access_time_ns: float | None = None
-    """None where nothing is known of it."""
+    """Access time; None if unknown."""
     relative_range: tuple[float, float] = (1.0, 1.0)
-    """Range of its energies and its area, over its figures: where sources disagree, and for CACTI_RANGE."""
+    """Range of energies and area relative to the figures: where sources disagree, and CACTI_RANGE."""
 
 
 @dataclass(frozen=True)
@@ -288,17 +291,17 @@ class MemoryCost:
     """Costs of one instance of a memory."""
 
     read_energy_pj: float
-    """Energy of a word of the widest port that reads."""
+    """Energy of reading a word of the widest port that reads."""
     write_energy_pj: float
     area_mm2: float
-    """0 of what is off the chip."""
+    """Area; 0 for a memory off the chip."""
     source: CostSource
     remarks: tuple[str, ...] = ()
-    """What whoever asks should know: what is interpolated, extrapolated, scaled, or left out."""
+    """Remarks for the user: what is interpolated, extrapolated, scaled, or left out."""
 
 
 def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
-    """An SRAM. Raises NoCostError."""
+    """Cost of an SRAM. Raises NoCostError."""
     found = {width: sram_cost(shape.size_bits, width, node_nm, cells) for width in _widths(shape)}
     law = f"{SRAM} {node_nm:g} nm {cells}"
     remarks = _remarks(found)
@@ -311,8 +314,10 @@ def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
 
 
 def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCost:
-    """What zigzag-dse 3.9.1 finds with `auto_cost_extraction`: `word_bits` is the width of the first port that reads,
-    else of the first one that does both; other ports do not count. Raises NoCostError."""
+    """Cost that zigzag-dse 3.9.1 finds with `auto_cost_extraction`. Raises NoCostError.
+
+    `word_bits` is the width of the first read port, else of the first read-write port; other ports do not count.
+    """
     if memory_type == DRAM:
         raise NoCostError("the table has no main memory of CACTI", "r_cost, w_cost and area; or `cost: {from: dram}`")
     is_register_file = memory_type == "rf"
@@ -328,7 +333,7 @@ def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCos
 
 
 def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
-    """Flip-flops, without the multiplexers and wires of a file. Raises NoCostError."""
+    """Cost of flip-flops, without the multiplexers and wires of a register file. Raises NoCostError."""
     entry = entries()[REGISTER]
     assert entry.node_nm is not None
     assert entry.energy_pj is not None
@@ -358,7 +363,7 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
 
 
 def dram_memory(shape: MemoryShape, dram_type: str) -> MemoryCost:
-    """DRAM with its interface, by the bit; `dram_type` is one of `dram_types`."""
+    """Cost of DRAM with its interface, per bit; `dram_type` is one of `dram_types`."""
     entry = entries()[dram_type]
     assert entry.energy_pj is not None
     low, high = entry.energy_range_pj or (entry.energy_pj, entry.energy_pj)
@@ -392,7 +397,7 @@ def _of_sram(shape: MemoryShape, found: dict[int, SramCost], law: str, remarks: 
 
 
 def _remarks(found: dict[int, SramCost]) -> tuple[str, ...]:
-    """What is not in the table just so."""
+    """Remarks about figures that are not directly from the table."""
     told = []
     for cost in found.values():
         if cost.is_in_table:

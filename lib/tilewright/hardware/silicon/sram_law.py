@@ -33,17 +33,19 @@ from tilewright.hardware.silicon.library import (
 )
 
 REACHES = {"size": 8.0, "width": 4.0, "node": 2.5, "cells": 1.0, "words": 1 / 0.15, "ports": 1.0}
-"""Over how many doublings (cells, ports: steps) a deviation from the polynomial fades to 1/e; chosen by what is missed
-when memories, and whole sizes and widths, are left out."""
+"""Distance, in doublings (cells and ports: steps), over which a deviation from the polynomial decays to 1/e.
+
+The values minimise the errors when memories, and whole sizes and widths, are left out.
+"""
 NUGGET = 0.02
-"""Share of the deviations that neighbours do not have in common: choices of CACTI that jump."""
+"""Share of the deviations that neighbours do not have in common: discontinuous choices of CACTI."""
 DIGITS = 6
-"""Digits that CACTI prints, and that filled figures keep: they do not depend on the machine that computes them."""
+"""Digits that CACTI prints and that filled figures keep, so that they are the same on all machines."""
 WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 256, 512, 1024)}
 _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
-"""Powers of two in bytes."""
+"""Powers of two of the sizes in bytes."""
 _CORNER = 4
-"""Memories with so many times fewer words are filled too, as corners for those between."""
+"""Factor by which corners of the grid have fewer words; they are filled too, for memories between them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +77,17 @@ class SramLaw:
         return found
 
     def predict(self, places: Sequence[tuple[SramGroup, SramPlace]]) -> list[SramFigures]:
-        """The figures of memories, to DIGITS."""
+        """Figures of memories, rounded to DIGITS."""
         points = _points(places)
         off = self._inverse @ (self._logarithms - _trend(self._points) @ self._coefficients)
         found = _trend(points) @ self._coefficients + _covariance(points, self._points) @ off
         return [SramFigures(*(float(f"{value:.{DIGITS}g}") for value in row)) for row in np.exp(found)]
 
     def left_out(self, groups: Sequence[Sequence[int]]) -> np.ndarray:
-        """[memory, figure] relative error of each memory of some groups, each predicted from all that are not in it.
+        """Relative errors [memory, figure] of each memory of some groups.
 
-        With the whole matrix at once (Dubrule, Mathematical Geology 15, 1983), not by fitting again for each group.
+        Each group is predicted from all memories outside it. The whole matrix is used at once (Dubrule, Mathematical
+        Geology 15, 1983) instead of a new fit for each group.
         """
         trend, inverse = _trend(self._points), self._inverse
         weighted = inverse @ trend
@@ -96,7 +99,7 @@ class SramLaw:
 
 
 def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
-    """[memory, size, width of a line, node, cells, ports], logarithms to the base of two."""
+    """Points [memory, coordinate]: size, width of a line, node, cells, ports, as logarithms to base 2."""
     found = []
     for group, place in places:
         is_call = group.setup == ZIGZAG_CALL
@@ -106,7 +109,7 @@ def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
 
 
 def _trend(points: np.ndarray) -> np.ndarray:
-    """[memory, term]"""
+    """Terms of the polynomial [memory, term]."""
     size, width, node = (points[:, 0] - 15.5) / 4, (points[:, 1] - 7) / 2, (points[:, 2] - 5.2) / 0.8
     cells, ports = points[:, 3], points[:, 4]
     one = np.ones(len(points))
@@ -118,7 +121,7 @@ def _trend(points: np.ndarray) -> np.ndarray:
 
 
 def _covariance(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """[memory, other]"""
+    """Covariance [memory, other memory]."""
     columns = (some[:, 0], some[:, 1], some[:, 2], some[:, 3], some[:, 0] - some[:, 1], some[:, 4])
     other = (others[:, 0], others[:, 1], others[:, 2], others[:, 3], others[:, 0] - others[:, 1], others[:, 4])
     far = sum(
@@ -130,14 +133,17 @@ def _covariance(some: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def fitted() -> SramLaw:
-    """The law fitted to all memories of the table."""
+    """Law fitted to all memories of the table."""
     pairs = [(group, place) for group, found in sram_table(CACTI).items() for place in found]
     return SramLaw(tuple(pairs), tuple(sram_table(CACTI)[group][place] for group, place in pairs))
 
 
 def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
-    """[memory, figure] relative errors of the memories of a setup, one left out at a time, or all of a `whole`
-    size_bytes or width_bits, but the smallest and the largest ones: beyond them nothing is predicted."""
+    """Relative errors [memory, figure] of the memories of a setup, one left out at a time.
+
+    With `whole`, all of one size_bytes or width_bits are left out at a time, except the smallest and the largest
+    values: beyond them nothing is predicted.
+    """
     own = [place for place, (group, _) in enumerate(law.places) if group.setup == setup]
     if not whole:
         return law.left_out([[place] for place in own])
@@ -146,7 +152,7 @@ def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
 
 
 def missing() -> Iterator[tuple[SramGroup, SramPlace]]:
-    """The memories of the grid that are not in the table, and those that only memories between them need."""
+    """Memories of the grid that are missing in the table, and corners that memories between them need."""
     for group, found in sorted(sram_table(CACTI).items()):
         first, last = _SIZES[group.setup]
         for width in WIDTHS[group.setup]:
@@ -157,7 +163,7 @@ def missing() -> Iterator[tuple[SramGroup, SramPlace]]:
 
 
 def filled_text() -> str:
-    """The table of the memories that are missing."""
+    """Table of the missing memories, as text."""
     places = list(missing())
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
