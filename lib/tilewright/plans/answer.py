@@ -1,5 +1,6 @@
-"""The answer of a search of plans: the schedule that was found, the file and the options that make it again, why its
-stacks end where they do, and what was tried."""
+"""Answer of a search of plans: the best schedule, the mapping file and options that reproduce it, the benefit of each
+cut between stacks, and all plans that were tried.
+"""
 
 import math
 import shlex
@@ -39,25 +40,26 @@ from tilewright.results.multi.summary import rate_fields, reload_rows
 from tilewright.search.options import CnSearchOptions
 
 MOST_CUTS = 12
-"""Ends of stacks of which it is told what they are worth; each costs a schedule."""
+"""Number of cuts between stacks whose benefit is measured; each costs one schedule."""
 
 
 @dataclass(frozen=True)
 class CutWorth:
-    """What the end of a stack is worth."""
+    """Benefit of one cut between two stacks."""
 
     after: str
-    """Name of the last layer of the stack."""
+    """Name of the last layer before the cut."""
     before: str
-    """Name of the first layer of the next one."""
+    """Name of the first layer after the cut."""
     figures: PlanFigures | None
-    """Figures without the cut: the two stacks made one, tiles and cores as they are. None where that has no schedule.
+    """Figures without the cut: the two stacks are merged, tiles and cores stay the same. None where this plan has no
+    schedule.
     """
 
 
 @dataclass(frozen=True, eq=False)
 class Fusion:
-    """What was found for a network on a system."""
+    """Result of the search for one network on one system."""
 
     problem: SystemProblem
     options: FusionOptions
@@ -66,27 +68,27 @@ class Fusion:
     found: FusionResult
     cuts: tuple[CutWorth, ...]
     start_digest: str = ""
-    """Digest of what was given as a start; '' where nothing was."""
+    """Digest of the plan that was given as a start; '' without a start."""
 
     @property
     def best(self) -> PlanOutcome:
-        """The plan with its cores and figures."""
+        """Best plan with its cores and figures."""
         return self.found.best
 
     @property
     def plan(self) -> Plan:
-        """The best plan."""
+        """Best plan, without its cores and figures."""
         return self.found.best.plan
 
     @property
     def latency_cycles(self) -> int:
-        """Latency of the schedule."""
+        """Latency of the best schedule, in cycles."""
         assert self.best.figures is not None
         return self.best.figures.latency_cycles
 
     @property
     def energy_pj(self) -> float:
-        """Energy of the schedule."""
+        """Energy of the best schedule, in pJ."""
         assert self.best.figures is not None
         return self.best.figures.energy_pj
 
@@ -97,12 +99,12 @@ class Fusion:
 
     @property
     def schedule_settings(self) -> ScheduleSettings:
-        """How the best schedule is made."""
+        """Settings of the scheduler for the best schedule."""
         return self.plan.settings(self.settings)
 
     @cached_property
     def multi_core_problem(self) -> MultiCoreProblem:
-        """The best plan with all cores that its parts may have: what bounds are for."""
+        """Best plan with all cores that may run each part: the problem that lower bounds hold for."""
         evaluator = PlanEvaluator(
             self.problem, self.options.part(CnSearchOptions), self.settings, self.options.objective
         )
@@ -115,17 +117,17 @@ class Fusion:
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
-        """The schedule with its logs; made, and verified, when it is first asked for."""
+        """Schedule with its logs; the first access makes and verifies it."""
         return multi_run.schedule(self.multi_core_problem, self._genome)
 
     @cached_property
     def mapping_text(self) -> str:
-        """A mapping file that fixes tiles and cores as they were found."""
+        """Mapping file, as YAML, that fixes the tiles and cores of the best plan."""
         return fixed_mapping_text(self.multi_core_problem, self._genome)
 
     @property
     def reproducing_options(self) -> dict[str, list[str]]:
-        """Verb -> its options that make the schedule again from the mapping file."""
+        """Options that reproduce the schedule from the mapping file, by verb."""
         search, default = self.options.part(CnSearchOptions).as_dict(), CnSearchOptions().as_dict()
         changed = {name: value for name, value in search.items() if value != default[name]}
         stacks = {"layer_stacks": [list(stack) for stack in self.plan.stacks]}
@@ -140,7 +142,7 @@ class Fusion:
 
     @cached_property
     def document(self) -> JsonObject:
-        """What `fusion.json` says."""
+        """Content of `fusion.json`."""
         bounds = self.multi_core_problem.bounds
         assert bounds is not None  # schedules are of the causal model
         lbl = self.found.layer_by_layer
@@ -191,7 +193,7 @@ class Fusion:
         return with_unused(document, self.problem.notices)
 
     def _alone(self, lbl: PlanOutcome, figures: PlanFigures) -> JsonObject:
-        """The best plan with each layer alone: its figures, the terms of its energy, and the bound of its latency."""
+        """Figures, energy terms and latency bound of the best plan whose stacks have one layer each."""
         if lbl == self.best:
             problem, artifact = self.multi_core_problem, self.artifact
         else:
@@ -209,7 +211,7 @@ class Fusion:
         }
 
     def _start(self) -> JsonObject:
-        """What the plan that was given as a start gives here; nothing where there was none."""
+        """Figures that the start plan has on this system; empty without a start."""
         start = self.found.start
         if start is None:
             return {}
@@ -259,7 +261,7 @@ class Fusion:
 def fusion_space(
     problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
 ) -> PlanSpace:
-    """What is searched, with what the options and the run fix."""
+    """Search space; choices that the options or the run fix are not searched."""
     prefetch = options.operands_to_prefetch
     fixed = Fixed(
         stacks,
@@ -280,12 +282,12 @@ def fused(
     start_s: float | None = None,
     start: Task | None = None,
 ) -> Fusion:
-    """The best plan that is found for a network on a system, with `stacks` where the run fixes them, and no worse than
-    what a plan that was found before, the `start`, gives here.
+    """Best plan for a network on a system; `stacks` fixes the stacks. The result is never worse than the `start`, a
+    plan found earlier, evaluated on this system.
 
-    The time budget is by `clock`, in seconds from `start_s`, which is when the call began. It ends no search that has
-    no plan with a schedule yet.
-    Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before one has.
+    `start_s` is the time at which the call began, in seconds of `clock`; the time budget counts from there. Time does
+    not end the search before one plan has a schedule. Raises InputError or MappingError where no plan has a schedule.
+    Ctrl-C before the first schedule raises KeyboardInterrupt.
     """
     search_options = options.part(CnSearchOptions)
     by_off_chip = options.layers_by_off_chip
@@ -314,7 +316,9 @@ def fused(
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
-    """What ends of stacks are worth, those between the largest stacks if there are many, as far as the time goes."""
+    """Benefits of the cuts between stacks, as far as the time allows; of many cuts, those between the
+    largest stacks.
+    """
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
     ends = space.ends_of(best.plan)
     bounds = dict(zip(ends, zip((-1, *ends[:-1]), (*ends[1:], ends[-1]), strict=True), strict=True))
@@ -343,7 +347,9 @@ def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
 
 
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
-    """Rows for each kind of plans: how many there were, had no schedule or were the best so far, and the best."""
+    """Rows for each origin of plans: number of plans, how many had no schedule, how many improved the best, and the
+    best figures.
+    """
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}
     for one in tried:
@@ -361,7 +367,7 @@ def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
 
 
 def tried_rows(found: FusionResult) -> list[JsonObject]:
-    """The rows of `fusion.csv`: each plan that was looked at, in order."""
+    """Rows of `fusion.csv`: all plans in the order in which they were tried."""
     return [
         {
             "plan": one.number,

@@ -1,4 +1,4 @@
-"""Cores of the parts of layers: handed on from one plan to the next, and improved step by step with the scheduler."""
+"""Cores of the parts of layers: taken over from one plan to the next, and improved step by step with the scheduler."""
 
 import random
 import time
@@ -18,46 +18,48 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem
 from tilewright.plans.detours import DetourSteps, Layers
 
 LayerCores = tuple[tuple[int, ...], ...]
-"""[layer][group] core: a column of the accelerator."""
+"""[layer][group] core, as a column of the accelerator."""
 PartCores = tuple[int, ...]
 """[part of the space of allocations] core."""
 ALIKE_PROBABILITY = 0.4
-"""Probability that layers like one are given to other cores with it."""
+"""Probability that a step changes the cores of equal layers together with those of the drawn layer."""
 DETOUR_PROBABILITY = 0.5
-"""Probability that a step of a search with detours changes these, not cores."""
+"""Probability that a step of a search with detours changes the detours instead of the cores."""
 RECUT_PROBABILITY = 0.6
-"""Probability that a step begins at a part of a layer whose parts are not those of the plan before."""
+"""Probability that a step begins at a layer whose number of parts differs from the previous plan."""
 SPREAD_STARTS = 5
-"""Warm starts that spread the work; those behind them put everything on one core."""
+"""Number of warm starts that spread the work; each further warm start puts all work on one core."""
 
 
 @dataclass(frozen=True)
 class PlanFigures:
-    """What a schedule costs."""
+    """Latency and energy of a schedule."""
 
     latency_cycles: int
     energy_pj: float
 
     def rank(self, objective: str) -> tuple[float, ...]:
-        """Rank by which it is compared: the smaller the better."""
+        """Rank for comparison by an objective; the smaller rank is better."""
         return tuple(float(value) for value in ranking(objective, self.energy_pj, self.latency_cycles))
 
 
 Clock = Callable[[], float]
-"""Seconds."""
+"""Function that returns the current time in seconds."""
 Judge = Callable[[PartCores, Layers], PlanFigures | None]
-"""The figures of an allocation where some layers go by way of the off-chip memory, None where it has no schedule."""
+"""Function that returns the figures of an allocation. Results of the given layers go by way of the off-chip memory.
+None: the allocation has no schedule.
+"""
 
 
 class SchedulingJudge:
-    """The figures of allocations of a problem by the compiled scheduler."""
+    """Judge that schedules allocations of one problem with the compiled scheduler."""
 
     def __init__(self, problem: MultiCoreProblem) -> None:
         self._scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
         self._part_of_cn = problem.space.part_of_cn
 
     def __call__(self, cores: PartCores, by_off_chip: Layers) -> PlanFigures | None:
-        """The figures of an allocation, None where it has no schedule."""
+        """Figures of an allocation; None where it has no schedule."""
         try:
             found = self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip)
         except MappingError:
@@ -65,12 +67,14 @@ class SchedulingJudge:
         return PlanFigures(found.latency_cycles, found.energy_pj)
 
     def recorded(self, cores: PartCores, by_off_chip: Layers) -> Schedule:
-        """The schedule of an allocation that has one, with its logs."""
+        """Schedule of an allocation, with its logs. The allocation must have a schedule."""
         return self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip, record=True)
 
 
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
-    """Allocations to begin with: what is `known` of a plan like this one, and warm starts, all of them if thorough."""
+    """Allocations to begin with: the `known` cores of a similar plan, then warm starts; `thorough` yields all warm
+    starts.
+    """
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
         balanced = _balanced_start(spread)
@@ -87,8 +91,10 @@ def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
 
 
 def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None) -> PartCores:
-    """The known cores for the parts of another plan: parts of parts stay together; what may not run there, or has no
-    like, gets the core of the `other` allocation. Without another one the cores of a layer keep their shares of it."""
+    """Allocation of this plan that takes over the known cores of another plan. Groups that were split keep one core. A
+    part that has no counterpart, or may not run on the known core, gets its core from `other`. Without `other`, each
+    core keeps its share of the layer.
+    """
     counts = _part_counts(space)
     found = []
     for part, (layer, group) in enumerate(space.parts):
@@ -102,7 +108,7 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
-    """The parts of layers that have another number of parts than the known cores are for; none where none are known."""
+    """Parts of the layers whose number of parts differs from `known`; empty where no cores are known."""
     if known is None:
         return ()
     counts = _part_counts(space)
@@ -110,12 +116,12 @@ def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, 
 
 
 def _part_counts(space: AllocationSpace) -> Counter[int]:
-    """Layer -> how many parts it has."""
+    """Number of parts of each layer, by layer."""
     return Counter(layer for layer, _ in space.parts)
 
 
 def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerCores:
-    """The cores by layer."""
+    """Cores of each layer and group: [layer][group]."""
     found: list[list[int]] = [[] for _ in range(layers)]
     for (layer, _), core in zip(space.parts, cores, strict=True):
         found[layer].append(core)
@@ -123,7 +129,7 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
 
 
 class CoreSearch:
-    """A search of the cores of one plan, step by step; each allocation is scheduled once."""
+    """Search of the cores of one plan, step by step; each allocation is scheduled once."""
 
     def __init__(
         self,
@@ -147,12 +153,13 @@ class CoreSearch:
 
     @property
     def evaluations(self) -> int:
-        """Allocations that were scheduled."""
+        """Number of allocations that were scheduled."""
         return len(self._known)
 
     def look_at(self, cores: PartCores, by_off_chip: Layers | None = None) -> bool:
-        """Schedule an allocation, with the detours of the best one or others, and keep it if it is the best: whether it
-        is."""
+        """Schedule an allocation and keep it if it is the best so far. Returns whether it is. Detours are
+        `by_off_chip`, else those of the best allocation.
+        """
         detours = self.by_off_chip if by_off_chip is None else by_off_chip
         if (cores, detours) in self._known:
             return False
@@ -166,8 +173,9 @@ class CoreSearch:
         return True
 
     def improve(self, tries: int, end: float | None = None, detours: DetourSteps | None = None) -> None:
-        """Look at so many neighbours of the best, some of them by steps of `detours`; fewer where the clock comes to
-        the `end` before."""
+        """Try so many neighbours of the best allocation; with `detours`, some of them change the detours. Stops when
+        the clock reaches `end`.
+        """
         if self.best is None or not (self.space.flexible or detours):
             return
         for _ in range(tries):
@@ -179,8 +187,9 @@ class CoreSearch:
                 self.look_at(self._neighbour(self.best))
 
     def _neighbour(self, cores: PartCores) -> PartCores:
-        """One part elsewhere, two parts of a layer exchanged, its parts in turn by one core, or the parts of a layer,
-        or of several that are like it, spread over other cores."""
+        """Neighbour of an allocation: one part on another core, two parts of a layer exchanged, all parts of a layer
+        rotated by one core, or the parts of one layer, or of all equal layers, spread anew over cores.
+        """
         draw, changed = self._draw, list(cores)
         is_recut = self._recut and draw.random() < RECUT_PROBABILITY
         part = draw.choice(self._recut if is_recut else self.space.flexible)
@@ -203,8 +212,9 @@ class CoreSearch:
         return tuple(changed)
 
     def _spread(self, cores: list[int], part: int) -> None:
-        """Give the parts of a layer to some of its cores, the fastest or any, in turn or in blocks; with some luck also
-        the next layers with as many parts and the same cores."""
+        """Spread the parts of a layer over some of its cores: over the fastest or over random ones, in turn or in
+        blocks. At random, the next layers with as many parts and the same cores are spread likewise.
+        """
         draw, choices = self._draw, self.space.choices[part]
         layer = self.space.parts[part][0]
         layers = [layer]

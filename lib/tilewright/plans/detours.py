@@ -9,25 +9,28 @@ import numpy as np
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 Layers = tuple[int, ...]
-"""Places of layers, ascending."""
+"""Places of layers in the network, ascending."""
 BACK_PROBABILITY = 0.3
-"""Probability that a step begins at a layer that goes by way of the off-chip memory now."""
+"""Probability that a step begins at a layer whose result goes by way of the off-chip memory now."""
 LARGE_PROBABILITY = 0.7
-"""Probability that it begins at a layer by the bits that it makes: those of large layers relieve a bus most; else at
-any layer."""
+"""Probability that a step draws its first layer in proportion to the bits that the layer produces, since detours of
+large layers relieve a bus most; else all layers are equally likely.
+"""
 RUNS = (1, 1, 1, 2, 3, 5, 8)
-"""Layers that a step changes at most, each as likely."""
+"""Largest numbers of layers that a step changes, drawn with equal probability."""
 
 
 @dataclass(frozen=True)
 class DetourSteps:
-    """Draws steps for one network that is cut in one way."""
+    """Random steps between choices of detours, for one network that is cut in one way."""
 
     bits: Sequence[int]
-    """[place of a layer] bits that it makes for others."""
+    """[place of a layer] bits that the layer produces for other layers."""
 
     def next(self, draw: random.Random, chosen: Layers) -> Layers:
-        """A run of layers by way of the off-chip memory if the first one does not go there yet, else directly."""
+        """Detours after one step: a run of layers goes by way of the off-chip memory if its first layer does not yet,
+        else directly.
+        """
         first = self._first(draw, chosen)
         run = set(range(first, min(len(self.bits), first + draw.choice(RUNS))))
         return tuple(sorted(set(chosen) - run if first in chosen else run.union(chosen)))
@@ -41,7 +44,7 @@ class DetourSteps:
 
 
 def detour_steps(problem: SchedulingProblem) -> DetourSteps:
-    """The steps for a network of some layers."""
+    """Steps for the network of a problem."""
     graph = problem.graph
     bits = np.zeros(int(graph.layer.max(initial=-1)) + 1, np.int64)
     is_made = np.zeros(len(graph.piece_bits), np.bool_)

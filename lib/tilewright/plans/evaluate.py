@@ -1,6 +1,6 @@
-"""Evaluates plans by the functions and the scheduler of a run, with what plans have in common done once.
+"""Evaluates plans with the functions and the scheduler of a run; what several plans have in common is done once.
 
-Mappings of computation nodes are remembered by class of equal cost over all plans.
+Mappings of computation nodes are cached over all plans, by class of equal cost.
 """
 
 import itertools
@@ -41,52 +41,53 @@ from tilewright.plans.reloads import moved_again_bits
 from tilewright.search.options import CnSearchOptions
 
 MOST_NODES = 60_000
-"""Computation nodes of a plan that is looked at: a finer one takes seconds for each schedule."""
+"""Largest number of computation nodes of a plan that is evaluated: each schedule of a larger plan takes seconds."""
 REMEMBERED = 4
-"""Plans whose computation nodes are kept, for other cores and other schedules of them."""
+"""Number of plans whose computation nodes are cached, for other cores and schedules of the same plan."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A plan that is to be evaluated."""
+    """Plan to be evaluated, with the effort of its evaluation."""
 
     plan: Plan
     cores: LayerCores | None = None
-    """Cores of a plan that is like it."""
+    """Cores of a similar plan, as a start."""
     tries: int = 0
-    """Further allocations to look at, step by step from the best start."""
+    """Number of further allocations to try, step by step from the best start."""
     detours: bool = False
-    """Whether such a step may also change which layers go by way of the off-chip memory."""
+    """Whether such a step may also change which results go by way of the off-chip memory."""
     thorough: bool = False
     """Whether to begin with all warm starts."""
     by_engine: bool = False
-    """Whether the search over allocations of a run looks for cores besides."""
+    """Whether the allocation search of a run looks for cores, too."""
     as_given: bool = False
-    """Whether the cores are looked at as they are, and no others."""
+    """Whether to evaluate exactly the given cores and no others."""
     seed: int = 0
     time_left_s: float | None = None
-    """Seconds that a search with a time budget has left: once they are over, no further allocation is looked at."""
+    """Seconds of the time budget that are left, after which no further allocation is tried; None: no limit."""
 
 
 @dataclass(frozen=True)
 class PlanOutcome:
-    """What was found for a plan."""
+    """Result of the evaluation of a plan."""
 
     plan: Plan
     figures: PlanFigures | None
-    """None where there is no schedule."""
+    """Figures of the best schedule; None where the plan has no schedule."""
     cores: LayerCores = ()
     evaluations: int = 0
-    """Schedules that were made for it."""
+    """Number of schedules that were made for the plan."""
     reason: str = ""
-    """Why there is none."""
+    """Why the plan has no schedule; '' where it has one."""
     moved_again: tuple[int, ...] = ()
-    """[place of a layer] bits of its data that move more than once."""
+    """[place of a layer] bits of the layer's data that are moved more than once."""
 
 
 class PlanEvaluator:
-    """Evaluates plans of one network on one system; a result does not depend on those before it. The time that a task
-    has left is by the `clock`, in seconds."""
+    """Evaluates plans of one network on one system. A result does not depend on earlier evaluations. Time limits are
+    in seconds of `clock`.
+    """
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class PlanEvaluator:
         self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
 
     def costed(self, plan: Plan) -> CostedCnProblem:
-        """The network cut as planned, with its costs. Raises InputError where it cannot be cut so."""
+        """Network cut as planned, with its costs. Raises InputError where the network cannot be cut as planned."""
         found = self._costed.get(plan.cut)
         if found is None:
             found = self._costed[plan.cut] = self._cut(plan)
@@ -132,11 +133,11 @@ class PlanEvaluator:
         return CostedCnProblem(described, graph, costs, self.search.model)
 
     def multi_core_problem(self, plan: Plan) -> MultiCoreProblem:
-        """What is allocated and scheduled. Raises InputError where a part of a layer has no core."""
+        """Problem of allocation and scheduling. Raises InputError where no core may run a part of a layer."""
         return multi_core_problem(self.costed(plan), plan.settings(self.given))
 
     def evaluate(self, task: Task) -> PlanOutcome:
-        """The best schedule that is found for a plan."""
+        """Best schedule that is found for a plan."""
         start_s = self._clock()
         try:
             problem = self.multi_core_problem(task.plan)
@@ -169,14 +170,16 @@ class PlanEvaluator:
         return PlanOutcome(plan, search.figures, cores, search.evaluations, moved_again=again)
 
     def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
-        """The cores that a run finds by default, with the same objective; none where no allocation has a schedule."""
+        """Cores that the default allocation search of a run finds for this objective; empty where no allocation has a
+        schedule.
+        """
         options = AllocationOptions(objective=self.objective, threads=1, ga_time_budget_s=time_left_s)
         try:
             found = allocate(problem, options, clock=self._clock)
         except MappingError:
             return ()
         if found.stopped_by == INTERRUPTED:
-            raise KeyboardInterrupt  # the search of plans ends, not this one alone
+            raise KeyboardInterrupt  # ends the whole search of plans, not only this one
         return (problem.space.part_cores(found.chosen.genome),)
 
 

@@ -1,5 +1,6 @@
 """Steps from one plan to another: finer or coarser tiles of consecutive layers, other parts between cores, other cuts,
-another schedule, other cores."""
+another schedule, other cores.
+"""
 
 import math
 import random
@@ -14,22 +15,23 @@ from tilewright.plans.segments import PART_RULES
 from tilewright.plans.space import SELECTIONS, LayerSpace, PlanSpace
 
 FEW_TRIES, MANY_TRIES = 10, 80
-"""Allocations that are looked at, step by step, for a new plan, and for one whose cores alone are to be better."""
+"""Number of allocations to try, step by step: few for a new plan, many for a step that only improves the cores."""
 PLAN_COST = 20
-"""What cutting and costing a plan takes, in schedules."""
+"""Cost of cutting and costing a plan, in schedules that take as long."""
 FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
-"""What a kind of steps is thought to gain before it is tried; what an older step counts; how often the kinds that gain
-least come, in parts of the best one."""
+"""Relative gain that is assumed of an untried kind of steps; weight of an older step against the next one; smallest
+probability of a kind, relative to the kind that gains most.
+"""
 LONGEST_RUN = 5
-"""Blocks of layers that one step changes at most."""
+"""Largest number of blocks of layers that one step changes."""
 MOST_WITHIN = 8
-"""Tiles along columns or channels."""
+"""Largest number of tiles along columns or channels."""
 DETOURS = "detours"
-"""Steps that send results by way of the off-chip memory, or no longer."""
+"""Kind of steps that switch results between the off-chip detour and direct transfers."""
 RELOADS = "reloads"
-"""Steps that cut a layer otherwise whose data moves more than once."""
+"""Kind of steps that change the cut of a layer whose data is moved more than once."""
 MERGED = "merged"
-"""Steps that cut layers in fewer parts that run on fewer cores than they have parts."""
+"""Kind of steps that give layers fewer parts where they have more parts than cores."""
 Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
@@ -42,7 +44,7 @@ def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
 
 
 def written_parts(tiles: LayerTiles) -> int:
-    """Number of parts of a layer between cores; 1 where the file leaves that to the cores."""
+    """Number of parts of a layer between cores; 1 where the mapping file leaves the parts to the cores."""
     count = 1
     for loop in tiles.between:
         count *= loop.tiles if isinstance(loop.tiles, int) else 1
@@ -50,7 +52,7 @@ def written_parts(tiles: LayerTiles) -> int:
 
 
 class PlanMoves:
-    """Draws steps; those that have led to better plans come more often."""
+    """Random steps; kinds of steps that have led to better plans are drawn more often."""
 
     def __init__(self, space: PlanSpace, ends: Sequence[int], draw: random.Random) -> None:
         self.space, self.draw = space, draw
@@ -67,7 +69,7 @@ class PlanMoves:
         self.kinds |= {RELOADS: PlanMoves._fewer_reloads, MERGED: PlanMoves._merged_parts}
         self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
         self.cost = dict.fromkeys(self.gain, 1.0)
-        # Parts are for layers that several cores may run; those with much work come more often.
+        # Only layers that several cores may run get parts; layers with much work are drawn more often.
         divisible = [place for place, one in enumerate(space.layers) if one.between is None and one.cores > 1]
         self._divisible = divisible or [place for place, one in enumerate(space.layers) if one.between is None]
         self._work = [math.sqrt(math.prod(size for _, size in self._loops(place))) for place in self._divisible]
@@ -79,7 +81,7 @@ class PlanMoves:
         return self.space.layers[place].layer.loop_sizes
 
     def next_task(self, parent: PlanOutcome, seed: int) -> tuple[str, Task]:
-        """A step from a plan that has a schedule: its kind, and what is to be evaluated."""
+        """Step from a plan that has a schedule: the kind of the step, and the task to evaluate."""
         kinds = list(self.gain)
         rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
         least = LEAST_SHARE * max(rates)
@@ -93,13 +95,14 @@ class PlanMoves:
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
 
     def learn(self, kind: str, gain: float, schedules: int) -> None:
-        """Remember by which share a step made the objective smaller, and how many schedules that took; old steps count
-        less and less."""
+        """Record the relative improvement of the objective by a step, and the schedules that it took; older steps lose
+        weight.
+        """
         self.gain[kind] = MEMORY * self.gain[kind] + max(gain, 0.0)
         self.cost[kind] = MEMORY * self.cost[kind] + (schedules + PLAN_COST) / (FEW_TRIES + PLAN_COST)
 
     def _run(self) -> range:
-        """Places of consecutive layers: one, or those of a few blocks."""
+        """Places of consecutive layers: one layer, or the layers of a few blocks."""
         if self.draw.random() < 0.4:
             place = self.draw.randrange(len(self.space.layers))
             return range(place, place + 1)
@@ -108,7 +111,9 @@ class PlanMoves:
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
     def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
-        """Finer or coarser rows in a run of layers, or as many tiles in each of them."""
+        """Plan with finer or coarser rows in a run of layers, or with the same number of tiles in each layer of the
+        run.
+        """
         plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
         step = self.draw.choice((-1, 1))
@@ -121,8 +126,9 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_parts(self, parent: PlanOutcome) -> Plan | None:
-        """More or fewer parts between cores of a layer, or of all that are like it, or parts along rows or
-        columns; or the parts of a run of layers by a rule."""
+        """Plan with more or fewer parts between cores, of one layer or of all equal layers, with parts along rows or
+        columns, or with the parts of a run of layers by a rule.
+        """
         plan = parent.plan
         if self.draw.random() < 0.3:
             return self._parts_by_rule(plan)
@@ -150,15 +156,16 @@ class PlanMoves:
         )
 
     def _parts(self, plan: Plan, place: int, parts: int, in_image: bool) -> Loops:
-        """Parts of a layer along channels, or of its image along rows or columns."""
+        """Loops that make the parts of a layer: along channels, or along rows or columns of its image."""
         one = self.space.layers[place]
         if not (in_image and one.rows):
             return one.tiles(parts, 1).between
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
 
     def _fewer_reloads(self, parent: PlanOutcome) -> Plan | None:
-        """A layer whose data moves more than once, or all that are like it: in parts along rows or columns, in other
-        parts of channels, in fewer tiles, or alone."""
+        """Plan with another cut of a layer whose data is moved more than once, or of all equal layers: parts along
+        rows or columns, another number of parts of channels, fewer tiles, or a stack of its own.
+        """
         draw, plan = self.draw, parent.plan
         if not any(parent.moved_again):
             return None
@@ -185,7 +192,9 @@ class PlanMoves:
         return plan.with_tiles(dict.fromkeys(alike, tiles))
 
     def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
-        """One part of all layers whose parts run on one core, or fewer parts of any layer that has more than cores."""
+        """Plan with one part for each layer whose parts all run on one core, or with fewer parts of one layer that has
+        more parts than cores.
+        """
         if not parent.cores:
             return None
         used = {
@@ -219,7 +228,7 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_within(self, parent: PlanOutcome) -> Plan | None:
-        """Tiles along columns or channels besides those along rows, or none of these."""
+        """Plan with tiles along columns or channels in addition to those along rows, or without such tiles."""
         plan = parent.plan
         place = self.draw.randrange(len(self.space.layers))
         one, tiles = self.space.layers[place], plan.tiles[place]
@@ -243,7 +252,7 @@ class PlanMoves:
         return counts[0] if counts and isinstance(counts[0], int) else 1
 
     def _other_schedule(self, parent: PlanOutcome) -> Plan | None:
-        """The other candidate rule, or constants or results fetched ahead or not."""
+        """Plan with the other rule of candidate selection, or with prefetching of constants or results switched."""
         plan = parent.plan
         fixed, options = self.space.fixed, []
         if fixed.selection is None:
@@ -255,7 +264,9 @@ class PlanMoves:
         return self.draw.choice(options) if options else None
 
     def _other_cut(self, parent: PlanOutcome) -> Plan | None:
-        """A stack that ends elsewhere, two stacks made one, one made two, or the layers of a run alone."""
+        """Plan with one cut moved, two stacks merged, one stack divided, or each layer of a run in a stack
+        of its own.
+        """
         plan = parent.plan
         ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}
         kind = self.draw.random()
@@ -275,7 +286,7 @@ class PlanMoves:
 
 
 def _next_of(counts: Sequence[int], now: int, step: int) -> int:
-    """The next count that is larger, or smaller, than now."""
+    """Next count that is larger than `now` (`step` > 0) or smaller."""
     if step > 0:
         return next((count for count in counts if count > now), counts[-1])
     return next((count for count in reversed(counts) if count < now), counts[0])

@@ -1,6 +1,6 @@
 """A plan: stacks and tiles of a network, its cut between cores and within them, and the options of its schedule.
 
-That is everything that a mapping file and the options of a run say, but for the cores themselves.
+A plan holds everything that a mapping file and the options of a run say, except the cores.
 """
 
 from collections.abc import Sequence
@@ -17,22 +17,22 @@ Loops = tuple[TilingEntry, ...]
 
 @dataclass(frozen=True)
 class LayerTiles:
-    """How one layer is cut."""
+    """Cut of one layer."""
 
     between: Loops = ()
-    """Parts that several cores may run."""
+    """Loops over parts, which several cores may run."""
     within: Loops = ()
-    """Tiles of a part, which run one after the other; they count where the layer is fused with others."""
+    """Loops over the tiles of a part, which run one after the other; used only where the layer is fused with others."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A point of the space that is searched."""
+    """Point of the search space."""
 
     tiles: tuple[LayerTiles, ...]
-    """One for each layer, in the order of the network."""
+    """Tiles of each layer, in the order of the network."""
     stacks: tuple[tuple[int, ...], ...]
-    """Node ids of the layers that are fused with one another."""
+    """Node ids of the layers of each stack; layers of one stack are fused."""
     selection: str
     """`scheduler_candidate_selection` of the schedule."""
     prefetch: tuple[str, ...]
@@ -44,20 +44,22 @@ class Plan:
 
     @property
     def cut(self) -> tuple[object, ...]:
-        """What decides the computation nodes, whatever the schedule."""
+        """Key of what determines the computation nodes: all of the plan except its schedule."""
         return self.tiles, self.stacks
 
     @property
     def without_detours(self) -> "Plan":
-        """What plans have in common that differ by what goes by way of the off-chip memory."""
+        """Copy of the plan without detours by way of the off-chip memory: a key shared by plans that differ only in
+        detours.
+        """
         return replace(self, by_off_chip=())
 
     def tiling_options(self) -> TilingOptions:
-        """The options of `tilewright cns`."""
+        """Options of `tilewright cns` for this plan."""
         return TilingOptions(layer_stacks=self.stacks)
 
     def settings(self, given: ScheduleSettings) -> ScheduleSettings:
-        """The settings of `tilewright schedule`, with what the plan leaves open as it is given."""
+        """Settings of `tilewright schedule` for this plan; settings that a plan does not hold come from `given`."""
         chosen = {
             "scheduler_candidate_selection": self.selection,
             "operands_to_prefetch": self.prefetch,
@@ -67,17 +69,17 @@ class Plan:
         return ScheduleSettings(**{**given.as_dict(), **chosen})
 
     def with_tiles(self, changed: dict[int, LayerTiles]) -> "Plan":
-        """The plan with other tiles of some layers, by their places."""
+        """Copy of the plan with other tiles of some layers, by place."""
         return replace(self, tiles=tuple(changed.get(place, tiles) for place, tiles in enumerate(self.tiles)))
 
 
 def layers_of(workload: Workload) -> tuple[WorkloadNode, ...]:
-    """The nodes that are cut and scheduled, in the order of the network."""
+    """Nodes that are cut and scheduled, in the order of the network."""
     return tuple(node for node in workload.nodes if node.layer is not None)
 
 
 def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan) -> Mapping:
-    """The mapping file with an entry for each layer that cuts it as planned; cores stay as they are given."""
+    """Mapping with an entry for each layer that cuts it as planned; the cores of the entries stay the same."""
     entries = []
     for node, tiles in zip(nodes, plan.tiles, strict=True):
         assert node.layer is not None

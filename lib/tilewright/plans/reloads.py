@@ -1,4 +1,4 @@
-"""Reloads: layers whose data moves more than once in a schedule, where steps to a better plan may begin."""
+"""Reloads: layers whose data is moved more than once in a schedule, where steps to a better plan may begin."""
 
 import numpy as np
 
@@ -7,13 +7,15 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
-    """[place of a layer] bits that move over links more than once: constants for the layer that reads them, what is
-    made for the layer that makes it. Those who listen to a broadcast move nothing; `schedule` has its logs."""
+    """[place of a layer] bits that are moved over links more than once. Constants count for the layer that reads them,
+    results for the layer that makes them. Further receivers of a multicast do not count. `schedule` must have its
+    logs.
+    """
     graph, transfers = problem.graph, schedule.transfers
     moves = np.bincount(transfers["piece"][transfers["broadcast_of"] < 0], minlength=len(graph.piece_bits))
     again = graph.piece_bits * np.maximum(moves - 1, 0)
     layer = np.full(len(again), -1, np.int64)
-    layer[graph.need_piece[::-1]] = graph.layer[problem.need_cn[::-1]]  # of several readers the first one
+    layer[graph.need_piece[::-1]] = graph.layer[problem.need_cn[::-1]]  # the first of several readers counts
     is_made = graph.piece_producer >= 0
     layer[is_made] = graph.layer[graph.piece_producer[is_made]]
     found = np.zeros(int(graph.layer.max(initial=-1)) + 1, np.int64)

@@ -1,7 +1,9 @@
-"""Searches whole plans: uniform ones, parts by dynamic programming over cuts, then steps from the best plans.
+"""Searches whole plans: uniform ones, then compositions of segments by dynamic programming over cuts, then steps from
+the best plans.
 
-Every plan is costed and scheduled as a run would do it, so that the best is a result and no estimate. Work goes out in
-batches of a fixed size: where the search ends by count, the number of processes decides nothing.
+Every plan is costed and scheduled as a run would do it, so that its figures are results and not estimates. Work is
+handed to processes in batches of a fixed size: if the search ends by count, the result does not depend on the number
+of processes.
 """
 
 import random
@@ -23,70 +25,72 @@ from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
 from tilewright.plans.work import Likeness, PlanWork, SegmentTask, make_worker, segment_task
 
 COUNT = "count"
-"""Why a search ended: it looked at as many plans as it was to."""
+"""Reason of the end of a search: it has tried the planned number of plans."""
 BATCH = 12
-"""Plans that go out together; none of them knows of the others."""
+"""Number of plans that are evaluated together; none of them depends on the results of the others."""
 ELITE = 4
-"""Plans from which steps begin."""
+"""Number of best plans from which steps begin."""
 BEST_SHARE = 0.7
 """Share of the steps that begin at the best plan."""
 SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
-"""Shares of time and plans, what parts of the network take at most."""
+"""Largest shares of the time and of the plans that segments of the network take."""
 FINISHES, FILES_S = 2.0, 1.0
-"""What the end of a call takes: so many times bounds and check of the first plan, and seconds for files."""
+"""Time reserved for the end of a call: a multiple of the time that bounds and check of the first plan took, and
+seconds for writing files.
+"""
 CUTS_TIME_SHARE = 0.1
-"""Share of the time budget, what is kept back to say what cuts are worth."""
+"""Share of the time budget that is reserved for measuring the benefit of cuts."""
 SEGMENT_RULES = 3
-"""Rules for parts that are tried for parts of the network: those that did best where all is cut alike."""
+"""Number of part rules that are tried for segments: the best ones of the uniform plans."""
 COMPOSED = 3
-"""Compositions of parts that are evaluated as whole plans, for each way to choose candidates."""
+"""Number of compositions of segments that are evaluated as whole plans, for each rule of candidate selection."""
 COMPOSED_TRIES = 120
-"""Allocations that are looked at for each of them: what is found for one is handed on to the plans that follow."""
+"""Allocations that are tried for each composition; later plans begin from the best one."""
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, UNIFORM, COMPOSITION = "start", "layer by layer", "uniform", "composition"
-"""Where plans come from, besides steps of `PlanMoves`."""
+"""Origins of plans other than the steps of `PlanMoves`."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A plan that was looked at."""
+    """Plan that was tried."""
 
     number: int
-    """Number in the order in which plans went out."""
+    """Number of the plan in the order of evaluation."""
     origin: str
     figures: PlanFigures | None
     stacks: int
     evaluations: int
-    """Schedules that were made for it."""
+    """Number of schedules that were made for the plan."""
     is_best: bool
-    """Whether it was the best so far."""
+    """Whether the plan was the best so far."""
     reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class FusionResult:
-    """What was found."""
+    """Result of the search of plans."""
 
     best: PlanOutcome
     layer_by_layer: PlanOutcome | None
-    """The best plan in which every layer is alone; None where the run fixes stacks."""
+    """Best plan whose stacks have one layer each; None where the run fixes the stacks."""
     tried: tuple[Tried, ...]
     segments: int
-    """Parts of the network that were scheduled by themselves, alike ones once."""
+    """Number of distinct segments of the network that were scheduled by themselves."""
     evaluations: int
-    """Schedules that were made in all."""
+    """Number of all schedules that were made."""
     stopped_by: str
     start: PlanOutcome | None = None
-    """Result of the plan that was given as a start, as it is; None where there was none."""
+    """Result of the start plan, evaluated as given; None without a start."""
 
 
 Progress = Callable[[int, int, PlanOutcome | None, float], None]
-"""Told after each plan: plans so far, plans at most, the best, seconds."""
+"""Callback after each plan: plans so far, most plans, best outcome, seconds."""
 
 
 @dataclass
 class FusionSearch:
-    """The state of one search."""
+    """State of one search."""
 
     work: PlanWork
     space: PlanSpace
@@ -94,13 +98,15 @@ class FusionSearch:
     progress: Progress = lambda done, planned, best, elapsed: None
     clock: Callable[[], float] = time.monotonic
     start_s: float | None = None
-    """Time at which the call began, by `clock`: the time budget counts from there; None: when the search does."""
+    """Time at which the call began, in seconds of `clock`, from which the time budget counts; None: the beginning of
+    the search.
+    """
     given: Task | None = None
-    """A plan that was found before: it is looked at first of all."""
+    """Start plan from an earlier search, which is evaluated first."""
     finishing_s: Callable[[FusionResult], float] = lambda found: 0.0
-    """Seconds that bounds, check and files of a plan take, tried on the first plan that has a schedule."""
+    """Function that measures the seconds for bounds, check and files, with the first plan that has a schedule."""
     reserve_s: float | None = None
-    """What the end of the call needs, without worths of cuts; None while that is not known."""
+    """Seconds reserved for the end of the call, without the benefit of cuts; None until they are measured."""
     best: PlanOutcome | None = None
     lbl: PlanOutcome | None = None
     tried: list[Tried] = field(default_factory=list)
@@ -110,7 +116,9 @@ class FusionSearch:
     started: PlanOutcome | None = None
 
     def run(self) -> FusionResult:
-        """The best plan. Raises InputError or MappingError where none has a schedule; lets Ctrl-C through before."""
+        """Best plan. Raises InputError or MappingError where no plan has a schedule; Ctrl-C before the first schedule
+        raises KeyboardInterrupt.
+        """
         self._start = self.clock() if self.start_s is None else self.start_s
         self._elite: dict[Plan, PlanOutcome] = {}
         self._reasons: dict[str, None] = {}
@@ -144,14 +152,14 @@ class FusionSearch:
             self._look_at([Task(self.best.plan, self.best.cores, MANY_TRIES, by_engine=True)], "cores")
 
     def _is_over(self) -> bool:
-        """Whether no further plan is looked at; until one has a schedule, time ends nothing."""
+        """Whether the search ends now. Time does not end it before one plan has a schedule."""
         left = self._seconds_left()
         if left is not None and left <= 0:
             self.stopped_by = self.stopped_by or TIME_BUDGET
         return bool(self.stopped_by)
 
     def _seconds_left(self) -> float | None:
-        """Time left for plans, without what the end of the call takes; None where it is not limited."""
+        """Seconds left for plans, without the reserve for the end of the call; None without a time limit."""
         budget = self.options.fusion_time_budget_s
         if budget is None or self.best is None:
             return None
@@ -166,11 +174,11 @@ class FusionSearch:
 
     @property
     def _left(self) -> int:
-        """Plans that may still be looked at."""
+        """Number of plans that may still be tried."""
         return self.options.nb_plans - len(self.tried) - self.segments
 
     def _layer_by_layer(self) -> list[Task]:
-        """Every layer alone, also with the allocations that a run looks at."""
+        """Tasks that run every layer in a stack of its own; one of them uses the allocation search of a run."""
         if self.space.fixed.stacks is not None:
             return []
         plain = self.space.layer_by_layer(None)
@@ -186,13 +194,13 @@ class FusionSearch:
         return [Task(first, thorough=True, by_engine=True), *(Task(plan, thorough=True) for plan in plans)]
 
     def _schedules(self, plan: Plan) -> list[Plan]:
-        """A plan by each way to choose candidates."""
+        """Copies of a plan, one for each rule of candidate selection."""
         if self.space.fixed.selection is not None:
             return [plan]
         return [replace(plan, selection=selection) for selection in SELECTIONS]
 
     def _uniform(self) -> list[PartRule]:
-        """Look at plans that are cut alike everywhere: the rules for parts of which the best of these consist."""
+        """Try plans that cut all layers alike. Returns the part rules of the best ones."""
         rule_of: dict[Plan, PartRule] = {}
         for rows in SEGMENT_TILES:
             for rule in PART_RULES:
@@ -204,7 +212,7 @@ class FusionSearch:
         return [rule for rule in PART_RULES if rule in best]
 
     def _compositions(self, rules: Sequence[PartRule]) -> list[Task]:
-        """Whole plans of the parts whose costs add up to least."""
+        """Tasks of whole plans, composed of the segments whose costs add up to the least."""
         costs = self._segment_costs(rules)
         tasks = []
         for selection in self._selections:
@@ -222,14 +230,14 @@ class FusionSearch:
         return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
 
     def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
-        """Selection -> what segments cost by themselves; alike ones are scheduled once."""
+        """Costs of segments scheduled by themselves, by selection and segment; equal segments are scheduled once."""
         costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
         known: dict[object, list[Segment]] = {}
         wanted: list[SegmentTask] = []
         alike = Likeness(self.work.problem)
         for segment in candidates(self.space, self._ends, rules):
             if len(self._ends) == 1:
-                continue  # the whole network, which was looked at
+                continue  # the whole network: evaluated before
             key = alike.of(segment)
             if key not in known:
                 wanted.append(segment_task(segment, self._selections, self.space))
@@ -275,7 +283,7 @@ class FusionSearch:
         return kind, parent, task
 
     def _joined(self, parent: PlanOutcome, better: Sequence[PlanOutcome]) -> Task | None:
-        """All that made one plan better, at once, the best steps last."""
+        """Task that applies all steps that improved one plan at once, the best step last; None without a new plan."""
         if len(better) < 2:
             return None
         ordered = sorted(better, key=self._rank, reverse=True)
@@ -291,7 +299,7 @@ class FusionSearch:
         return Task(plan, ordered[-1].cores, FEW_TRIES)
 
     def _look_at(self, tasks: Sequence[Task], origin: str | Sequence[str]) -> list[PlanOutcome]:
-        """The outcomes of tasks, kept; fewer where the search is over before."""
+        """Outcomes of tasks, which are recorded; fewer than tasks where the search ends before."""
         outcomes: list[PlanOutcome] = []
         if self._is_over():
             return outcomes

@@ -1,8 +1,8 @@
 """Segments: consecutive layers by themselves, as a network of their own that begins and ends in the off-chip memory.
 
-What a segment costs when it is fused in some way is found by the true scheduler, once for all segments that are alike;
-a dynamic program over the cuts then puts them together (`compose`). A sum over segments leaves out that they overlap,
-and that data stays on chip between them: it is where the search of whole plans begins, not where it ends.
+The scheduler of a run finds the cost of a fused segment, once for all equal segments. A dynamic program over the cuts
+then composes them to the network (`compose`). A sum over segments ignores that segments overlap, and that data stays
+on chip between them. So compositions are only where the search of whole plans begins.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -25,28 +25,32 @@ PART_RULES = (
     PartRule(0.5, False),
     PartRule(0.5, True, along_rows=True),
 )
-"""How many parts layers have. Parts on many cores balance work; few parts move less, as each needs the whole input."""
+"""Rules for the number of parts of layers. Parts on many cores balance work; few parts move less data, as each part
+needs the whole input.
+"""
 MOST_BLOCKS = 24
-"""Blocks of layers that segments are made of."""
+"""Largest number of blocks of layers that segments are made of."""
 LONGEST = 6
-"""Blocks in a segment."""
+"""Largest number of blocks in a segment."""
 MOST_LABELS = 24
-"""Ways to the same cut that are kept."""
+"""Number of partial compositions that are kept at each cut."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Layers `first` to `last`, by place, fused in one way."""
+    """Layers from place `first` to place `last`, fused in one way."""
 
     first: int
     last: int
     tiles: tuple[LayerTiles, ...]
     is_fused: bool
-    """Whether the layers are one stack; else each is alone."""
+    """Whether the layers are one stack; else each layer is a stack."""
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
-    """Places of the last layers of the blocks: before layers with weights, where little crosses; not too many."""
+    """Places of the last layers of the blocks. Blocks end before layers with weights, where few tensors cross; their
+    number is limited.
+    """
     last = len(space.layers) - 1
     ends = [end for end in space.ends if space.layers[end + 1].weight_bits]
     while len(ends) >= MOST_BLOCKS:
@@ -55,7 +59,7 @@ def blocks(space: PlanSpace) -> tuple[int, ...]:
 
 
 def candidates(space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES) -> list[Segment]:
-    """All segments that are tried, the shortest first."""
+    """Segments that are tried, the shortest first."""
     starts = [0, *(end + 1 for end in ends[:-1])]
     found: dict[Segment, None] = {}
     for length in range(1, min(LONGEST, len(ends)) + 1):
@@ -75,7 +79,9 @@ def candidates(space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] 
 
 
 def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first: int, last: int) -> SystemProblem:
-    """The network of the layers from place `first` to `last`, with what only moves data between and before them."""
+    """Network of the layers from place `first` to `last`, with the operators between and before them that only move
+    data.
+    """
     everything = problem.workload.nodes
     index_of = {node.node_id: index for index, node in enumerate(everything)}
     begin = 0 if first == 0 else index_of[nodes[first - 1].node_id] + 1
@@ -101,7 +107,7 @@ def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first
 
 
 def likeness(problem: SystemProblem) -> Hashable:
-    """What decides the costs of a part of a network: two parts that differ by names alone have the same."""
+    """Key of all that determines the costs of a part of a network; parts that differ only in names have equal keys."""
     number: dict[str, int] = {}
 
     def of(name: str) -> int:
@@ -124,7 +130,7 @@ def _nameless(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _numbered(index_map: IndexMap, of: object) -> Hashable:
-    """An index map without the names of tensors."""
+    """Index map without the names of tensors."""
     output, source = index_map.output, index_map.input
     numbers = of(output.tensor), of(source.tensor)  # type: ignore[operator]
     return index_map.loops, numbers, output.axes, source.axes, index_map.operand, index_map.is_exact
@@ -132,16 +138,17 @@ def _numbered(index_map: IndexMap, of: object) -> Hashable:
 
 @dataclass(frozen=True)
 class _Label:
-    """A way from the first layer to a cut."""
+    """Composition of segments from the first layer to a cut."""
 
     figures: PlanFigures
     segments: tuple[Segment, ...]
 
 
 def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
-    """The best ways to put segments together to the whole network, by the sums of latency and energy, the best first.
+    """Best compositions of segments to the whole network, by the sums of latency and energy, the best first.
 
-    At each cut the ways are kept that no other one beats in both, since a product of sums is not a sum.
+    Each cut keeps all compositions that are undominated in latency and energy, since the product of sums is not
+    additive.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():
@@ -160,7 +167,7 @@ def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, c
 
 
 def _undominated(labels: Iterable[_Label], objective: str) -> list[_Label]:
-    """Labels that no other beats in latency and energy; of many the best by objective."""
+    """Labels that are undominated in latency and energy; if there are too many, the best of them by the objective."""
     ordered = sorted(labels, key=lambda label: (label.figures.latency_cycles, label.figures.energy_pj))
     kept: list[_Label] = []
     for label in ordered:

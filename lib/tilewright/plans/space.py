@@ -1,4 +1,4 @@
-"""Space of plans: tiles of each layer, ends of stacks, and what the mapping file and the run fix."""
+"""Space of plans: tiles of each layer, ends of stacks, and the choices that the mapping file and the run fix."""
 
 import itertools
 import math
@@ -19,21 +19,23 @@ from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 ROWS = ("OY", "D")
-"""Dimensions along which layers are cut into rows, the first that a layer has; else the first that is no channel."""
+"""Dimensions along which layers are cut into rows: the first of them that a layer has, else its first dimension that
+is not a channel.
+"""
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
-"""Dimensions of channels: parts along them read other weights."""
+"""Dimensions of channels; parts along them read different weights."""
 HEADS = ("G", "H")
-"""Dimensions of which each part reads inputs of its own."""
+"""Dimensions whose parts each read inputs of their own."""
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
-"""More tiles than any layer has rows: single rows."""
+"""Number of tiles above the rows of any layer: each tile is a single row."""
 TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 """Numbers of tiles that are tried along rows."""
 MOST_PARTS = 32
-"""Parts between cores, for each core that may run the layer."""
+"""Largest number of parts between cores, for each core that may run the layer."""
 SPREAD = 4
-"""How many times the fewest parts work is spread over, where these fill arrays better."""
+"""Largest multiple of the fewest parts that work is spread over, where more parts fill arrays better."""
 
 
 @dataclass(frozen=True)
@@ -41,50 +43,50 @@ class PartRule:
     """Rule for the number of parts of layers between cores."""
 
     share: float
-    """Share of the room for weights of a core, what the weights of a part take at most."""
+    """Largest share of a core's weight memory that the weights of one part may take."""
     spreads: bool
-    """Whether a layer with weights has a part for each core at least; else it has as few as fit."""
+    """Whether a layer with weights has at least one part for each core; else it has as few parts as fit."""
     along_rows: bool = False
-    """Whether such a layer has parts of rows, one for each core, each with all weights; else parts of channels."""
+    """Whether a layer with weights is cut along rows, one part with all weights for each core; else along channels."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """What the run says, None where it is searched."""
+    """Choices that the run fixes; None: searched."""
 
     stacks: tuple[tuple[int, ...], ...] | None = None
     selection: str | None = None
     prefetch: tuple[str, ...] | None = None
     prefetch_results: bool | None = None
     by_off_chip: tuple[int, ...] | None = None
-    """Ids of layers."""
+    """Ids of layers whose results go by way of the off-chip memory."""
 
 
 @dataclass(frozen=True)
 class LayerSpace:
-    """What can be chosen for one layer."""
+    """Choices for the cut of one layer."""
 
     node: WorkloadNode
     rows: str
-    """Dimension along which it is cut into rows; '' if it has none."""
+    """Dimension along which the layer is cut into rows; '' if it has none."""
     columns: str
     channels: tuple[str, ...]
     """Dimensions of channels, the largest first."""
     cores: int
-    """How many cores may run it."""
+    """Number of cores that may run the layer."""
     weight_bits: int
     weight_room_bits: int
-    """What the smallest of its cores has for weights; 0 where that is not known."""
+    """Bits for weights on the smallest of the layer's cores; 0 where that is not known."""
     units: tuple[int, ...] = ()
     """Number of output channels that the array of each core takes at a time."""
     between: Loops | None = None
-    """Parts that the mapping file fixes."""
+    """Parts that the mapping file fixes; None: searched."""
     within: Loops | None = None
-    """Tiles that the mapping file fixes."""
+    """Tiles that the mapping file fixes; None: searched."""
 
     @property
     def layer(self) -> Layer:
-        """The layer itself."""
+        """Layer that is cut."""
         assert self.node.layer is not None
         return self.node.layer
 
@@ -94,8 +96,9 @@ class LayerSpace:
 
     @cached_property
     def part_counts(self) -> tuple[int, ...]:
-        """Numbers of parts along channels that make sense, ascending: one, two, as many as cores, twice as many and so
-        on, and those whose parts fill an array."""
+        """Numbers of parts along channels to try, ascending: one, two, the number of cores and its doublings, and
+        those whose parts fill an array.
+        """
         if self.between is not None or not self.channels:
             return (1,)
         size = self.size(self.channels[0])
@@ -109,39 +112,42 @@ class LayerSpace:
         return tuple(sorted({math.ceil(size / self._part_size(count)) for count in counts}))
 
     def _fills_an_array(self, parts: int) -> bool:
-        """Whether so many parts along channels leave no units idle, but for the last part."""
+        """Whether, with this many parts along channels, only the last part leaves units of an array idle."""
         return any(self._part_size(parts) % unit == 0 for unit in self.units if unit > 1)
 
     def _part_size(self, parts: int) -> int:
-        """Channels of each part but the last."""
+        """Number of channels of each part except the last."""
         return math.ceil(self.size(self.channels[0]) / parts)
 
     @cached_property
     def tile_counts(self) -> tuple[int, ...]:
-        """Numbers of tiles along rows that make sense, ascending."""
+        """Numbers of tiles along rows to try, ascending."""
         if self.within is not None or not self.rows:
             return (1,)
         size = self.size(self.rows)
         return tuple(sorted({min(count, size) for count in TILE_COUNTS}))
 
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
-        """The layer in so many parts between cores, along channels or rows, each in so many tiles of rows."""
+        """Cut of the layer into parts between cores, along channels or rows, and of each part into tiles of rows."""
         dimension = self.image_dimension(parts, tiles) if along_rows or not self.channels else self.channels[0]
         return LayerTiles(self.parts_along(dimension, parts), self.rows_within(tiles))
 
     def image_dimension(self, parts: int, tiles: int) -> str:
-        """Rows, or columns where tiles have too few rows for so many parts: these are cut out of each tile."""
+        """Dimension of parts of the image: rows, or columns where a tile has fewer rows than there are parts."""
         return self.columns if self.columns and parts * tiles > self.size(self.rows) else self.rows
 
     def parts_along(self, dimension: str, parts: int) -> Loops:
-        """Loops of so many parts between cores, or as the mapping file says."""
+        """Loops over parts between cores; loops that the mapping file fixes take precedence."""
         if self.between is not None:
             return self.between
         parts = min(parts, self.size(dimension)) if dimension else 1
         return (TilingEntry(dimension, parts),) if parts > 1 else ()
 
     def rows_within(self, tiles: int) -> Loops:
-        """Loops of so many tiles of rows, or as the mapping file says. One tile is written too, else two."""
+        """Loops over tiles of rows; loops that the mapping file fixes take precedence.
+
+        A single tile is written as a loop, too, since a layer without tiles would be cut in two.
+        """
         if self.within is not None:
             return self.within
         dimension = self.rows or next(iter(self.layer.size_of))
@@ -151,14 +157,15 @@ class LayerSpace:
         return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
 
     def cut_by(self, rule: PartRule, tiles: int) -> LayerTiles:
-        """The layer in parts by a rule, each in so many tiles of rows."""
+        """Cut of the layer into parts by a rule, and of each part into tiles of rows."""
         if rule.along_rows and self.rows:
             return self.tiles(self.cores, tiles, along_rows=True)
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """How many parts a rule asks for: the fewest whose weights fit, or, where work is spread, those that leave
-        fewest units of arrays and fewest cores idle."""
+        """Number of parts by a rule: the fewest whose weights fit. Where work is spread, the number with the fewest
+        idle units of arrays and idle cores.
+        """
         fewest = 1
         if self.weight_bits and self.weight_room_bits:
             fewest = math.ceil(self.weight_bits / (self.weight_room_bits * rule.share))
@@ -169,8 +176,9 @@ class LayerSpace:
         return min(few, key=lambda count: (self._taken_units(count), count))
 
     def _taken_units(self, parts: int) -> int:
-        """Channels that so many parts take on the arrays, idle units included: as many parts as they are, and as if
-        each core had as many as the one that has most."""
+        """Channels that the parts occupy on the arrays, idle units included, as if each core had as many parts as the
+        fullest core.
+        """
         part = self._part_size(parts)
         cores = max(self.cores, 1)
         most = math.ceil(parts / cores) * cores
@@ -179,24 +187,24 @@ class LayerSpace:
 
 @dataclass(frozen=True)
 class PlanSpace:
-    """All that can be chosen."""
+    """Choices of whole plans."""
 
     layers: tuple[LayerSpace, ...]
     fixed: Fixed
     prefetchable: tuple[str, ...]
-    """Layer operands that are constants: what can be fetched ahead."""
+    """Layer operands that are constants and can be prefetched."""
     ends: tuple[int, ...]
-    """Places of layers at which a stack may end because little crosses there, ascending; without the last layer."""
+    """Places of layers at which a stack may end because few tensors cross there, ascending; without the last layer."""
     is_on_several_cores: bool
     """Whether data may move between cores."""
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """Ids of the layers, in order."""
+        """Ids of the layers, in the order of the network."""
         return tuple(layer.node.node_id for layer in self.layers)
 
     def stacks(self, ends: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The stacks that end at some places, or those that the run fixes."""
+        """Stacks that end at the given places, or the stacks that the run fixes."""
         if self.fixed.stacks is not None:
             return self.fixed.stacks
         ids = self.node_ids
@@ -204,14 +212,14 @@ class PlanSpace:
         return tuple(ids[start + 1 : end + 1] for start, end in itertools.pairwise(bounds))
 
     def ends_of(self, plan: Plan) -> tuple[int, ...]:
-        """Places of the last layers of stacks."""
+        """Places of the last layers of the stacks of a plan."""
         place = {node_id: place for place, node_id in enumerate(self.node_ids)}
         return tuple(sorted(max(place[node_id] for node_id in stack) for stack in plan.stacks if stack))
 
     def plan(
         self, tiles: Sequence[LayerTiles], ends: Sequence[int], selection: str = "", prefetches: bool = True
     ) -> Plan:
-        """A plan, with what the run fixes as it says."""
+        """Plan with these choices, except those that the run fixes."""
         chosen = self.fixed.selection or selection or SELECTIONS[0]
         prefetch = self.fixed.prefetch
         if prefetch is None:
@@ -222,17 +230,17 @@ class PlanSpace:
         return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch, results, self.fixed.by_off_chip or ())
 
     def layer_by_layer(self, rule: PartRule | None) -> Plan:
-        """Every layer alone: whole, or in parts by a rule."""
+        """Plan in which every layer is a stack, whole or in parts by a rule."""
         tiles = [one.tiles(1, 1) if rule is None else one.cut_by(rule, 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
     def uniform(self, tiles: int, rule: PartRule, selection: str = "") -> Plan:
-        """All layers in one stack, in so many tiles of rows each."""
+        """Plan with all layers in one stack, each with the same number of tiles of rows."""
         return self.plan([one.cut_by(rule, tiles) for one in self.layers], (), selection)
 
 
 def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
-    """The space of a network on a system under a mapping file."""
+    """Space of plans for a network on a system under a mapping file."""
     nodes = layers_of(problem.workload)
     layers = tuple(_layer_space(problem, node) for node in nodes)
     constants = dict.fromkeys(
@@ -243,7 +251,9 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
-    """Parts over cores that entries for many layers ask for, and that some of these layers cannot be cut into."""
+    """Messages on parts between cores that a mapping entry for many layers fixes, where some of these layers cannot be
+    cut so.
+    """
     layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
     return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
 
@@ -258,7 +268,7 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
     bits = weight_bits(layer, network_input_operands(node, problem.workload))
 
     def channel_order(name: str) -> tuple[bool, int]:
-        # Heads share nothing, so that without weights parts of heads move least.
+        # Heads share no data: without weights, parts of heads move least.
         return bits > 0 or name not in HEADS or layer.size_of[name] < cores, -layer.size_of[name]
 
     channels = sorted((name for name in output if name in CHANNELS), key=channel_order)
@@ -280,8 +290,9 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
-    """How many of a dimension a core takes at a time: as the first spatial mapping that it is to try says, or, where
-    none unrolls what the layer has, as many as a side of the array has."""
+    """Size of a dimension that a core processes at a time: the unrolling of the first spatial mapping to try, or the
+    size of a side of the array where no spatial mapping unrolls a dimension of the layer.
+    """
     tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
     for unrolling in tried:
         factors = [factor for _, loops in unrolling for name, factor in loops if name == dimension]
@@ -295,14 +306,18 @@ def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -
 
 
 def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None, Loops | None]:
-    """The parts and the tiles that an entry fixes. Cores that are fixed one for each part fix the parts."""
+    """Parts and tiles that an entry fixes, None where it does not. An entry that names one core for each part fixes
+    the parts, too.
+    """
     is_fixed = entry.core_allocation_is_fixed and len(entry.core_allocation) > 1
     between = loops_over_cores(layer, entry)[0] if entry.inter_core_tiling or is_fixed else None
     return between, entry.intra_core_tiling or None
 
 
 def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, ...]:
-    """Places after which as few tensors as possible are still to be read: one, or where that never is, the fewest."""
+    """Places after which the fewest tensors are still to be read: one tensor, or else the smallest number
+    that occurs.
+    """
     crossing = crossing_tensors(problem, nodes)
     inner = crossing[:-1]
     if not inner:
@@ -312,7 +327,7 @@ def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, .
 
 
 def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> list[int]:
-    """[place] how many results of layers up to there are read by layers behind it."""
+    """[place] number of tensors made by layers up to this place that later layers read."""
     place_of = {node.node_id: place for place, node in enumerate(nodes)}
     behind = _readers(problem, place_of)
     counts = [0] * len(nodes)
@@ -323,7 +338,9 @@ def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> l
 
 
 def _readers(problem: SystemProblem, place_of: Mapping[int, int]) -> dict[int, int]:
-    """Place of a layer -> the last place of a layer that reads its result, also by way of what only moves data."""
+    """Place of the last reader of each layer's result, by place of the layer; readers behind operators that only move
+    data count.
+    """
     made_by: dict[int, set[int]] = {}
     last: dict[int, int] = {}
     for node in problem.workload.nodes:

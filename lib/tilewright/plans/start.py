@@ -1,6 +1,7 @@
-"""A plan that was found before as one of the starts of a search: with less memory, for another objective, in less time.
+"""A plan of an earlier search as the start of another: with less memory, for another objective, or in less time.
 
-It is looked at as it is, on the hardware of this search, so that the answer is never worse than it."""
+The start is evaluated as given on the hardware of the new search, so that the answer is never worse than the start.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,15 +21,15 @@ from tilewright.plans.space import LayerSpace, PlanSpace
 
 
 def read_start(path: Path, schema: str) -> JsonObject:
-    """What an answer of `tilewright fuse` says, by its file or its folder. Raises ArtifactError where it is none."""
+    """Content of an answer of `tilewright fuse`, by its file or folder. Raises ArtifactError for any other file."""
     found: dict[str, Any] = read_artifact(path / FUSION if path.is_dir() else path, schema).payload
     return found
 
 
 def start_task(said: Mapping[str, Any], file: str, space: PlanSpace, accelerator: MultiCoreAccelerator) -> Task:
-    """The plan of an answer with its cores, to be looked at as it is.
+    """Task that evaluates the plan and cores of an answer exactly as given.
 
-    Raises InputError with all that does not fit the network, the cores, or what this search fixes.
+    Raises InputError with every choice that does not fit the network, the cores, or what this search fixes.
     """
     names, layers = [one.node.name for one in space.layers], said["layers"]
     if [row["name"] for row in layers] != names:
@@ -60,7 +61,7 @@ def _plan(said: Mapping[str, Any], tiles: tuple[LayerTiles, ...], space: PlanSpa
 
 
 def _decisions(plan: Plan, space: PlanSpace) -> list[tuple[str, object, object]]:
-    """(Name, what the plan says, what the search fixes or None)."""
+    """(Name, value in the plan, value that the search fixes or None) of each choice."""
     fixed = space.fixed
     return [
         ("layer_stacks", plan.stacks, fixed.stacks),
@@ -79,7 +80,9 @@ def _other_layers(mine: Sequence[str], its: Sequence[str]) -> str:
 
 
 def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problems) -> LayerTiles:
-    """The tiles of a layer; where it is alone in its stack the answer says none within a core, and there is one."""
+    """Tiles of a layer. For a layer alone in its stack the answer lists no tiles within a core: the layer gets one
+    tile.
+    """
     found = []
     for key, fixed in (("inter_core_tiling", one.between), ("intra_core_tiling", one.within)):
         loops = tuple(_loop(text) for text in row[key])
@@ -107,7 +110,7 @@ def _loop(text: str) -> TilingEntry:
 def _cores(
     layers: Sequence[Mapping[str, Any]], accelerator: MultiCoreAccelerator, file: str, problems: Problems
 ) -> LayerCores:
-    """The cores by number; those that the hardware does not have are told."""
+    """Cores of each layer by number; cores that the hardware lacks are added to `problems`."""
     number = {core_id: place for place, core_id in enumerate(accelerator.core_ids)}
     unknown = sorted({core_id for row in layers for core_id in row["cores"] if core_id not in number})
     if unknown:

@@ -1,4 +1,4 @@
-"""Work of one process of a search: it evaluates plans and segments, and remembers costs of computation nodes."""
+"""Work of one process of a search: it evaluates plans and segments, and caches costs of computation nodes."""
 
 import time
 from collections import OrderedDict
@@ -18,44 +18,44 @@ from tilewright.plans.space import PlanSpace
 from tilewright.search.options import CnSearchOptions
 
 REMEMBERED_PARTS = 8
-"""Parts of the network that are kept, for other ways to fuse them."""
+"""Number of network parts that are cached, for other ways to fuse them."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanWork:
-    """What all processes are given."""
+    """Input of all processes."""
 
     problem: SystemProblem
     search: CnSearchOptions
     settings: ScheduleSettings
     objective: Objective
     clock: Clock = time.monotonic
-    """Clock by which the time that is left is told, in seconds."""
+    """Clock, in seconds, that measures the time that is left."""
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentTask:
-    """A segment that is to be scheduled by itself, by each of the given ways to choose candidates."""
+    """Segment to be scheduled by itself, once with each of the given selections."""
 
     segment: Segment
     selections: tuple[str, ...]
     prefetch: tuple[str, ...]
     prefetch_results: bool
     node_ids: tuple[int, ...]
-    """Ids of its layers."""
+    """Ids of the segment's layers."""
 
 
 @dataclass(frozen=True)
 class SegmentOutcome:
-    """What a segment costs."""
+    """Costs of a segment."""
 
     figures: Mapping[str, PlanFigures]
-    """Selection -> figures, where it has a schedule."""
+    """Figures by selection; selections without a schedule are missing."""
     evaluations: int
 
 
 class PlanWorker:
-    """Does the work of one process."""
+    """Worker of one process."""
 
     def __init__(self, given: PlanWork) -> None:
         self._given = given
@@ -65,7 +65,7 @@ class PlanWorker:
         self._parts: OrderedDict[tuple[int, int], PlanEvaluator] = OrderedDict()
 
     def __call__(self, task: Task | SegmentTask) -> Any:
-        """The Outcome of a task, or the SegmentOutcome."""
+        """PlanOutcome of a Task, or SegmentOutcome of a SegmentTask."""
         return self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
 
     def _evaluator(self, problem: SystemProblem) -> PlanEvaluator:
@@ -92,19 +92,19 @@ class PlanWorker:
 
 
 def make_worker(given: PlanWork) -> PlanWorker:
-    """What does the work of a process."""
+    """Worker for one process."""
     return PlanWorker(given)
 
 
 def segment_task(segment: Segment, selections: tuple[str, ...], space: PlanSpace) -> SegmentTask:
-    """The task of a segment."""
+    """Task that schedules a segment with each of the selections."""
     prefetch = space.prefetchable if space.fixed.prefetch is None else space.fixed.prefetch
     results = space.is_on_several_cores if space.fixed.prefetch_results is None else space.fixed.prefetch_results
     return SegmentTask(segment, selections, prefetch, results, space.node_ids[segment.first : segment.last + 1])
 
 
 class Likeness:
-    """Which segments of a network are alike."""
+    """Keys of equal cost for the segments of a network."""
 
     def __init__(self, problem: SystemProblem) -> None:
         self._problem, self._nodes = problem, layers_of(problem.workload)
@@ -112,7 +112,7 @@ class Likeness:
         self._numbers: dict[Hashable, int] = {}
 
     def of(self, segment: Segment) -> Hashable:
-        """Equal for segments that cost the same."""
+        """Key of a segment; segments of equal cost have equal keys."""
         place = segment.first, segment.last
         if place not in self._of_part:
             part = likeness(part_of_network(self._problem, self._nodes, *place))
