@@ -1,1 +1,1 @@
-"""Costs of tokens of a language model: the first one and each further one, over contexts and batches."""
+"""Costs of tokens of a language model: the first token and each further token, over contexts and batches."""

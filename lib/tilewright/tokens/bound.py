@@ -1,4 +1,6 @@
-"""Bound of a step: the part of which twice the width saves most, the fewest parts together, or the kind of cycles."""
+"""Bound of a step: the part whose doubled width saves most time, else the fewest parts together, else the kind of
+cycles.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,9 +11,9 @@ from tilewright.results.bottlenecks import ARRAY
 from tilewright.results.verdict import MOST_SETS, Verdict, smallest_set
 
 COMPUTE = "compute"
-"""The array at work."""
+"""Name of the bound by the array of a core at work."""
 NOTABLE_GAIN = 0.1
-"""Parts bound a step where twice their width saves at least this share of the time."""
+"""Smallest share of the time that doubling a part's width must save for the part to be the bound."""
 LEGEND = (
     f"what of twice the width saves most of the time, with the share, if that is {NOTABLE_GAIN:.0%} or more; else the"
     " fewest that do so together;"
@@ -28,23 +30,24 @@ LEGEND_OF_SEVERAL = (
 
 @dataclass(frozen=True)
 class StepLimit:
-    """What bounds a step."""
+    """What bounds a step, with the shares of time that support it."""
 
     widths: Verdict
-    """What twice the width of each part alone would save, as shares of the time; first of all that of the set that
-    does so."""
+    """Shares of the time that twice the width of each part alone would save; the set of parts that bounds the step
+    comes first.
+    """
     kinds: Verdict
-    """Cycles by kind; without rivals where they are not known."""
+    """Cycles by kind; without rivals where the kinds are not known."""
     parts: tuple[str, ...]
-    """The parts that bound it together, or the one that does; () where the kind that takes most does."""
+    """Parts that bound the step, one or several together; () where a kind of cycles bounds it."""
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that counts."""
+        """Verdict that decides: on widths, or on kinds of cycles."""
         return self.widths if self.parts else self.kinds
 
     def row(self, word_of: Mapping[str, str] | None = None) -> JsonObject:
-        """The columns of a table; `word_of` a part is what a few words call it."""
+        """Table columns of the bound, by name; `word_of` gives the short name of a part."""
         kinds = self.kinds
         busy = next((one.value / kinds.whole for one in kinds.rivals if one.name == COMPUTE), 0.0)
         if self.parts:
@@ -65,10 +68,11 @@ def step_limit(
     kinds: Mapping[str, float],
     most_sets: int = MOST_SETS,
 ) -> StepLimit:
-    """What bounds a step of so many cycles.
+    """Bound of a step of `latency_cycles`.
 
-    `widths` are the shares of the time that twice the width of each part saves, `saved_by` says that of several,
-    `kinds` are cycles by kind, those of the array under ARRAY; empty where they are not known.
+    `widths` has the share of the time that twice the width of each part saves; `saved_by` returns this share for
+    several parts. `kinds` has the cycles by kind, with those of the array under ARRAY; it is empty where the kinds are
+    not known.
     """
     question, unit = "share of the time that twice the width saves", "of the time"
     found = Verdict.of(question, unit, 1.0, widths, "-")
@@ -84,7 +88,7 @@ def step_limit(
 
 
 def bound_text(row: Mapping[str, Any]) -> str:
-    """What bounds a step, from the columns of its row, in a few words with its number."""
+    """Short text of what bounds a step, with its share, from the columns of a row."""
     parts = row["bound_by_parts"]
     if not parts:
         share = f" {row['bound_by_share']:.1%}" if row["bound_by_share"] else ""

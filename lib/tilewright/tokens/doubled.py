@@ -1,4 +1,4 @@
-"""Accelerators of which one part is twice as wide or twice as large: what more bandwidth or room would bring."""
+"""Accelerators with one part of twice the width or size: what more bandwidth or memory would bring."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,31 +17,33 @@ Change = Callable[[MultiCoreAccelerator], MultiCoreAccelerator]
 
 @dataclass(frozen=True)
 class Doubled:
-    """An accelerator with twice as much of one part."""
+    """Accelerator with twice the width or size of one part."""
 
     kind: str
     """WIDTH or SIZE."""
     name: str
-    """The off-chip memory, LINKS, or a memory on the chip behind the name of its core file."""
+    """Name of the part: the off-chip memory, LINKS, or a memory on the chip, preceded by the name of its core file."""
     accelerator: MultiCoreAccelerator
     core_files: frozenset[str]
-    """The core files on which computation nodes may cost something else."""
+    """Core files on which costs of computation nodes may change."""
     change: Change = field(compare=False, default=lambda accelerator: accelerator)
-    """What makes the accelerator of the one that it is a change of."""
+    """Function that makes the changed accelerator from the original one."""
 
     @property
     def column(self) -> str:
-        """The column of a table with the share of the time that it saves."""
+        """Name of the table column with the share of the time that the change saves."""
         return saved_column(self.kind, self.name)
 
 
 def saved_column(kind: str, name: str) -> str:
-    """The column of a table with the share of the time that twice the width or size of something saves."""
+    """Name of the table column with the share of the time that twice the width or size of a part saves."""
     return f"saved_by_twice_the_{kind}_of_{name.replace(' ', '_')}"
 
 
 def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) -> Iterator[Doubled]:
-    """The off-chip memory and its links, the links between cores, then the memories of core files, each by itself."""
+    """Changes of one part each: the off-chip memory with its links, the links between cores, then each memory of the
+    core files.
+    """
     files = tuple(core_files)
     off_chip = accelerator.offchip_core_id
     assert off_chip is not None
@@ -64,7 +66,7 @@ def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) 
 
 
 def combined(accelerator: MultiCoreAccelerator, parts: Sequence[Doubled]) -> Doubled:
-    """Twice as much of several parts at once."""
+    """Change that doubles several parts at once."""
 
     def change(one: MultiCoreAccelerator) -> MultiCoreAccelerator:
         for part in parts:
@@ -82,7 +84,7 @@ def _wider(memory: Memory) -> Memory:
 
 
 def larger(memory: Memory) -> Memory:
-    """The memory twice as large, at the same energies."""
+    """Memory of twice the size at the same energies."""
     return replace(memory, size_bits=2 * memory.size_bits)
 
 
@@ -91,7 +93,7 @@ def _only(name: str, change: Callable[[Memory], Memory]) -> Callable[[Memory], M
 
 
 def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> MultiCoreAccelerator:
-    """System with these links twice as wide; what is infinite stays so."""
+    """System with these links twice as wide; infinite widths stay infinite."""
     links = list(accelerator.links)
     for place in places:
         width = links[place].bandwidth_bits_per_cycle
@@ -102,7 +104,7 @@ def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> Mul
 def _with_memories(
     accelerator: MultiCoreAccelerator, which: str, change: Callable[[Memory], Memory]
 ) -> MultiCoreAccelerator:
-    """The memories changed of all cores of a file, or of those with a role."""
+    """System in which `change` is applied to the memories of all cores of one file, or of the cores with one role."""
     cores = [
         replace(core, memories=tuple(change(memory) for memory in core.memories))
         if which == (place.role if which == OFFCHIP else place.file_name)

@@ -1,4 +1,6 @@
-"""The curves of a language model on a core: time and energy of a token, and the time to the first, over the context."""
+"""Curves of a language model on a core over the context: time and energy of a token, and the time to the
+first token.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +20,9 @@ def write_token_figure(found: TokenCosts, path_stem: Path) -> tuple[Path, Path]:
 
 
 def token_figure(found: TokenCosts) -> Figure:
-    """A panel for each quantity, a curve for each batch, on logarithmic scales; points that do not fit are hollow."""
+    """Figure with a panel for each quantity and a curve for each batch, on logarithmic scales; points that do not fit
+    the memory are hollow.
+    """
     has_time = "time_per_token_s" in found.rows[0]
     unit, suffix = ("s", "_s") if has_time else ("cycles", "_cycles")
     panels = [(f"time_per_token{suffix}", f"time per token [{unit}]"), ("energy_per_token_pj", "energy per token [pJ]")]

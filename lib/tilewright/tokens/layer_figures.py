@@ -1,4 +1,4 @@
-"""Figures of each distinct layer of many steps of a language model; steps are sums over them."""
+"""Figures of each distinct layer of many steps of a language model; figures of a step are sums over its layers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,64 +26,67 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, part_name
 
 Figures = npt.NDArray[np.float64]
-"""Energy in pJ, latency in cycles, multiply-accumulates, other operations, cycles of the latency by KINDS, then the
-latency in cycles with each port twice as wide, and with each memory on the chip twice as large. Of several layers the
-sums; counts stay whole numbers up to 2^53."""
+"""Array of energy in pJ, latency in cycles, multiply-accumulates, other operations, cycles by KINDS, then the latency
+in cycles with each port twice as wide, and with each on-chip memory twice as large. Figures of several layers are
+sums; counts are exact up to 2^53.
+"""
 ENERGY, LATENCY, MACS, OPERATIONS, FIRST_KIND = range(5)
 KINDS = (ARRAY, IDLE_UNITS, MOVING_DATA)
-"""What takes the cycles of a layer."""
+"""Kinds of work into which the cycles of a layer are divided."""
 WIDER = FIRST_KIND + len(KINDS)
 Kind = tuple[Layer, MappingConstraints, str, str, str]
-"""What the cost of a layer depends on: the layer without its name, what is fixed of its mapping, its unit and types."""
+"""Key of the cost of a layer: the layer without its name, the constraints on its mapping, its unit and types."""
 
 
 @dataclass
 class LayerFigures:
-    """Figures of the layers of steps on one core; layers are searched when they are first needed."""
+    """Figures of the layers of steps on one core; each layer is searched when its figures are first needed."""
 
     accelerator: Accelerator
     mapping: Mapping
     options: SearchOptions
     control: Control
     with_limits: bool = True
-    """Whether to find out what twice the width of each port, and twice the size of each memory, would change."""
+    """Whether to compute the latency with each port twice as wide and each memory twice as large."""
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
-    """Operator type -> what of it the core does not run."""
+    """Work that the core does not run, by operator type."""
     _figures: dict[Kind, Figures | None] = field(default_factory=dict)
-    """None for a layer that the core does not run."""
+    """Figures by layer; None for a layer that the core does not run."""
     _kinds: dict[tuple[str, Layer, str], Kind] = field(default_factory=dict)
     _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
-    """Mappings of the layers that the core runs, where limits are asked for."""
+    """Mappings of the layers that the core runs; empty without `with_limits`."""
     _with_ports: dict[tuple[Kind, tuple[PortName, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises InputError for options that need data between layers."""
+        """Raises InputError for options that need data to stay on chip between layers."""
         if self.options.exploit_data_locality:
             message = "data is not followed from layer to layer here: each begins and ends in the top memory"
             raise InputError([Problem(message, path="exploit_data_locality")])
 
     @property
     def core(self) -> Core:
-        """The core. Raises InputError if the accelerator has several."""
+        """Core of the accelerator. Raises InputError if the accelerator has several."""
         return single_core(self.accelerator)
 
     @property
     def ports(self) -> list[PortName]:
-        """The ports of which the figures tell what twice the width would change."""
+        """Ports for which the figures have the latency at twice the width."""
         return port_names(self.core) if self.with_limits else []
 
     def port_of(self, name: str) -> PortName:
-        """The port with a name in words."""
+        """Port with this name in words."""
         return next(port for port in self.ports if str(port) == name)
 
     @property
     def larger(self) -> list[str]:
-        """The memories of which the figures tell what twice the size would change: those below the outermost ones."""
+        """Names of the memories for which the figures have the latency at twice the size: all but the
+        outermost ones.
+        """
         outermost = {memory.name for memory, _ in top_memories(self.core)}
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
 
     def cycles_by_kind(self, figures: Figures) -> dict[str, float]:
-        """Cycles of figures in which the array works, its units have no work, and data move."""
+        """Cycles by kind: the array works, units are idle, or data are moved."""
         return dict(zip(KINDS, figures[FIRST_KIND:WIDER].tolist(), strict=True))
 
     def cycles_with(self, workload: Workload, ports: tuple[PortName, ...]) -> float:
@@ -99,27 +102,27 @@ class LayerFigures:
         return total
 
     def wider_cycles(self, figures: Figures) -> Figures:
-        """Cycles of figures with each of `ports` twice as wide."""
+        """Latency in cycles with each of `ports` twice as wide."""
         return figures[WIDER : WIDER + len(self.ports)]
 
     def larger_cycles(self, figures: Figures) -> Figures:
-        """Cycles of figures with each of `larger` twice as large."""
+        """Latency in cycles with each of `larger` twice as large."""
         return figures[WIDER + len(self.ports) :]
 
     @property
     def zero(self) -> Figures:
-        """Figures of nothing."""
+        """Figures that are all 0."""
         return np.zeros(WIDER + len(self.ports) + len(self.larger))
 
     @property
     def searched(self) -> int:
-        """Distinct layers that were searched."""
+        """Number of distinct layers that were searched."""
         return len(self._figures)
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Search all layers of these that are not known yet, together.
+        """Search, together, all layers of the workloads that have no figures yet.
 
-        Raises MappingError naming every layer that nothing fits.
+        Raises MappingError that names every layer without a fitting mapping.
         """
         missing: dict[Kind, WorkloadNode] = {}
         for workload in workloads:
@@ -142,7 +145,7 @@ class LayerFigures:
         for kind, node in zip(missing, union.nodes, strict=True):
             figures = found.get(node.name)
             if figures is not None:
-                # More room need not be used: a mapping that is longer with it counts as the one without.
+                # A larger memory may stay unused: a mapping that takes longer with it is replaced by the original one.
                 cycles = [min(one[node.name], float(figures[LATENCY])) for one in larger]
                 figures = np.concatenate((_with_work(figures, node), cycles))
             self._figures[kind] = figures
@@ -150,19 +153,19 @@ class LayerFigures:
                 self._mappings[kind] = mappings[node.name]
 
     def _mapped(self, problem: NetworkProblem) -> Sequence[LayerRecord]:
-        """The records of the best mappings of all layers."""
+        """Records of the best mappings of all layers."""
         pipeline = Pipeline.build(None, self.options, onnx=False)
         return map_problem(problem, pipeline, self.control).records
 
     def _larger_latencies(self, union: Workload, name: str) -> dict[str, float]:
-        """Layer -> cycles with a memory twice as large, mapped again."""
+        """Latency in cycles of each layer, by name, mapped anew with one memory twice as large."""
         memories = tuple(larger(one) if one.name == name else one for one in self.core.memories)
         accelerator = replace(self.accelerator, cores=(replace(self.core, memories=memories),))
         records = self._mapped(NetworkProblem(union, accelerator, self.mapping))
         return {layer: float(record.latency_cycles) for record in records for layer in record.names}
 
     def of(self, workload: Workload) -> Figures:
-        """The figures of all layers of a workload, which run one after another; those that repeat count as often."""
+        """Figures of all layers of a workload, which run one after another; repeated layers count each time."""
         self.search([workload])
         total = self.zero
         for node in workload.nodes:
@@ -179,7 +182,9 @@ class LayerFigures:
         return self._kinds[key]
 
     def _of_records(self, records: Sequence[LayerRecord], recorded: Sequence[RecordedMapping]) -> list[Figures]:
-        """The figures of records, without the work of their layers; `recorded` are the mappings, () without limits."""
+        """Figures of records without the layers' counts of work. `recorded` has the mappings; it is ()
+        without limits.
+        """
         wider: list[list[float]] = [[] for _ in records]
         if recorded:
             limits = [wider_ports(one, self.core) for one in recorded]
@@ -207,8 +212,9 @@ def _with_work(figures: Figures, node: WorkloadNode) -> Figures:
 
 
 def _union(nodes: Sequence[WorkloadNode]) -> Workload:
-    """The layers as one network, without what is between them; those of one name are parts of it, so that what a
-    mapping file says of the name holds for all."""
+    """Network of the layers without the operators between them. Layers of one name are parts of one layer, so that a
+    mapping entry for the name holds for all of them.
+    """
     taken: set[str] = set()
     found = []
     for place, node in enumerate(nodes):

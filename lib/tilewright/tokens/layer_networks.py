@@ -1,14 +1,12 @@
 """A layer of a step as a network of its own, which begins and ends in the off-chip memory.
 
-Names are numbers and tensors are cropped to what the layer touches, so that layers which cost the same are equal, at
-whatever context. `row_parallel` is the same product cut along its inputs, with the sum of what the parts make.
+Names are numbers and tensors are cropped to what the layer accesses, so that layers of equal cost are equal networks,
+at any context. `row_parallel` cuts a product along its inputs and adds a sum of the partial results.
 
-How the layers of a step are cut for several cores: tensor, data or pipeline parallel.
-
-TENSOR: a layer is cut along what it makes, heads first, then output columns; a product with weights besides along its
-inputs, with the sum of what the cores make (column- and row-parallel; Shoeybi et al., Megatron-LM, arXiv 1909.08053).
-DATA: along requests, and the new tokens of each; of a prompt of one request that is sequence parallel. PIPELINE: each
-layer runs on the core that has its block.
+A strategy says how layers are cut for several cores. TENSOR cuts a layer along its outputs: heads first, then output
+columns. A product with weights is also tried cut along its inputs, with the sum over cores (column- and row-parallel;
+Shoeybi et al., Megatron-LM, arXiv 1909.08053). DATA cuts along requests, and along the new tokens of each; for the
+prompt of one request this is sequence parallel. PIPELINE runs each layer on the core that has its block.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,17 +23,17 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.nests import NestOperand, nest_layer
 
 NAME = "layer"
-"""Name of the layer of such a network, and how the names of its parts begin."""
+"""Name of the layer of such a network, and prefix of the names of its parts."""
 _REDUCED = "C"
-"""The loop of matrix products that adds up."""
+"""Reduction loop of matrix products."""
 _ADD = "Add"
 
 
 def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
-    """The network of one node with a layer: once, whatever it stands for.
+    """Network of one node with a layer; the node counts once, however often it repeats.
 
-    What two operands read are two tensors: a node that stands for several, such as the sums of what blocks of keys
-    make, may name one tensor for both.
+    Each operand reads a tensor of its own. A node that stands for several, such as the sums over blocks of keys, may
+    name one tensor for two operands.
     """
     assert node.layer is not None
     places = [_Place(OUTPUT, node.index_maps[0].output.tensor)]
@@ -76,14 +74,16 @@ def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
 
 
 class _Place(NamedTuple):
-    """A tensor as an operand has it; '' for what is read by none."""
+    """Tensor of an operand, with its range; '' for a tensor that no node reads."""
 
     operand: str
     tensor: str
 
 
 def _crop(maps: Iterable[IndexMap], place: _Place, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """(first index, size) along each axis of what the maps touch; the whole axis where they reach over its ends."""
+    """(First index, size) along each axis of the range that the index maps access; the whole axis where they reach
+    beyond its ends.
+    """
     ranges: list[list[tuple[int, int]]] = [[] for _ in shape]
     for one in maps:
         for operand, access in ((OUTPUT, one.output), (one.operand, one.input)):
@@ -98,7 +98,7 @@ def _crop(maps: Iterable[IndexMap], place: _Place, shape: Sequence[int]) -> tupl
 
 
 def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Workload:
-    """The network of nodes of which the last one makes what leaves it."""
+    """Network of the given nodes; the last node makes its output."""
     tensors = tuple(tensors)
     made = {name for node in nodes for name in node.outputs}
     constants = {tensor.name for tensor in tensors if tensor.is_constant}
@@ -108,10 +108,10 @@ def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Work
 
 
 def row_parallel(network: Workload, count: int) -> Workload | None:
-    """The network of a matrix product with weights, cut along its inputs into `count` products and their sum.
+    """Network of a matrix product with weights that is cut along its inputs into `count` products and their sum.
 
-    Each product makes partial sums, with their bits; an operation an element adds those of two of them. None for a
-    layer that is no such product, or has fewer inputs.
+    Each product makes partial sums at the precision of partial sums; the sum takes one addition for each element of
+    two of them. None for a layer that is no such product, or that has fewer than `count` inputs.
     """
     (node,) = network.nodes
     layer = node.layer
@@ -139,7 +139,7 @@ def row_parallel(network: Workload, count: int) -> Workload | None:
 
 
 def _only_reduces(node: WorkloadNode, layer: Layer) -> bool:
-    """Whether the output has all loops but the one that adds up, and both operands have that one."""
+    """Whether the output has all loops except the reduction loop, and both operands have the reduction loop."""
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
     moving = {name for name, size in layer.loop_sizes if size > 1}
     read = [one for one in node.index_maps if one.operand]
@@ -148,7 +148,9 @@ def _only_reduces(node: WorkloadNode, layer: Layer) -> bool:
 
 
 def _product(node: WorkloadNode, target: str, place: int, start: int, size: int) -> WorkloadNode:
-    """The part of a product over inputs `start` to `start + size`; what is no operand is read with the first one."""
+    """Part of a product over inputs `start` to `start + size`. Tensors that are no operands are read with the first
+    part.
+    """
     assert node.layer is not None
     name = f"{NAME}.product{place}"
     loops = tuple((loop, size if loop == _REDUCED else length) for loop, length in node.layer.loop_sizes)
@@ -180,7 +182,7 @@ def _shifted(access: TensorAccess, start: int) -> TensorAccess:
 def _sum(
     node_id: int, one: tuple[Tensor, int], other: tuple[Tensor, int], target: Tensor, is_last: bool
 ) -> WorkloadNode:
-    """An addition for each element of what two nodes make, each given as (tensor, node id)."""
+    """Node that adds two tensors elementwise; each is given as (tensor, node id)."""
     name = f"{NAME}.sum{node_id}"
     names = ("D", "K") if len(target.shape) == 2 else tuple(f"D{axis}" for axis in range(len(target.shape)))
     loops = tuple(zip(names, target.shape, strict=True))
@@ -204,7 +206,7 @@ def _sum(
 
 
 class Finer(NamedTuple):
-    """Into how many more parts the part of a core is cut: along what it makes, and along its rows."""
+    """Numbers of further parts into which the part of a core is cut: along its outputs, and along its rows."""
 
     columns: int = 1
     rows: int = 1
@@ -212,32 +214,34 @@ class Finer(NamedTuple):
 
 PLAIN = Finer()
 FINER = (PLAIN, Finer(4), Finer(2), Finer(1, 4), Finer(4, 4), Finer(16, 8))
-"""What is tried of products: of several parts a core fetches the next one while it computes, and they may fit it."""
+"""Finer cuts that are tried for products: with several parts, a core can fetch the next part while it computes, and
+smaller parts may fit its memory.
+"""
 FINER_VECTORS = (PLAIN, Finer(4))
-"""What is tried of all other layers."""
+"""Finer cuts that are tried for all other layers."""
 FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
-"""What is tried of products that are cut along their inputs."""
+"""Finer cuts that are tried for products that are cut along their inputs."""
 _COLUMNS = ("G", "H", "K")
-"""Loops along what a layer makes: heads first. Others come behind them."""
+"""Output loops to cut first, heads before columns; all other loops follow."""
 _ROWS = ("B", "D")
 """Loops over requests and tokens."""
 
 
 @dataclass(frozen=True)
 class CutLayer:
-    """A layer, cut: a network, and how each of its nodes is cut."""
+    """Layer that is cut: a network, and how each of its nodes is cut."""
 
     of: Workload
-    """The network of the whole layer."""
+    """Network of the whole layer."""
     network: Workload
-    """Network of its parts, where it is cut along its inputs; else the same."""
+    """Network of the products and their sums for a layer cut along its inputs; else the same as `of`."""
     mapping: Mapping
     products: int = 0
-    """Number of products, the first nodes, of which a product consists that is cut along its inputs."""
+    """Number of products, which are the first nodes of a layer cut along its inputs; 0 for other layers."""
 
 
 def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, cores: int) -> Iterator[CutLayer]:
-    """The ways to cut the network of one layer for so many cores, the plainest first; each once."""
+    """Ways to cut the network of one layer for a number of cores, each once; the simplest cut first."""
     (node,) = network.nodes
     plain = _for_any_core(entry)
     tilings = (tiles_of(node, strategy, cores, finer) for finer in finer_of(node))
@@ -248,12 +252,12 @@ def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, core
 
 
 def finer_of(node: WorkloadNode) -> tuple[Finer, ...]:
-    """How much finer the part of a core is cut."""
+    """Finer cut of each core's part of a node."""
     return FINER if node.unit == MAC_ARRAY else FINER_VECTORS
 
 
 def _for_any_core(entry: MappingConstraints) -> MappingConstraints:
-    """What a mapping file says of a layer, under a name that selects all layers, without its tilings."""
+    """Constraints of a mapping entry without its tilings, under a name that selects all layers."""
     fixed = entry.core_allocation_is_fixed
     cores = entry.core_allocation
     return replace(
@@ -284,9 +288,9 @@ def _by_inputs(network: Workload, plain: MappingConstraints, cores: int) -> Iter
 
 
 def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN) -> tuple[TilingEntry, ...]:
-    """The loops that cut a layer for so many cores, and finer, or as far as it can be cut.
+    """Loops that cut a layer for a number of cores, and finer; fewer parts where the layer is too small.
 
-    Those between cores are the first, so that parts in turn are the same share of a layer on each core.
+    Loops between cores come first, so that consecutive parts are the same share of the layer on each core.
     """
     assert node.layer is not None
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
@@ -300,13 +304,15 @@ def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN
     if strategy == PIPELINE:
         cores = 1
     found, left = _spread(columns, sizes, cores * finer.columns)
-    # What has too few columns is cut along its rows between cores, too.
+    # A layer with too few columns is also cut along its rows between cores.
     more = min(left, cores) if left > 1 else 1
     return (*found, *_spread(rows, sizes, more * finer.rows)[0])
 
 
 def _spread(names: Sequence[str], sizes: TableOf[str, int], parts: int) -> tuple[tuple[TilingEntry, ...], int]:
-    """Loops that make so many parts, the first ones as many as they can, and the parts that are left to be made."""
+    """Loops that make as many parts as possible, up to `parts`, the first loops first; and the factor of parts that is
+    still missing.
+    """
     found, left = [], parts
     for place, name in enumerate(names):
         is_last = place == len(names) - 1

@@ -1,7 +1,8 @@
-"""Costs of a layer on several cores: each way to cut it is costed and scheduled as a run would, and the best counts.
+"""Costs of a layer on several cores: each way to cut the layer is costed and scheduled as in a run; the best one
+counts.
 
-A layer begins and ends in the off-chip memory, and the next one waits for its end: steps are sums of such schedules,
-each of which runs, so that they are upper bounds of what layers that overlap would take.
+A layer begins and ends in the off-chip memory, and the next layer waits for its end. So the figures of a step are sums
+of schedules: each schedule is feasible, and the sum is an upper bound of the time with overlapping layers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +44,8 @@ from tilewright.tokens.strategies import PIPELINE
 from tilewright.workload.graph import Workload, WorkloadNode
 
 ROOM_FOR_ANYTHING_BITS = 2**60
-"""Bits of the off-chip memory, as schedules see it: what fits a table says, and what does not is costed all the same.
+"""Size in bits of the off-chip memory for schedules. The table says whether a model fits the real memory; models that
+do not fit are costed all the same.
 """
 
 
@@ -52,23 +54,25 @@ LayerKey = tuple[Workload, MappingConstraints, str, int]
 
 @dataclass(frozen=True)
 class SystemLayerCost:
-    """A layer on several cores."""
+    """Costs of a layer on several cores."""
 
     energy_pj: float
     latency_cycles: int
     shared_latency_cycles: int
-    """Where links have only the share of their width that one of all cores has; 0 where nobody asked."""
+    """Latency in cycles with each link at the share of its width that one of its users gets; 0 where it was not
+    requested.
+    """
     doubled_latency_cycles: tuple[int, ...]
-    """Latency with twice as much of each of some parts, cut and given to cores as it is."""
+    """Latency in cycles with each part of `doubled` at twice its width or size, with the same cut and cores."""
     core: int
-    """The only one that runs it, by place; -1 where several do."""
+    """Place of the only core that runs the layer; -1 where several do."""
     by_inputs: bool = False
-    """Whether a product was cut along its inputs."""
+    """Whether the layer is a product that was cut along its inputs."""
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """A layer that is cut in one way, to be scheduled."""
+    """Layer that is cut in one way and ready to be scheduled."""
 
     problem: MultiCoreProblem
     scheduler: Scheduler
@@ -76,7 +80,7 @@ class _Ready:
 
 @dataclass(frozen=True)
 class _Found:
-    """A schedule of a layer that is cut in one way."""
+    """Schedule of a layer that is cut in one way."""
 
     cut: CutLayer
     strategy: str
@@ -85,23 +89,23 @@ class _Found:
 
 @dataclass
 class LayerSchedules:
-    """Schedules of layers on an accelerator; each distinct one is made once."""
+    """Schedules of layers on an accelerator; each distinct layer is scheduled once."""
 
     accelerator: MultiCoreAccelerator
     options: CnSearchOptions
     control: Control
     doubled: tuple[Doubled, ...] = ()
-    """Parts of which layers are looked at with twice as much, each by itself."""
+    """Changes whose effect on layers is computed, each by itself."""
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
-    """Place in `doubled` -> rows of the core files that cost something else there."""
+    """Rows of the core files whose costs change, by place in `doubled`."""
     _found: dict[LayerKey, SystemLayerCost] = field(default_factory=dict)
     _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
-    """The best schedules, of which more may be asked later."""
+    """Best schedules, kept for later requests."""
     _latencies: dict[tuple[LayerKey, int], int] = field(default_factory=dict)
-    """Layer, place in `doubled` -> cycles."""
+    """Latency in cycles by layer and place in `doubled`."""
     _ready: dict[tuple[CutLayer, int, frozenset[str]], "_Ready"] = field(default_factory=dict)
-    """Sharings of the last layer that give the same cut."""
+    """Prepared problems of the last layer, by cut."""
 
     def __post_init__(self) -> None:
         """Raises InputError for an accelerator without an off-chip memory."""
@@ -111,11 +115,11 @@ class LayerSchedules:
 
     @property
     def searched(self) -> int:
-        """Distinct classes of computation nodes that were looked for on core files."""
+        """Number of distinct classes of computation nodes that were searched on core files."""
         return len(self._known)
 
     def cores_for(self, node: WorkloadNode, entry: MappingConstraints) -> tuple[int, ...]:
-        """Places of the cores that may run the layer of a node. Raises InputError where none may."""
+        """Places of the cores that may run the layer of a node. Raises InputError where no core may run it."""
         choice = core_choice(node, entry, self.accelerator)
         if not choice.core_ids:
             why = "; ".join(f"core {core_id} {reason}" for core_id, reason in choice.reasons)
@@ -125,10 +129,10 @@ class LayerSchedules:
     def cost(
         self, network: Workload, entry: MappingConstraints, strategy: str, core: int, units: Sequence[int]
     ) -> SystemLayerCost:
-        """The best schedule of the network of one layer.
+        """Costs of the best schedule of the network of one layer.
 
-        Pipeline parallel it runs on `core`, or where that cannot run it on the one that does so fastest; `units` are
-        the cores, by place, that share links then. Raises MappingError where it has no schedule.
+        In pipeline parallel the layer runs on `core`, or, where that core cannot run it, on the fastest core that can.
+        `units` are the places of the cores that then share links. Raises MappingError where the layer has no schedule.
         """
         key = (network, replace(entry, name=""), strategy, core)
         if key not in self._found:
@@ -140,7 +144,7 @@ class LayerSchedules:
         return self._found[key]
 
     def look_at(self, part: Doubled) -> None:
-        """Look also at twice as much of this part, of layers that were scheduled, too."""
+        """Add a change to `doubled`; layers that are scheduled already get its latencies, too."""
         self.doubled = (*self.doubled, part)
         self._found.clear()
 
@@ -169,7 +173,7 @@ class LayerSchedules:
         return ranking(self.options.objective, made.energy_pj, float(made.latency_cycles))
 
     def problem(self, cut: CutLayer) -> MultiCoreProblem:
-        """What is allocated and scheduled. Raises InputError where a part of a layer has no core."""
+        """Problem of allocation and scheduling. Raises InputError where no core may run a part of the layer."""
         workload, mapping, accelerator = cut.network, cut.mapping, with_room(self.accelerator)
         tiling = network_tiling(workload, mapping, accelerator, TilingOptions(mode=LAYER_BY_LAYER))
         graph = build_cn_graph(workload, tiling)
@@ -180,21 +184,21 @@ class LayerSchedules:
     def _rows(
         self, described: SystemProblem, graph: CnGraph, core_file: str, known: KnownRows
     ) -> tuple[CoreCostRow, ...]:
-        """What the classes of a graph cost on a core file; `known` are rows that were found before."""
+        """Costs of the classes of a graph on a core file; `known` are rows that were computed before."""
         given = graph, described.workload, described.mapping
         needs = class_needs(graph, described.workload, cost_classes(*given))
         run = {"threads": self.control.threads, "store": self.control.store, "needs": needs, "known": known}
         return map_core(*given, described.accelerator, core_file, self.options, **run)  # type: ignore[arg-type]
 
     def _schedules(self, cut: CutLayer, strategy: str, core: int) -> "Iterator[_Found]":
-        """A schedule for each allocation that is tried."""
+        """Schedules of the allocations that are tried."""
         ready = self._prepared(cut)
         for genome in _starts(ready.problem.space, cut, strategy, core):
             made = ready.scheduler(ready.problem.space.allocation(genome))
             yield _Found(cut, strategy, made)
 
     def _prepared(self, cut: CutLayer) -> "_Ready":
-        """A layer that is ready to be scheduled."""
+        """Prepared problem of a cut layer."""
         key = cut, -1, frozenset[str]()
         if key not in self._ready:
             problem = self.problem(cut)
@@ -203,7 +207,9 @@ class LayerSchedules:
         return self._ready[key]
 
     def _with_doubled(self, cut: CutLayer, place: int, files: frozenset[str]) -> Scheduler:
-        """The scheduler of a layer that is cut so, with one of `doubled`; cores of `files` run it."""
+        """Scheduler of a cut layer on the accelerator with one change of `doubled`; the layer runs on cores of
+        `files`.
+        """
         key = cut, place, files
         if key not in self._ready:
             part, ready = self.doubled[place], self._prepared(cut)
@@ -217,7 +223,7 @@ class LayerSchedules:
         return self._ready[key].scheduler
 
     def _doubled_latency(self, key: LayerKey, place: int) -> int:
-        """Cycles with twice as much of a part, at most those without."""
+        """Latency in cycles with one change of `doubled`; never above the latency without it."""
         if (key, place) not in self._latencies:
             self._latencies[key, place] = self._played(self._chosen[key], place)
         return self._latencies[key, place]
@@ -227,12 +233,12 @@ class LayerSchedules:
         files = frozenset(self.accelerator.places[core].file_name for core in np.unique(made.allocation).tolist())
         if part.core_files and not part.core_files & files:
             return made.latency_cycles
-        # More of something need not be used: a schedule that is longer with it counts as the one without.
+        # A larger or wider part may stay unused: a longer schedule with it is replaced by the original one.
         slower = self._with_doubled(found.cut, place, files)(made.allocation).latency_cycles
         return min(made.latency_cycles, slower)
 
     def _cost_of(self, key: LayerKey, units: Sequence[int]) -> SystemLayerCost:
-        """The figures of a schedule, and those with other links and memories at the same cut and cores."""
+        """Costs of a schedule, and its latencies with changed links and memories at the same cut and cores."""
         found = self._chosen[key]
         made, slower = found.schedule, 0
         if found.strategy == PIPELINE:
@@ -251,8 +257,9 @@ class LayerSchedules:
         )
 
     def _shared(self, scheduling: SchedulingProblem, units: Sequence[int]) -> SchedulingProblem | None:
-        """The problem where each link has the share of its width that each of the cores that use it gets; None where
-        that is less than a bit a cycle."""
+        """Problem in which each link has its width divided by the number of cores that use it; None where that is less
+        than one bit a cycle.
+        """
         system = scheduling.system
         widths = system.link_bits_per_cycle // np.maximum(self.link_users(units), 1)
         if not widths.all():
@@ -260,7 +267,7 @@ class LayerSchedules:
         return replace(scheduling, system=replace(system, link_bits_per_cycle=widths))
 
     def link_users(self, units: Sequence[int]) -> npt.NDArray[np.int64]:
-        """[link] how many of these cores, by place, have it on their ways from and to the off-chip memory."""
+        """[link] number of the given cores, by place, whose paths from and to the off-chip memory use the link."""
         table, ids = path_table(self.accelerator), self.accelerator.core_ids
         off_chip = self.accelerator.offchip_core_id
         assert off_chip is not None
@@ -275,7 +282,7 @@ class LayerSchedules:
 def changed_problem(
     problem: MultiCoreProblem, accelerator: MultiCoreAccelerator, costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> SchedulingProblem:
-    """The scheduling problem of a layer on an accelerator with other numbers, at costs that are those there."""
+    """Scheduling problem of a layer on a changed accelerator, with the costs for that accelerator."""
     given, classes = problem.inputs.descriptions, problem.assembled.classes
     runtime = problem.settings.cn_runtime
     table = cost_table(problem.inputs.graph, given.workload, accelerator, classes, costs, runtime)
@@ -284,13 +291,13 @@ def changed_problem(
 
 @lru_cache(maxsize=64)
 def system_of(accelerator: MultiCoreAccelerator) -> CoreSystem:
-    """The cores, memories and links of an accelerator as a scheduler sees them."""
+    """Cores, memories and links of an accelerator in the form that a scheduler reads."""
     return core_system(accelerator).system
 
 
 @lru_cache(maxsize=64)
 def with_room(accelerator: MultiCoreAccelerator) -> MultiCoreAccelerator:
-    """The accelerator with an off-chip memory into which any layer fits."""
+    """Accelerator whose off-chip memory has room for any layer."""
     cores = [
         replace(core, memories=tuple(replace(memory, size_bits=ROOM_FOR_ANYTHING_BITS) for memory in core.memories))
         if place.role == OFFCHIP
@@ -301,15 +308,15 @@ def with_room(accelerator: MultiCoreAccelerator) -> MultiCoreAccelerator:
 
 
 def settings_of(network: Workload) -> ScheduleSettings:
-    """All that layers read is fetched ahead, where there is room."""
+    """Settings of the scheduler that prefetch all data that layers read, as far as memories have room."""
     operands = {operand for node in network.nodes if node.layer for operand in node.layer.input_operands}
     return ScheduleSettings(operands_to_prefetch=tuple(sorted(operands)))
 
 
 def _starts(space: AllocationSpace, cut: CutLayer, strategy: str, core: int) -> Iterator[Genome]:
-    """The allocations that are tried: on one core; else in turn, and where cores are unlike by their speed, too.
+    """Allocations that are tried: all on one core; else cores in turn, and, where cores differ, also by their speed.
 
-    Of products that are cut along their inputs each one stays on its core.
+    Each product of a layer that is cut along its inputs stays on one core.
     """
     if strategy == PIPELINE:
         yield space.genome(on_one_core(space, core))
@@ -324,7 +331,7 @@ def _starts(space: AllocationSpace, cut: CutLayer, strategy: str, core: int) -> 
 
 
 def _are_alike(space: AllocationSpace) -> bool:
-    """Whether every part takes as long, and as much energy, on each of its cores."""
+    """Whether each part has the same latency and energy on all of its cores."""
     for part, choices in enumerate(space.choices):
         one = space.runtime_cycles[part, choices[0]], space.on_core_energy_pj[part, choices[0]]
         if any((space.runtime_cycles[part, core], space.on_core_energy_pj[part, core]) != one for core in choices):

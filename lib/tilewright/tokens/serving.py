@@ -1,7 +1,7 @@
-"""Profiles for simulators of serving: the operator times of a language model on a core by tokens and keys.
+"""Profiles for simulators of serving: the operator times of a language model on a core, by tokens and keys.
 
-Every layer of a block belongs to one operator, so that the operators of a step add up to what `map` says of it.
-Attention is that of requests of one kind: those of several kinds in a step run one after the other.
+Every layer of a block belongs to one operator, so that the operator times of a step add up to the time that `map`
+gives for the step. Attention times are for requests of one kind; kinds in one step run one after the other.
 """
 
 import re
@@ -60,12 +60,13 @@ _OPERATORS = tuple(
 _OF_EXPERT = {"gate_proj": names.GATE, "up_proj": names.UP, "activation": names.ACTIVATION, "gated": names.ACTIVATION}
 _OF_EXPERT |= {"down_proj": names.DOWN, "weighted": names.DOWN, "sum": names.DOWN}
 _AT_ONCE = 5
-"""Steps whose layers are searched together: enough for several threads, and few enough for what `map` says of data
-between the layers of a network, which here are none, and which takes the square of their number."""
+"""Number of steps whose layers are searched together. More would use no more threads. `map` compares all layers of a
+network in pairs, for data that stays on chip, and these networks have no such data.
+"""
 
 
 def operator_of(name: str) -> str:
-    """The operator that a layer of a step belongs to. Raises ValueError for one that nobody thought of."""
+    """Operator that a layer of a step belongs to. Raises ValueError for an unknown layer."""
     for pattern, operator in _OPERATORS:
         if pattern.fullmatch(name):
             return operator
@@ -80,12 +81,12 @@ class OperatorCosts:
     figures: LayerFigures
     period_ns: float
     key_block: int | None = None
-    """Keys that attention takes at a time; None for all at once."""
+    """Number of keys that attention processes at a time; None for all at once."""
     _rows: dict[tuple[str, int], float] = field(default_factory=dict)
 
     @property
     def model(self) -> Architecture:
-        """Model with one block: what repeats costs the same each time."""
+        """Model with one block: repeated blocks cost the same."""
         return replace(self.described.model, blocks=self.described.model.blocks[:1])
 
     @property
@@ -95,7 +96,9 @@ class OperatorCosts:
         return part
 
     def search(self, points: TimedPoints) -> None:
-        """Search the layers of all points, several at once. Raises MappingError naming layers that nothing fits."""
+        """Search the layers of all points, several points at once. Raises MappingError that names each layer without a
+        fitting mapping.
+        """
         waiting: list[Workload] = []
         for step in self._steps(points):
             waiting.append(step)
@@ -105,27 +108,27 @@ class OperatorCosts:
         self.figures.search(waiting)
 
     def rows_ns(self, operator: str, rows: int) -> float:
-        """An operator that sees each token by itself, on so many tokens."""
+        """Time in ns of an operator that processes each token by itself, for `rows` tokens."""
         if (operator, rows) not in self._rows:
             step = self._row_step(rows)
             self._rows |= {(one, rows): self._ns(_of_operators(step, one)) for one in names.BY_ROWS}
         return self._rows[operator, rows]
 
     def prompt_ns(self, tokens: int, context: int) -> float:
-        """Attention of new tokens of one request behind cached ones."""
+        """Time in ns of attention for new tokens of one request after its cached tokens."""
         return self._ns(self._attention(Requests(1, tokens, context)))
 
     def answers_ns(self, requests: int, context: int) -> float:
-        """Attention of one more token for each of several requests."""
+        """Time in ns of attention for one more token of each of several requests."""
         return self._ns(self._attention(Requests(requests, 1, context)))
 
     def expert_ns(self, operator: str, rows: int) -> float:
-        """An operator of one expert on its tokens."""
+        """Time in ns of an operator of one expert on its tokens."""
         step = self._expert_step(rows)
         return self._ns(_layers(step, lambda node: _OF_EXPERT[_part_of(node.name)] == operator))
 
     def mixture_ns(self, tokens: int, experts: int) -> float:
-        """The whole mixture of experts: tokens spread evenly over so many of them."""
+        """Time in ns of the whole mixture of experts, with the tokens spread evenly over `experts`."""
         return self._ns(self._mixture_step(tokens, experts))
 
     def _steps(self, points: TimedPoints) -> Iterator[Workload]:
@@ -136,7 +139,7 @@ class OperatorCosts:
         yield from (self._mixture_step(*point) for point in points.mixtures)
 
     def _row_step(self, rows: int) -> Workload:
-        """Step of as many requests with one new token each: of the head, too, there are so many rows."""
+        """Step of `rows` requests with one new token each, so that the head also processes `rows` rows."""
         step = self._step(Requests(rows, 1, 0), EXPECTED)
         return _of_operators(step, *names.BY_ROWS)
 
@@ -144,7 +147,7 @@ class OperatorCosts:
         return _of_operators(self._step(requests, EXPECTED), names.ATTENTION)
 
     def _expert_step(self, rows: int) -> Workload:
-        """One of the experts that all of so many tokens go to."""
+        """Step in which all of `rows` tokens go to one expert."""
         chosen = self._mixture.experts_per_token
         loads = (rows,) * chosen + (0,) * (self._mixture.experts - chosen)
         step = self._step(Requests(rows, 1, 0), loads)
@@ -167,7 +170,7 @@ class OperatorCosts:
 
 
 def _part_of(name: str) -> str:
-    """gate_proj of layers/feedforward/experts.0/gate_proj.scale."""
+    """Name of the part in the name of a layer: `gate_proj` for layers/feedforward/experts.0/gate_proj.scale."""
     return name.rpartition("/")[2].partition(".")[0]
 
 
@@ -176,7 +179,7 @@ def _of_operators(step: Workload, *operators: str) -> Workload:
 
 
 def _layers(step: Workload, is_chosen: Callable[[WorkloadNode], bool]) -> Workload:
-    """The layers of a step that are chosen."""
+    """Workload with the chosen layers of a step."""
     return replace(step, nodes=tuple(node for node in step.nodes if node.layer is not None and is_chosen(node)))
 
 
@@ -185,19 +188,19 @@ _VARIANTS = {4: "int4", 8: "int8", 16: "bf16", 32: "fp32"}
 
 @dataclass(frozen=True)
 class ServingProfile:
-    """A profile for a simulator of serving."""
+    """Profile for a simulator of serving."""
 
     release: str
     files: dict[str, str]
-    """Path below the folder of the profile -> text."""
+    """Texts of files, by path below the folder of the profile."""
     searched_layers: int
     notes: tuple[str, ...]
-    """What the times do not contain."""
+    """Notes on work that the times do not contain."""
 
 
 @dataclass(frozen=True)
 class ProfileNames:
-    """How the simulator calls what the profile is of; '' for the names of our own files."""
+    """Names of model and hardware in the simulator; '' for the names in our own files."""
 
     hardware: str = ""
     model: str = ""
@@ -212,10 +215,10 @@ def serving_profile(
     chosen: ProfileNames,
     key_block: int | None,
 ) -> ServingProfile:
-    """The profile of a model on a core.
+    """Profile of a model on a core.
 
-    Raises InputError for a core without a clock, for a model that the release has no layers for, and for names that are
-    none; MappingError naming layers that nothing fits.
+    Raises InputError for a core without a clock, for a model that the release cannot simulate, and for names that it
+    does not allow. Raises MappingError that names layers without a fitting mapping.
     """
     period_ns = _period_ns(figures.core)
     names = _names(described, figures.core, chosen)
@@ -252,13 +255,13 @@ def _names(described: DescribedModel, core: Core, chosen: ProfileNames) -> Profi
 
 
 def variant_of(precision: Precision) -> str:
-    """The name of a precision: of weights, and of the cache where that is another."""
+    """Name of a precision: bits of weights, and bits of the cache where they differ."""
     weights, cache = (_VARIANTS.get(bits, f"{bits}bit") for bits in (precision.weights, precision.cache))
     return weights if weights == cache else f"{weights}-kv{cache}"
 
 
 def _about(what: Described, limits: ProfileLimits, times: OperatorCosts, notes: tuple[str, ...]) -> JsonObject:
-    """What release 1.1 reads beside the tables, and what they were made with."""
+    """Document that release 1.1 reads with the tables; it also records how the tables were made."""
     return {
         "profiler_version": f"tilewright {__version__}",
         "hardware": what.hardware,

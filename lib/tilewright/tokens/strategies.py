@@ -2,7 +2,7 @@
 
 TENSOR, DATA, PIPELINE = "tensor", "data", "pipeline"
 STRATEGIES = (TENSOR, DATA, PIPELINE)
-"""Strategies in the order in which one goes before another of equal time."""
+"""Strategies in their order of preference at equal time."""
 BEST = "best"
 CHOICES = (BEST, *STRATEGIES)
-"""What `parallel` may be; BEST is the one that takes the least time at each point."""
+"""Values of the option `parallel`; BEST is the strategy that takes the least time at each point."""

@@ -1,10 +1,10 @@
 """Table of a language model on several cores: each point by the best of tensor, data and pipeline parallelism.
 
-Figures of a point are an array [way, section of the model, figure]. A way is tensor parallel, data parallel, or all on
-one core, for each core that can hold a stage of a pipeline. Sections are what is before the blocks, each kind of block
-(all blocks of it), and what is behind them: of these a pipeline is put together.
+Figures of a point are an array [way, section of the model, figure]. A way is tensor parallel, data parallel, or all
+layers on one core, for each core that can run a stage of a pipeline. Sections are the layers before the blocks, each
+kind of block (all its blocks), and the layers after the blocks. A pipeline is composed of the sections.
 
-Blocks divided between the stages of a pipeline, in their order, so that the slowest stage takes the least time.
+A pipeline assigns consecutive blocks to stages so that the slowest stage takes the least time.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,71 +40,77 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
 
 MOST_SETS_OF_PARTS = 12
-"""Sets of parts of one size that are looked at where no single one helps: each is scheduled anew."""
+"""Largest number of sets of parts of one size that are tried where no single part helps; each set needs new schedules.
+"""
 Numbers = npt.NDArray[np.float64]
 ENERGY, LATENCY, MACS, OPERATIONS, OTHERS = range(5)
-"""The first figures: pJ, cycles, counts. From OTHERS on, for each core: cycles of layers that run on it alone, where
-links are shared; for each part of which there is twice as much: cycles."""
+"""Indices of the first figures: pJ, cycles, counts. From OTHERS on there are, for each core, the cycles of layers that
+run on this core alone with shared links; then, for each change of `doubled`, the latency in cycles.
+"""
 BEFORE, FIRST_KIND = 0, 1
-"""Sections; that behind the blocks is the last one."""
+"""First indices of sections; the section after the blocks is the last one."""
 
 
 class Way(NamedTuple):
-    """A way to share the work."""
+    """Way to share the work between cores."""
 
     strategy: str
     core: int = -1
-    """Core by its place: of a stage of a pipeline; -1 where all cores run each layer."""
+    """Place of the core that runs a stage of a pipeline; -1 where all cores run each layer."""
 
 
 @dataclass
 class SystemFigures:
-    """Figures of the layers of steps on several cores; layers are scheduled when they are first needed."""
+    """Figures of the layers of steps on several cores; each layer is scheduled when its figures are first needed."""
 
     schedules: LayerSchedules
     mapping: Mapping
     model: Architecture
     strategies: tuple[str, ...]
     with_limits: bool = True
-    """Whether to find out what twice as much of each memory and of links would change."""
+    """Whether to compute the latency with each memory and the links doubled."""
     by_inputs: set[str] = field(default_factory=set)
-    """Names of products that are cut along their inputs, tensor parallel."""
+    """Names of products that are cut along their inputs in tensor parallel."""
     _rows: dict[tuple[Workload, MappingConstraints], tuple[Numbers, bool]] = field(default_factory=dict)
     _sets: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """Names of parts -> place of their set in `doubled`."""
+    """Place in `doubled` of each set of parts, by names of the parts."""
     _singles: int = 0
     _stages: tuple[int, ...] = ()
     _units: tuple[int, ...] = ()
 
     @property
     def searched(self) -> int:
-        """Distinct classes of computation nodes that were looked for on core files."""
+        """Number of distinct classes of computation nodes that were searched on core files."""
         return self.schedules.searched
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """The cores, by place, that can have a stage of a pipeline: those that run products. Known once layers are."""
+        """Places of the cores that can run a stage of a pipeline, which are those that run products. Known after the
+        first search.
+        """
         assert self._stages
         return self._stages
 
     @cached_property
     def ways(self) -> tuple[Way, ...]:
-        """What the first axis of figures has."""
+        """Ways along the first axis of figures."""
         found = [Way(one) for one in (TENSOR, DATA) if one in self.strategies]
         return (*found, *(Way(PIPELINE, core) for core in self.stages if PIPELINE in self.strategies))
 
     @property
     def doubled(self) -> tuple[Doubled, ...]:
-        """The parts, and the sets of parts, of which the last figures have twice as much."""
+        """Changes whose latencies are the last figures: single parts, then sets of parts."""
         return self.schedules.doubled
 
     @property
     def single_parts(self) -> tuple[Doubled, ...]:
-        """Parts of `doubled` that are one part: the first ones."""
+        """Changes of a single part, which are the first ones of `doubled`."""
         return self.doubled[: self._singles]
 
     def look_at(self, parts: Sequence[Doubled]) -> int:
-        """The place in `doubled` of several parts together; figures that are asked for from now on have it."""
+        """Place in `doubled` of a set of parts, which is added if needed; figures that are computed from now on have
+        its latency.
+        """
         key = tuple(part.name for part in parts)
         if key not in self._sets:
             self._sets[key] = len(self.doubled)
@@ -113,23 +119,23 @@ class SystemFigures:
         return self._sets[key]
 
     def loads(self, figures: Numbers) -> Numbers:
-        """Loads, along the last axis of figures, of each core by layers that run on it alone."""
+        """Load of each core, in cycles: the layers that run on it alone. `figures` has its figures on the last axis."""
         return figures[..., OTHERS : OTHERS + len(self.schedules.accelerator.places)]
 
     def doubled_cycles(self, figures: Numbers) -> Numbers:
-        """Cycles, along the last axis of figures, for each of `doubled`."""
+        """Cycles for each change of `doubled`. `figures` has its figures on the last axis."""
         return figures[..., OTHERS + len(self.schedules.accelerator.places) :]
 
     @property
     def zero(self) -> Numbers:
-        """Figures of nothing."""
+        """Figures that are all 0."""
         columns = OTHERS + len(self.schedules.accelerator.places) + len(self.doubled)
         return np.zeros((len(self.ways), FIRST_KIND + len(self.model.kinds) + 1, columns))
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Schedule all layers of these that are not known yet.
+        """Schedule all layers of these workloads that are not scheduled yet.
 
-        Raises InputError for layers that no core can run, MappingError for one that has no schedule.
+        Raises InputError for a layer that no core can run, MappingError for a layer without a schedule.
         """
         workloads = list(workloads)
         if not self._stages:
@@ -138,7 +144,7 @@ class SystemFigures:
             self.of(workload)
 
     def _find_cores(self, workloads: Sequence[Workload]) -> None:
-        """Find the cores of stages, and those that run something in a pipeline."""
+        """Find the cores that run stages, and all cores that run layers in a pipeline."""
         told = Problems()
         stages: dict[int, None] = {}
         others: set[int] = set()
@@ -150,7 +156,7 @@ class SystemFigures:
             others.update(cores)
         told.finish()
         self._stages = tuple(sorted(stages))
-        # A core that has no stage shares links with them where it runs something for all.
+        # A core without a stage still shares links with the stages if it runs layers for all of them.
         self._units = (*self._stages, *sorted(others - set(self._stages)))
         if self.with_limits:
             places = self.schedules.accelerator.places
@@ -159,7 +165,7 @@ class SystemFigures:
             self._singles = len(self.schedules.doubled)
 
     def of(self, workload: Workload) -> Numbers:
-        """The figures of all layers of a workload, which run one after another; those that repeat count as often."""
+        """Figures of all layers of a workload, which run one after another; repeated layers count each time."""
         if not self._stages:
             self._find_cores([workload])
         total = self.zero
@@ -169,7 +175,7 @@ class SystemFigures:
         return total
 
     def _rows_of(self, workload: Workload, node: WorkloadNode) -> Numbers:
-        """[way, figure] figures of one node, once."""
+        """[way, figure] figures of one node, without its repetitions."""
         network, entry = layer_network(workload, node), self._entry(node)
         key = network, replace(entry, name="")
         if key not in self._rows:
@@ -193,7 +199,7 @@ class SystemFigures:
         return self.mapping.constraints_for(node.layer)
 
     def section_of(self, name: str) -> int:
-        """The section that a node of this name is in."""
+        """Index of the section that a node of this name is in."""
         for place, block in enumerate(self.model.kinds):
             if name.startswith(f"layers.{block.name}/" if block.name else "layers/"):
                 return FIRST_KIND + place
@@ -201,7 +207,7 @@ class SystemFigures:
 
 
 def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Numbers:
-    """The figures of a layer."""
+    """Figures of a layer."""
     assert node.layer is not None
     counts = work_counts(node.unit, node.layer.mac_count)
     shared = np.zeros(cores)
@@ -212,7 +218,7 @@ def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Numbers:
 
 
 def off_chip_memory(accelerator: MultiCoreAccelerator) -> Memory:
-    """The largest memory of the off-chip core."""
+    """Largest memory of the off-chip core."""
     assert accelerator.offchip_core_id is not None
     return max(accelerator.core_of[accelerator.offchip_core_id].memories, key=lambda one: one.size_bits)
 
@@ -241,7 +247,7 @@ def stage_ends(cycles: Numbers, first: Numbers, last: Numbers) -> tuple[int, ...
 
 
 def blocks_of_stage(ends: Sequence[int], stage: int) -> range:
-    """The blocks of a stage."""
+    """Places of the blocks of a stage."""
     return range(ends[stage - 1] if stage else 0, ends[stage])
 
 
@@ -254,29 +260,30 @@ class Shared:
 
     strategy: str
     figures: Numbers
-    """Figures of all of it."""
+    """Figures of all the work."""
     interval_cycles: float
-    """Cycles between the ends of two such works where there are always more of them."""
+    """Cycles between the ends of two consecutive such works in steady state."""
     stages: tuple[int, ...] = ()
-    """Blocks of each stage of a pipeline."""
+    """Number of blocks in each stage of a pipeline; () for other ways."""
 
     @property
     def latency_cycles(self) -> float:
-        """Latency of one."""
+        """Latency of one such work, in cycles."""
         return float(self.figures[LATENCY])
 
 
 def strategies_of(parallel: str) -> tuple[str, ...]:
-    """The strategies that are looked at."""
+    """Strategies that are tried for a value of the option `parallel`."""
     return STRATEGIES if parallel == BEST else (parallel,)
 
 
 def system_token_costs(
     curves: SystemCurves, batches: Sequence[int], contexts: Sequence[int], with_prompts: bool
 ) -> TokenCosts:
-    """The costs at all points, each shared in the way that takes the least time.
+    """Costs at all points; each point is shared in the way that takes the least time.
 
-    Raises InputError where a batch cannot be shared as wanted, MappingError naming a layer that has no schedule.
+    Raises InputError where a batch cannot be shared by the wanted strategy, MappingError that names a layer without a
+    schedule.
     """
     figures = curves.figures
     if figures.strategies == (DATA,) and min(batches) == 1:
@@ -294,7 +301,9 @@ def system_token_costs(
 
 
 def shared_ways(figures: SystemFigures, found: Numbers, requests: int) -> list[Shared]:
-    """Work with these figures, [way, section, figure], shared in each way that is possible for so many requests."""
+    """Work with these figures, [way, section, figure], shared in each way that is possible for this number of
+    requests.
+    """
     made = []
     for place, way in enumerate(figures.ways):
         if way.strategy != PIPELINE and not (way.strategy == DATA and requests < 2):
@@ -305,7 +314,7 @@ def shared_ways(figures: SystemFigures, found: Numbers, requests: int) -> list[S
 
 
 def _pipeline(figures: SystemFigures, found: Numbers) -> Shared:
-    """The best pipeline over the cores, [core, section, figure], with the blocks in their order."""
+    """Best pipeline over the cores, from figures [core, section, figure]; blocks stay in order."""
     kinds = list(figures.model.kinds.items())
     place_of = {block: FIRST_KIND + place for place, (block, _) in enumerate(kinds)}
     count_of = {FIRST_KIND + place: count for place, (_, count) in enumerate(kinds)}
@@ -326,7 +335,7 @@ def _pipeline(figures: SystemFigures, found: Numbers) -> Shared:
 
 
 def _token(curves: SystemCurves, batch: int, context: int) -> JsonObject:
-    """What is said of one more token for each request of a batch."""
+    """Table columns of one more token for each request of a batch."""
     figures = curves.figures
     ways = shared_ways(figures, curves.next_token(batch, context), batch)
     best = min(ways, key=lambda way: way.latency_cycles)
@@ -349,7 +358,7 @@ def _token(curves: SystemCurves, batch: int, context: int) -> JsonObject:
 
 
 def _prompt(curves: SystemCurves, tokens: int) -> JsonObject:
-    """What is said of the prompt of one request; its tokens are what data parallel cores share."""
+    """Table columns of the prompt of one request; data parallel cores share its tokens."""
     figures = curves.figures
     best = min(shared_ways(figures, curves.prompt(tokens), tokens), key=lambda way: way.latency_cycles)
     row: dict[str, Any] = {
@@ -366,7 +375,7 @@ def _seconds(clock_period_ns: float, cycles: float) -> float:
 
 
 def _limit(curves: SystemCurves, batch: int, context: int, best: Shared) -> JsonObject:
-    """What limits a step, and what twice as much of each part would save of the time."""
+    """Table columns of what limits a step, and of the share of the time that doubling each part would save."""
     figures = curves.figures
     parts, cycles = figures.single_parts, figures.doubled_cycles(best.figures)
     gains = {part: max(0.0, 1 - float(one) / best.latency_cycles) for part, one in zip(parts, cycles, strict=False)}

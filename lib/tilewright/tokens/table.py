@@ -1,11 +1,12 @@
 """Table of a language model: a row for each batch and context, as sums of layers that are searched once.
 
-Attention takes keys in blocks, and a prompt comes in chunks. So the layers of all contexts are the same, but for how
-often they repeat: the cost of one more token is linear in the blocks of its context, and the cost of a chunk is affine
-in the chunks before it, from the chunk on that no window shortens any more (`affine_from`): a prompt is a polynomial of
-degree two. Points that are no whole blocks or chunks have layers of their own for what is left.
+Attention processes keys in blocks, and prompts in chunks, so that all contexts have the same layers, repeated more or
+less often. The cost of one more token is linear in the number of key blocks. The cost of a chunk is affine in the
+number of chunks before it, from the chunk on whose keys no window shortens any more (`affine_from`). So the cost of a
+prompt is a polynomial of degree two. Contexts that are no multiple of a block or chunk have extra layers for the
+remainder.
 
-Columns stand with the curves that fill them: each is a sum over these.
+The columns of the table are computed together with the curves, as sums over these.
 """
 
 import math
@@ -44,23 +45,23 @@ if TYPE_CHECKING:
 
 
 Sums = npt.NDArray[np.float64]
-"""Figures of layers, added up; what they are says who makes them."""
+"""Figures summed over layers; the StepFigures that made them define what each entry means."""
 
 
 class StepFigures(Protocol):
-    """What makes the figures of steps: on one core, or on several."""
+    """Source of the figures of steps, on one core or on several."""
 
     @property
     def zero(self) -> Sums:
-        """Figures of nothing."""
+        """Figures that are all 0."""
         ...
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Search what is not known yet of all layers of these."""
+        """Search all layers of these workloads that are not known yet."""
         ...
 
     def of(self, workload: Workload) -> Sums:
-        """The figures of all layers of a workload, which run one after another."""
+        """Figures of all layers of a workload, which run one after another."""
         ...
 
 
@@ -69,19 +70,21 @@ Made = TypeVar("Made", bound=StepFigures)
 
 @dataclass
 class TokenCurves(Generic[Made]):
-    """Costs of a model on a core or several, for any context and batch."""
+    """Costs of a model on one or several cores, for any context and batch."""
 
     described: DescribedModel
     figures: Made
     key_block: int = DEFAULT_BLOCK
-    """Keys that attention takes at a time."""
+    """Number of keys that attention processes at a time."""
     chunk: int = DEFAULT_BLOCK
-    """Tokens of a prompt in one step."""
+    """Number of prompt tokens in one step."""
     _chunks: dict[int, Sums] = field(default_factory=dict)
     _steps: dict[tuple[int, int], Workload] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises InputError for a step that gives the load of experts: it holds for one number of tokens alone."""
+        """Raises InputError for a step that gives the tokens of each expert, since these hold for one number of tokens
+        only.
+        """
         problems = Problems()
         if not isinstance(self.described.step.experts, str):
             problems.at(("experts",), "the tokens of each expert hold for one step, not for a curve")
@@ -92,20 +95,21 @@ class TokenCurves(Generic[Made]):
         problems.finish()
 
     def search(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> None:
-        """Search all layers of these points at once. Raises MappingError naming each that nothing fits.
+        """Search all layers of these points at once. Raises MappingError that names each layer without a fitting
+        mapping.
 
-        Raises InputError for contexts beyond the positions that a model learned.
+        Raises InputError for contexts longer than the learned positions of the model.
         """
         self._check_positions(max((*contexts, *prompts), default=0))
         self.figures.search(self._steps_of(contexts, batches, prompts))
 
     def layers_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> Workload:
-        """The layers of all these points as one network, for what mapping files say of them."""
+        """Network of the layers of all these points, to which mapping files apply."""
         steps = self._steps_of(contexts, batches, prompts)
         return Workload(self.described.name, tuple(node for step in steps for node in step.nodes))
 
     def _steps_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> list[Workload]:
-        """The steps whose layers are looked at."""
+        """Steps whose layers are searched."""
         steps = [self.decode_step(batch, context) for batch in batches for context in contexts]
         chunks = {place for prompt in prompts for place in self._chunks_built(prompt)}
         steps += [self._prompt_step(self.chunk, place * self.chunk) for place in sorted(chunks)]
@@ -121,11 +125,13 @@ class TokenCurves(Generic[Made]):
             )
 
     def next_token(self, batch: int, context: int) -> Sums:
-        """One more token for each request of a batch; it is the last of the `context` tokens that it sees."""
+        """Figures of one more token for each request of a batch; `context` counts the tokens that the new token sees,
+        itself included.
+        """
         return self.figures.of(self.decode_step(batch, context))
 
     def prompt(self, tokens: int) -> Sums:
-        """All tokens of one request's prompt, in chunks, up to the first token of the answer."""
+        """Figures of the prompt of one request, in chunks, up to the first token of the answer."""
         whole, rest = divmod(tokens, self.chunk)
         start = self.affine_from
         total = sum((self._chunk(place) for place in range(min(whole, start))), self.figures.zero)
@@ -136,7 +142,7 @@ class TokenCurves(Generic[Made]):
 
     @property
     def affine_from(self) -> int:
-        """The number of the chunk from which on each further chunk costs as much more as the one before."""
+        """Number of the first chunk from which on each chunk costs a constant amount more than the previous chunk."""
         windows = [
             block.mixer.window
             for block in self.described.model.blocks
@@ -145,14 +151,14 @@ class TokenCurves(Generic[Made]):
         return math.ceil(max(windows) / self.chunk) + 1 if windows else 1
 
     def decode_step(self, batch: int, context: int) -> Workload:
-        """The layers of one more token for each request of a batch."""
+        """Layers of one more token for each request of a batch."""
         key = (batch, context)
         if key not in self._steps:
             self._steps[key] = self._workload(Requests(batch, 1, context - 1), ABSORBED)
         return self._steps[key]
 
     def _chunks_built(self, tokens: int) -> list[int]:
-        """The chunks of a prompt whose layers are looked at; the others follow from them."""
+        """Chunks of a prompt whose layers are searched; the costs of the other chunks are extrapolated from them."""
         whole = tokens // self.chunk
         return list(range(min(whole, self.affine_from + 2)))
 
@@ -172,9 +178,10 @@ class TokenCurves(Generic[Made]):
 
 
 def spread(first: int, last: int, count: int, block: int) -> list[int]:
-    """Contexts, so many, from `first` to `last`, evenly on a logarithmic scale, rounded to whole blocks, each once.
+    """Contexts from `first` to `last`, `count` of them, evenly spaced on a logarithmic scale, rounded to whole blocks,
+    without duplicates.
 
-    Raises InputError for ends that are no range.
+    Raises InputError for ends that make no range.
     """
     if not 1 <= first <= last or count < 1:
         raise InputError(f"no range of contexts: {first} to {last} in {count}")
@@ -194,7 +201,7 @@ _WIDTH = 160
 
 @dataclass(frozen=True)
 class TokenCosts:
-    """What tokens of a model cost on a core, for batches and contexts."""
+    """Costs of tokens of a model on a core, for batches and contexts."""
 
     model: str
     core: str
@@ -203,13 +210,13 @@ class TokenCosts:
     weight_bits: int
     """Bits of all weights, with the scales of their groups."""
     memory: str
-    """The memory that has to hold weights, caches and activations: the largest of the outermost ones."""
+    """Name of the memory that has to hold weights, caches and activations: the largest of the outermost memories."""
     memory_bits: int
     searched_layers: int
     rows: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
     unused: tuple[dict[str, Any], ...] = ()
-    """What of files and options has no effect: file, line, key and why."""
+    """Parts of files and options that have no effect: file, line, key and reason."""
 
     @property
     def is_shared(self) -> bool:
@@ -218,7 +225,7 @@ class TokenCosts:
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """A row for each batch and context."""
+        """Table with a row for each batch and context."""
         import pandas
 
         return pandas.DataFrame(list(self.rows))
@@ -226,20 +233,20 @@ class TokenCosts:
 
 @dataclass(frozen=True)
 class Capacity:
-    """The memory that has to hold weights, caches and activations, and what they take of it."""
+    """Memory that has to hold weights, caches and activations, and the bits that these take."""
 
     memory: str
     memory_bits: int
     weight_bits: int
     """Bits of all weights, with the scales of their groups."""
     request_bits: int
-    """Bits of activations of one request."""
+    """Bits of the activations of one request."""
     model: Architecture
     cache_bits: int
-    """Bits of a number that is kept."""
+    """Bits of a cached number."""
 
     def row(self, batch: int, context: int) -> dict[str, Any]:
-        """What is said of the room for a batch: the first columns of a row."""
+        """First columns of a row: the memory use of a batch."""
         cache = kept_numbers(self.model, context) * self.cache_bits
         most = max(0, (self.memory_bits - self.weight_bits) // (cache + self.request_bits))
         row = {"batch": batch, "context": context, "fits": batch <= most, "largest_batch": most}
@@ -247,7 +254,7 @@ class Capacity:
 
 
 def capacity_of(curves: TokenCurves[Any], memory: Memory) -> Capacity:
-    """The room that the model of curves has in a memory."""
+    """Memory use of the model of `curves` in a memory."""
     model, step = curves.described.model, curves.described.step
     one = activation_bits(curves.decode_step(1, 1))
     bits = weight_bits(model, step.precision)
@@ -257,7 +264,7 @@ def capacity_of(curves: TokenCurves[Any], memory: Memory) -> Capacity:
 def token_costs(
     curves: TokenCurves[LayerFigures], batches: Sequence[int], contexts: Sequence[int], with_prompts: bool
 ) -> TokenCosts:
-    """The costs at all points. Raises MappingError naming each layer that nothing fits."""
+    """Costs at all points. Raises MappingError that names each layer without a fitting mapping."""
     curves.search(contexts, batches, contexts if with_prompts else ())
     core = curves.figures.core
     room = capacity_of(curves, max((memory for memory, _ in top_memories(core)), key=lambda one: one.size_bits))
@@ -273,7 +280,7 @@ def token_costs(
 def token_costs_of(
     curves: TokenCurves[Any], core: str, room: Capacity, rows: Sequence[dict[str, Any]], notes: tuple[str, ...]
 ) -> TokenCosts:
-    """The costs of the model of curves, with rows that were made of them."""
+    """Costs of the model of `curves`, with the given rows."""
     model = curves.described.model
     beyond = beyond_positions(model, max((row["context"] for row in rows), default=0))
     return TokenCosts(
@@ -291,7 +298,7 @@ def token_costs_of(
 
 
 def activation_bits(workload: Workload) -> int:
-    """The most bits that a layer reads and writes that are neither weights nor kept between steps."""
+    """Largest number of bits that one layer reads and writes, without weights and data that is kept between steps."""
     kept = {name for node in workload.nodes if node.layer is None for name in (*node.inputs, *node.outputs)}
     kept &= {*workload.inputs, *workload.outputs, *(name for name in workload.tensor_of if name.endswith("_keys"))}
     most = 0
@@ -324,10 +331,10 @@ def _prompt_figures(core: Core, found: Figures) -> dict[str, Any]:
 
 
 def limit_of(figures: LayerFigures, found: Figures, workload: Workload) -> JsonObject:
-    """What limits a step, and the shares of the time that more width and more room would save.
+    """Table columns of what limits a step, and of the shares of the time that more width and more size would save.
 
-    That is twice the width of the best port, and twice the size of each memory below the outermost ones. `workload` has
-    the layers of the step.
+    These are twice the width of the best port, and twice the size of each memory except the outermost ones. `workload`
+    has the layers of the step.
     """
     wider, larger = figures.wider_cycles(found), figures.larger_cycles(found)
     latency = float(found[LATENCY])
@@ -361,7 +368,7 @@ def _notes(figures: LayerFigures) -> tuple[str, ...]:
 
 
 def tokens_text(found: TokenCosts) -> str:
-    """The table for the terminal, with what its columns mean."""
+    """Table for the terminal, with an explanation of its columns."""
     has_time = bool(found.rows) and "time_per_token_s" in found.rows[0]
     unit = "ms" if has_time else "10⁶ cycles"
     prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()
