@@ -1,8 +1,8 @@
 """Tiles of a producer that hold what tiles of a consumer need, axis by axis and over all axes.
 
-A tensor's axes are cut independently of one another, so what a consumer needs and what a producer makes are both
-products over the axes, a row of tiles along each: a join along each axis is small, and the pairs of CNs are the product
-of the joins.
+The axes of a tensor are cut independently. So the needs of a consumer and the outputs of a producer are both products
+over the axes, with one row of tiles along each axis. Rows are joined along each axis, which is cheap; the pairs of CNs
+are the product of these joins.
 """
 
 import math
@@ -17,34 +17,34 @@ from tilewright.multicore.nodes.grid import DimensionTiles, Integers, LayerGrid,
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 NOBODY = -1
-"""Owner of the indices that no tile makes."""
+"""Owner of indices that no tile makes."""
 
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """What tile makes each index of an axis: runs of indices that one tile makes, end to end."""
+    """Tile that makes each index of an axis, as consecutive runs of indices with the same tile."""
 
     size: int
     """Size of the axis."""
     run_start: Integers
-    """[run] first index"""
+    """[run] first index of the run"""
     run_owner: Integers
-    """[run] what the tile adds to the number of a CN; NOBODY where none makes it"""
+    """[run] amount that the run's tile adds to the number of a CN; NOBODY where no tile makes the run"""
 
     @cached_property
     def only(self) -> int | None:
-        """The owner of the whole axis; None where there are several, or no indices."""
+        """Owner of the whole axis; None where the axis has several owners or no indices."""
         return int(self.run_owner[0]) if len(self.run_owner) == 1 else None
 
     @cached_property
     def of_index(self) -> Integers:
-        """[index] owner"""
+        """[index] owner of the index"""
         run_end = np.append(self.run_start[1:], self.size)
         return self.run_owner.repeat(run_end - self.run_start)
 
 
 def owners_of_indices(owner: Integers) -> AxisOwners:
-    """Owners given for each index."""
+    """Runs for an array of owners, one for each index."""
     is_first = np.ones(len(owner), dtype=bool)
     np.not_equal(owner[1:], owner[:-1], out=is_first[1:])
     run_start = np.flatnonzero(is_first)
@@ -53,32 +53,32 @@ def owners_of_indices(owner: Integers) -> AxisOwners:
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
-    """Owners, for every row of needs along an axis, that hold some of it: CSR over rows."""
+    """Owners that hold some of the needs of each row along an axis, as CSR over rows."""
 
     start: Integers
-    """[row + 1]"""
+    """[row + 1] start of the row in `owner` and `count`"""
     owner: Integers
-    """[entry] each once in a row"""
+    """[entry] owner, at most once in a row"""
     count: Integers
-    """[entry] indices that the owner holds of the row's needs"""
+    """[entry] number of needed indices of the row that the owner holds"""
 
 
 class AxisNeeds(NamedTuple):
-    """What is needed of one axis by rows, and who makes its indices."""
+    """Indices of one axis that each row needs, and the owners of the axis."""
 
     first: Integers
-    """[row] first index, inside the axis"""
+    """[row] first needed index, inside the axis"""
     end: Integers
-    """[row] the one after the last"""
+    """[row] index after the last needed one"""
     gapped: tuple[Integers, Integers] | None
-    """(row, index) of all indices where some row has gaps; else None."""
+    """(row, index) of all needed indices if some row has gaps; else None."""
     owners: AxisOwners
 
 
 def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
-    """The join of any number of axes, and where the rows of each begin in it; row 0 is one element of owner 0.
+    """Join of any number of axes, and the first row of each axis in this join; row 0 is one element of owner 0.
 
-    The axes are laid end to end and joined as one, so that the time goes with the rows, not with the axes.
+    All axes are concatenated and joined as one, so that the time depends on the number of rows and not of axes.
     """
     whole = [place for place, need in enumerate(needs) if need.gapped is None]
     gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
@@ -103,7 +103,7 @@ _ONE = AxisJoin(np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.int64))
 
 
 def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """The join of needs without gaps."""
+    """Join of needs without gaps."""
     bases, base = [], 0
     for need in needs:
         bases.append(base)
@@ -125,7 +125,7 @@ def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
 
 
 def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """The join of needs given as single indices, each once in its row; those outside the axis are padding."""
+    """Join of needs given as single indices, each once in its row; indices outside the axis are padding."""
     rows, owners, row_count = [], [], 0
     for need in needs:
         assert need.gapped is not None
@@ -139,7 +139,7 @@ def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
 
 
 def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> AxisJoin:
-    """Sum the entries of equal row and owner; the owners of a row ascend."""
+    """Join with the entries of equal row and owner summed; owners ascend within a row."""
     made = owner != NOBODY
     if not made.all():
         row, owner, count = row[made], owner[made], count[made]
@@ -150,7 +150,9 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
 
 
 def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Integers, Integers, Integers]:
-    """Pairs of numbers from 0 by the first, then by the second, each once with the sum of its counts."""
+    """Distinct pairs of numbers, sorted by the first and then the second number, with the sum of the counts of each
+    pair.
+    """
     if not len(first):
         return first, second, count
     pair = first * (int(second.max()) + 1) + second
@@ -165,10 +167,10 @@ def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Intege
 def product_of_joins(
     join: AxisJoin, rows: Iterable[Integers], need_count: int, owner: Integers, elements: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """(need, owner, elements) of all needs; `rows` has one array for each axis: [need] row of the join.
+    """(Need, owner, elements) of all needs; `rows` has one array for each axis: [need] row of the join.
 
-    The owner is the sum of the owners along the axes, the elements are the product of the counts; `owner` and
-    `elements` of each need are those of the axes that are not among the rows.
+    The owner is the sum of the owners along the axes, and `elements` is the product of the counts. The arguments
+    `owner` and `elements` have, for each need, the sum and product over the axes that are not in `rows`.
     """
     need = np.arange(need_count, dtype=np.int64)
     for row_of_need in rows:
@@ -183,13 +185,13 @@ def product_of_joins(
 
 
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """(place in `chosen`, entry) of every entry of the CSR rows `chosen`."""
+    """(Place in `chosen`, entry) of every entry of the CSR rows `chosen`."""
     first, entries = start[chosen], start[chosen + 1] - start[chosen]
     return np.arange(len(chosen)).repeat(entries), places(first, entries)
 
 
 def places(first: Integers, lengths: Integers) -> Integers:
-    """first, first + 1, ..., first + length - 1 of every row, one after the other."""
+    """Concatenated ranges first, first + 1, ..., first + length - 1 of all rows."""
     ends: Integers = lengths.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total, dtype=np.int64) + (first - (ends - lengths)).repeat(lengths)
@@ -197,37 +199,37 @@ def places(first: Integers, lengths: Integers) -> Integers:
 
 _ONE_ROW = np.zeros(1, np.int64)
 _Term = tuple[str, DimensionTiles, int]
-"""(loop, its tiles, coefficient)"""
+"""(Loop, its tiles, its coefficient) in an index map."""
 
 
 @dataclass(frozen=True, eq=False)
 class AxisRows:
-    """The indices along one axis, for each combination of the tiles of the dimensions that it depends on: a row each.
+    """Indices along one axis: one row for each combination of tiles of the dimensions that the axis depends on.
 
-    The row of a combination counts the first dimension slowest.
+    Combinations are numbered with the first dimension slowest.
     """
 
     dimensions: tuple[str, ...]
-    """Dimensions with more than one tile."""
+    """Dimensions of the axis with more than one tile."""
     size: int
     """Size of the axis."""
     first: Integers
     """[row] smallest index, clipped to the axis"""
     end: Integers
-    """[row] the one after the largest, clipped to the axis"""
+    """[row] index after the largest one, clipped to the axis"""
     number: Integers
-    """[row] what the tiles add to the number of a CN"""
+    """[row] amount that the tiles add to the number of a CN"""
     gapped: tuple[Integers, Integers] | None
-    """(row, index) of all indices where some row has gaps (strides larger than the window), clipped; else None."""
+    """(row, index) of all indices, clipped, if some row has gaps (strides larger than the window); else None."""
     only: tuple[int, int] | None
-    """(first, end) of the only row; None where there are several, or gaps."""
+    """(First, end) of the only row; None where there are several rows, or gaps."""
     is_clipped: bool
     """Whether some combination of loop values lies outside the axis."""
     has_empty_rows: bool
     """Whether some row has no index inside the axis."""
 
     def indices(self) -> tuple[Integers, Integers]:
-        """(row, index) of all indices inside the axis, each once in a row."""
+        """(Row, index) of all indices inside the axis, each once in a row."""
         if self.gapped is not None:
             return self.gapped
         lengths = np.maximum(self.end - self.first, 0)
@@ -236,12 +238,12 @@ class AxisRows:
 
 
 def access_rows(access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid) -> list[AxisRows]:
-    """The rows of each axis of a tensor that the layer of a grid reads or writes."""
+    """Rows of each axis of a tensor that the layer of a grid reads or writes."""
     return [_axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
 
 
 def _axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid) -> AxisRows:
-    """The rows of one axis."""
+    """Rows of one axis."""
     low = high = axis.offset
     terms: list[_Term] = []
     for name, factor in axis.terms:
@@ -270,7 +272,7 @@ def _axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid)
 
 
 def whole_row(low: int, high: int, size: int) -> AxisRows:
-    """The one row, from `low` to before `high`, of an axis that no cut dimension moves along."""
+    """Single row, from `low` to before `high`, of an axis that does not depend on any cut dimension."""
     first = min(max(low, 0), size)
     end = max(min(high, size), first)
     bounds = np.array([[first], [end], [0]])
@@ -279,9 +281,10 @@ def whole_row(low: int, high: int, size: int) -> AxisRows:
 
 
 def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
-    """(number of the tile that ends the making of each index, whether tiles make some index together).
+    """(Owners of the axis, whether several tiles contribute to one index).
 
-    Where several tiles add to one element (transposed convolution), the last in number has the final value.
+    Where several tiles add to one element (transposed convolution), the owner is the tile with the highest number,
+    which makes the final value.
     """
     first, end = rows.first, rows.end
     are_filled = rows.gapped is None and not rows.has_empty_rows
@@ -294,7 +297,7 @@ def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
 
 
 def _owners_end_to_end(first: Integers, end: Integers, number: Integers, size: int) -> AxisOwners:
-    """Owners of an axis where each tile begins where the one before ends."""
+    """Owners of an axis on which each tile begins where the previous tile ends."""
     if first[0] > 0:
         first, number = np.append(0, first), np.append(NOBODY, number)
     if end[-1] < size:
@@ -303,23 +306,25 @@ def _owners_end_to_end(first: Integers, end: Integers, number: Integers, size: i
 
 
 def whole_owners(first: int, end: int, size: int) -> AxisOwners:
-    """The owners of an axis of which one tile makes the indices [first, end)."""
+    """Owners of an axis of which one tile makes the indices [first, end)."""
     owner = np.full(size, NOBODY, np.int64)
     owner[first:end] = 0
     return owners_of_indices(owner)
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
-    """Whether a loop moves along several axes of a tensor: what is read is then less than the product of the axes."""
+    """Whether one loop moves along several axes of a tensor. The elements read are then fewer than the product over
+    the axes.
+    """
     size_of = index_map.size_of
     moving = [name for axis in access.axes for name, factor in axis.terms if factor and size_of[name] > 1]
     return len(moving) > len(set(moving))
 
 
 def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
-    """(row, index) where the indices of some row are not consecutive; None where all are.
+    """(Row, index) of all indices where some row is not consecutive; None where all rows are.
 
-    Rows whose tiles have equal lengths have equal indices but for their first one.
+    Rows whose tiles have equal lengths have the same indices relative to the first one.
     """
     coefficients = [abs(factor) for _, _, factor in terms]
     shapes, shape_of_row = _row_shapes([tiles for _, tiles, _ in terms])
@@ -338,7 +343,9 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
 
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
-    """(the distinct lengths of the tiles of a row, [row] which of them it has); the first of `tiles` counts slowest."""
+    """(Distinct combinations of tile lengths, [row] place in these combinations); the first of `tiles`
+    counts slowest.
+    """
     lengths: list[Integers] = []
     for of_term in tiles:
         outer = len(lengths[0]) if lengths else 1
@@ -348,7 +355,9 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
-    """Whether the smallest tiles already join the steps of the loops with larger coefficients (so do larger tiles)."""
+    """Whether the smallest tiles already leave no gaps between steps of loops with larger coefficients; larger tiles
+    then leave none either.
+    """
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
         shortest, longest = tiles.shortest_and_longest
@@ -359,7 +368,7 @@ def _has_no_gaps(terms: Sequence[_Term]) -> bool:
 
 
 def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
-    """Distances of the indices from the smallest one, ascending."""
+    """Distances of the indices from the smallest index, ascending."""
     values = np.zeros(1, np.int64)
     for coefficient, length in sorted(zip(coefficients, lengths, strict=True)):
         values = np.unique(coefficient * np.arange(length, dtype=np.int64)[:, None] + values)
@@ -367,9 +376,9 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 
 
 def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
-    """[content] row of an axis that the dimensions `own` cut.
+    """[content] row of an axis that is cut by the dimensions `own`.
 
-    Contents are the combinations of the tiles of `dimensions`, the first slowest.
+    Contents are the combinations of the tiles of `dimensions`, the first dimension slowest.
     """
     content = np.arange(math.prod(counts), dtype=np.int64)
     row = np.zeros_like(content)

@@ -1,4 +1,4 @@
-"""Memory of the cuts of one network: layers cut as before, what their tiles need, and the pieces of tensors."""
+"""Cache of the cuts of one network: layers cut as before, the needs of their tiles, and the pieces of tensors."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -18,30 +18,32 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 @dataclass(frozen=True, eq=False)
 class TensorPieces:
-    """The pieces of one tensor, numbered from 0."""
+    """Pieces of one tensor, numbered from 0."""
 
     bits: Integers
-    """[piece]"""
+    """[piece] bits of the piece"""
     producer: Integers
-    """[piece] CN of the producer's layer, or OUTSIDE"""
+    """[piece] CN of the producer's layer; OUTSIDE for other tensors"""
     needs: tuple[tuple[Integers, Integers], ...]
-    """[reader] (CN of its layer, piece)"""
+    """[reader] (CN of the reading layer, piece)"""
 
     @property
     def entries(self) -> int:
-        """Pieces and needs."""
+        """Number of pieces and needs."""
         return len(self.bits) + sum(len(cn) for cn, _ in self.needs)
 
 
 MOST_ENTRIES = 10_000_000
-"""Pieces and needs that are remembered in all: some 160 MB."""
+"""Largest number of cached pieces and needs in all, which take some 160 MB."""
 
 
 Needs = dict[tuple[str, str], list[Demand]]
 
 
 class CutMemory:
-    """Memory of the cuts of one network. A graph that is built with it is the same as without; it is for one thread."""
+    """Cache of the cuts of one network, for one thread. Graphs that are built with the cache are the same as without
+    it.
+    """
 
     def __init__(self, workload: Workload, most_entries: int = MOST_ENTRIES) -> None:
         self.network: NetworkTensors = network_tensors(workload)
@@ -52,14 +54,14 @@ class CutMemory:
         self._pieces: OrderedDict[Hashable, TensorPieces] = OrderedDict()
 
     def needs(self, node: WorkloadNode, cut: LayerCut) -> Needs:
-        """What the tiles of a layer need, the same objects for the same cut."""
+        """Needs of the tiles of a layer; equal cuts get the same objects."""
         key = node.node_id, cut
         if key not in self._needs:
             self._needs[key] = needs_of_layer(node, cut.demands, self.network)
         return self._needs[key]
 
     def pieces(self, key: Hashable, cut: Callable[[], TensorPieces]) -> TensorPieces:
-        """The pieces of a tensor, made by `cut` where they are not known; those used longest ago are forgotten."""
+        """Pieces of a tensor from the cache, or made by `cut`; the least recently used pieces are evicted."""
         found = self._pieces.get(key)
         if found is None:
             found = self._pieces[key] = cut()

@@ -1,8 +1,7 @@
-"""Edges of the CN graph along the links between layers, with the elements that pass, and what leaves the network.
+"""Edges of the CN graph along the links between layers, with the elements that flow, and the outputs of the network.
 
-Networks have many small links: what flows along several is worked out in one go, over arrays of all of them.
-
-What a layer needs of one tensor along several ways is counted without what they share.
+Networks have many small links: the flows of several links are computed together, over arrays of all of them. Where a
+layer needs one tensor along several ways, elements needed along more than one way count once.
 """
 
 import math
@@ -28,7 +27,7 @@ from tilewright.workload.dependencies import Boxes
 
 
 def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
-    """Demand as boxes, with contents told apart by more dimensions."""
+    """Demand as boxes, with separate contents for the tiles of more dimensions."""
     content = np.zeros(1, np.int64)
     for dimension in dimensions:
         tiles = grid.tiles[dimension].count
@@ -43,9 +42,9 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 
 
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
-    """Demands whose boxes of one content do not overlap and hold the same elements together.
+    """Demands with the same elements, whose boxes do not overlap within a content.
 
-    Contents are told apart by `dimensions`, which hold those of every demand.
+    Contents are the combinations of tiles of `dimensions`, which contain the dimensions of every demand.
     """
     demands = [_refined(demand, dimensions, grid) for demand in demands]
     parts: list[Demand] = []
@@ -58,7 +57,7 @@ def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], gri
 
 
 def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integers, Boxes]]:
-    """Boxes without those of the same content of another demand, cut into boxes."""
+    """Boxes minus the boxes of the same content in another demand, as disjoint boxes."""
     place = np.minimum(np.searchsorted(other.content, content), max(len(other.content) - 1, 0))
     if not len(other.content):
         return [(content, boxes)]
@@ -81,22 +80,22 @@ def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integ
 
 
 class NeedLink(NamedTuple):
-    """One operand of a layer that needs one tensor, along any number of ways."""
+    """Operand of a layer that needs one tensor, along one or several ways."""
 
     demands: tuple[Demand, ...]
     producer: Producer
     grid: LayerGrid
-    """Grid of the layer that needs it."""
+    """Grid of the consuming layer."""
 
     def dimensions(self) -> tuple[str, ...]:
-        """Dimensions of the layer whose tiles tell apart what is needed."""
+        """Dimensions of the consuming layer whose tiles have different needs."""
         if len(self.demands) == 1:
             return self.demands[0].dimensions
         used = {dimension for demand in self.demands for dimension in demand.dimensions}
         return tuple(dimension for dimension in self.grid.tiled_dimensions if dimension in used)
 
     def is_exact(self) -> bool:
-        """Whether what flows is known element by element."""
+        """Whether the flows are known element by element."""
         if len(self.demands) == 1:
             return self.demands[0].is_exact and self.producer.is_exact
         demands_are_exact = all(demand.is_exact and not demand.is_gapped for demand in self.demands)
@@ -105,20 +104,20 @@ class NeedLink(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """What flows along links, each pair of CNs once: by link, consumer CN and producer CN, all ascending."""
+    """Flows along links, with each pair of CNs once: sorted by link, consumer CN and producer CN."""
 
     start: Integers
-    """[link + 1] into the columns"""
+    """[link + 1] start of the link in the columns"""
     target: Integers
-    """[entry] consumer CN of its layer"""
+    """[entry] consumer CN within its layer"""
     source: Integers
-    """[entry] producer CN of its layer"""
+    """[entry] producer CN within its layer"""
     elements: Integers
-    """[entry]"""
+    """[entry] number of elements"""
 
 
 def flows(links: Sequence[NeedLink]) -> Flows:
-    """What flows along links; what is needed along several ways of one flows once."""
+    """Flows along links; elements that are needed along several ways of one link flow once."""
     columns = _PartColumns()
     contents_of_cns = []
     first_content = 0
@@ -142,20 +141,20 @@ def flows(links: Sequence[NeedLink]) -> Flows:
 
 @dataclass
 class _PartColumns:
-    """Parts of what links need, and the axes to join for them."""
+    """Parts of the needs of links, and the axes to join for each part."""
 
     needs: list[AxisNeeds] = field(default_factory=list)
     links: list[int] = field(default_factory=list)
-    """[part]"""
+    """[part] link of the part"""
     contents: list[Integers] = field(default_factory=list)
-    """[part] [entry] content in its link"""
+    """[part] [entry] content within the link"""
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
-    """[part] (place in `needs`, [entry] row) of the axes that somebody cuts"""
+    """[part] (place in `needs`, [entry] row) of each axis that the producer or the consumer cuts"""
     constants: list[tuple[int, int, int]] = field(default_factory=list)
-    """[part] (first content of its link, owner and elements along the other axes)"""
+    """[part] (first content of the link, owner and elements along the other axes)"""
 
     def add(self, link: int, demand: Demand, producer: Producer, first_content: int) -> None:
-        """Add a part, unless nothing of it is made."""
+        """Add a part, unless the producer makes nothing of it."""
         owner, elements = producer.last_step, 1
         axes: list[tuple[int, Integers]] = []
         if demand.axes is None:
@@ -176,21 +175,21 @@ class _PartColumns:
             self.constants.append((first_content, owner, elements))
 
     def _boxes(self, spans: Integers, owners: AxisOwners) -> tuple[int, Integers]:
-        """The distinct ranges of boxes along an axis, given as [entry, 2]."""
+        """Distinct ranges of boxes along an axis, given as [entry, 2], as needs; and the range of each entry."""
         size = owners.size + 1
         keys, row_of_entry = np.unique(spans[:, 0] * size + spans[:, 1], return_inverse=True)
         self.needs.append(AxisNeeds(keys // size, keys % size, None, owners))
         return len(self.needs) - 1, row_of_entry.reshape(-1)
 
     def joined(self, links: Sequence[NeedLink]) -> tuple[Integers, Integers, Integers]:
-        """([entry] content among those of all links, CN of the producer's layer, elements)."""
+        """([entry] content, numbered over all links, CN within the producer's layer, number of elements)."""
         if not self.links:
             none = np.zeros(0, np.int64)
             return none, none, none
         lengths = [len(content) for content in self.contents]
         first_content, owner, elements = np.array(self.constants).T
         join, first_rows = join_axes(self.needs)
-        # One at a time: with a million CNs each is large.
+        # One part at a time: with a million CNs each part is large.
         rows = (self._rows(turn, first_rows, lengths) for turn in range(max(map(len, self.axes))))
         constants = owner.repeat(lengths), elements.repeat(lengths)
         need, source, elements = product_of_joins(join, rows, sum(lengths), *constants)
@@ -201,7 +200,7 @@ class _PartColumns:
         return content, source, elements
 
     def _rows(self, turn: int, first_rows: list[int], lengths: list[int]) -> Integers:
-        """[entry] row in the join of one axis of each part; row 0 for parts that have no more."""
+        """[entry] row of each part in the join of one axis; row 0 for parts with fewer axes."""
         rows, shifts = [], []
         for axes, length in zip(self.axes, lengths, strict=True):
             if turn < len(axes):
@@ -216,52 +215,52 @@ class _PartColumns:
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
-    """[entry] CN of the producer of a link, from the number in its full grid; links ascend."""
+    """[entry] CN of the producer of the entry's link, from its number in the full grid; links ascend."""
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
     return np.concatenate(parts)
 
 
 _MOST_CNS = 2**14
-"""Links into fewer CNs than this are worked out together: more would save no time and take memory."""
+"""Largest number of CNs for links that are computed together: more would save no time and take memory."""
 
 
 class DataLink(NamedTuple):
-    """A link between two layers, or from a layer to the outside."""
+    """Link between two layers, or from a layer to the outside."""
 
     link: NeedLink
     producer: int
     """Number of the layer in the graph."""
     consumer: int
-    """Number of the layer; of a link to the outside the column of bits that it adds to."""
+    """Number of the consuming layer; for a link to the outside, the column of bits that the link adds to."""
     operand: str
     tensor: str
     bits: int
-    """Bits of an element."""
+    """Bits of one element."""
 
 
 @dataclass(frozen=True, eq=False)
 class DataEdges:
-    """Edges along links: by link, target and source, all ascending."""
+    """Edges along links, sorted by link, target and source."""
 
     source: Integers
-    """[edge] CN"""
+    """[edge] producing CN"""
     target: Integers
-    """[edge] CN"""
+    """[edge] consuming CN"""
     operand: SmallIntegers
-    """[edge] place in the operands of the graph"""
+    """[edge] place of the operand in the operands of the graph"""
     bits: Integers
-    """[edge]"""
+    """[edge] bits that flow"""
     links: tuple[CnLink, ...]
-    """The links between layers."""
+    """Links between layers."""
     outside_bits: Integers
-    """[column, cn] bits that each CN adds to the columns along links to the outside"""
+    """[column, cn] bits that each CN adds to a column along links to the outside"""
 
 
 def data_edges(
     between: Sequence[DataLink], outside: Sequence[DataLink], layers: Sequence[CnLayer], operands: Sequence[str]
 ) -> DataEdges:
-    """The edges along links between layers, and the bits along links to the two columns of the outside."""
+    """Edges along links between layers, and the bits along links to the two columns of the outside."""
     first_cn = [layer.first_cn for layer in layers]
     place_of = {operand: place for place, operand in enumerate(operands)}
     outside_bits = np.zeros((2, sum(layer.cn_count for layer in layers)), np.int64)
@@ -294,7 +293,7 @@ def data_edges(
 
 
 def _batches(between: Sequence[DataLink], outside: Sequence[DataLink]) -> Iterator[tuple[list[DataLink], int]]:
-    """All links in their order, some at a time, and how many of these are between layers."""
+    """Batches of links in their order, and the number of links between layers in each batch."""
     some: list[DataLink] = []
     internal = cns = 0
     for number, link in enumerate((*between, *outside)):

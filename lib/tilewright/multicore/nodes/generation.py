@@ -1,7 +1,6 @@
-"""Builds the graph of computation nodes (CNs) from a tiling: CNs, what they read from outside, and classes of equal
-cost.
+"""Builds the graph of computation nodes (CNs) from a tiling: CNs, their reads from outside, and classes of equal cost.
 
-CNs of a class have equal loop sizes, windows, relations and precisions, whatever their names.
+CNs of a class have equal loop sizes, windows, relations and precisions; their names may differ.
 """
 
 from collections import Counter
@@ -34,7 +33,7 @@ from tilewright.workload.layer import DimensionRelation, Layer
 
 
 class ReadColumns(TypedDict):
-    """The columns of a CN graph on what is read from outside."""
+    """Columns of a CN graph on reads from outside."""
 
     sources: tuple[SourceTensor, ...]
     read_cn: Integers
@@ -47,30 +46,30 @@ class ReadColumns(TypedDict):
 
 
 class ReadTable:
-    """Collects reads; a content is a box of a tensor, whoever reads it."""
+    """Table of reads; a content is a box of a tensor and is shared by all its readers."""
 
     def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
         self._workload = workload
         self._operands = operands
         self._demands: dict[str, list[Demand]] = {}
         self._reads: list[tuple[str, int, int, Integers, Integers]] = []
-        """(tensor, operand, first CN of the layer, [read] CN in it, [read] entry of the tensor's next demand)"""
+        """(tensor, operand, first CN of the layer, [read] CN in the layer, [read] entry in the tensor's next demand)"""
 
     def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
-        """Record what the CNs of a layer need of one tensor; `reading` is that of `reading_cns`."""
+        """Record the needs of the CNs of a layer for one tensor; `reading` is the result of `reading_cns`."""
         self._demands.setdefault(tensor, []).append(demand)
         self._reads.append((tensor, self._operands.index(operand), first_cn, *reading))
 
     def columns(self) -> ReadColumns:
-        """The columns, reads in the order of CNs, contents by tensor and box."""
+        """Columns with the reads in the order of CNs, and the contents sorted by tensor and box."""
         none = np.zeros(0, np.int64)
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
         contents_of: dict[str, Iterator[Integers]] = {}
-        """Tensor -> for each of its demands [entry] content among those of the tensor"""
+        """Content of each [entry], numbered within its tensor, one array for each demand, by tensor"""
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
-        """Contents of each tensor."""
+        """Number of contents of each tensor."""
         content_count = 0
         for tensor, demands in self._demands.items():
             known = self._workload.tensor_of[tensor]
@@ -119,7 +118,7 @@ def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
 
 
 def _element_counts(bounds: Integers, start: Integers) -> Integers:
-    """[content] elements of its box; 1 for a scalar, which has no axes."""
+    """[content] number of elements of its box; 1 for a scalar, which has no axes."""
     counts = np.ones(len(start) - 1, np.int64)
     has_axes = start[1:] > start[:-1]
     if has_axes.any():
@@ -128,14 +127,14 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
 
 
 def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]]:
-    """(distinct boxes in lexicographic order, for each demand [entry] number of its box among them)."""
+    """(Distinct boxes in lexicographic order, for each demand [entry] place of its box in these)."""
     boxes = [demand.boxes for demand in demands]
     distinct, number = _distinct(np.concatenate(boxes))
     return distinct, np.split(number, np.cumsum([len(part) for part in boxes[:-1]]))
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
-    """(distinct boxes in lexicographic order, [box] its number among them)."""
+    """(Distinct boxes in lexicographic order, [box] its place in these)."""
     columns = boxes.reshape(len(boxes), -1)
     if not columns.shape[1] or len(boxes) < 2:
         return boxes[:1], np.zeros(len(boxes), np.int64)
@@ -152,14 +151,14 @@ def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
 
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
 _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
-"""What all CNs of a layer have in common."""
+"""Fields of a layer that all its CNs share."""
 
 
 def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
     """([cn] class, the layer of each class).
 
-    A tile at a border has a class of its own where it is smaller, or where padding is part of its window: what it
-    reads of the input is given by `data_dimension_sizes`, padding excluded. The layers have no name.
+    A tile at a border has its own class where it is smaller, or where its window contains padding.
+    `data_dimension_sizes` gives the size of the input that it reads, padding excluded. The layers have no name.
     """
     loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
     windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
@@ -175,7 +174,7 @@ def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]
 
 
 def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Sizes"]) -> dict[str, int]:
-    """Dimension -> size in a class."""
+    """Sizes in a class, by dimension."""
     found = {}
     for dimension, sizes in by_tile.items():
         tiles = classes.tile.get(sizes)
@@ -185,30 +184,30 @@ def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Si
 
 @dataclass(frozen=True, eq=False)
 class _Lengths:
-    """Sizes of a dimension by its tiles."""
+    """Sizes of a dimension for each of its tiles."""
 
     sizes: tuple[int, ...]
     kinds: Integers
-    """[tile] number of its size among the distinct ones"""
+    """[tile] place of its size in the distinct sizes"""
     kind_count: int
 
 
 _Sizes = tuple[_Lengths, tuple[str, ...]]
-"""(sizes of a dimension, the loop dimensions whose tiles they go by)."""
+"""(Sizes of a dimension, the loop dimensions whose tiles determine these sizes)."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """CNs told apart by sizes."""
+    """Classes of CNs with equal sizes."""
 
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Sizes that vary -> [class] place in them"""
+    """Sizes that vary, with the place of each class in them: [class]"""
 
 
 def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
-    """The classes of the CNs of a grid, in the order in which the CNs meet them."""
+    """Classes of the CNs of a grid, in the order of their first CN."""
     if not varying:
         return _Classes(np.zeros(grid.cn_count, np.int64), 1, {})
     key = np.zeros(grid.cn_count, np.int64)
@@ -221,7 +220,7 @@ def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
 
 
 def _first_of_each(key: Integers) -> tuple[Integers, Integers]:
-    """(the first CN of each class, [cn] class); classes in the order in which the CNs meet them."""
+    """(First CN of each class, [cn] class); classes are in the order of their first CN."""
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(first), np.int64)
@@ -256,9 +255,9 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) ->
 
 
 def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole: int) -> _Lengths:
-    """Sizes of windows by the tiles of the cut loops, the first loop slowest; padding excluded.
+    """Sizes of windows without padding, by the tiles of the cut loops, the first loop slowest.
 
-    The uncut loops reach from `low` to `high`.
+    The uncut loops contribute indices from `low` to `high`.
     """
     first, last = np.array([low]), np.array([high])
     for tiles, coefficient in terms:
@@ -268,7 +267,7 @@ def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole
 
 
 def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
-    """Size of the data dimension without padding: as given, else by the loops and the padding."""
+    """Size of the data dimension without padding: the given size, else the size from the loops and the padding."""
     for data_dimension, size in layer.data_dimension_sizes:
         if data_dimension == relation.data_dimension:
             return size
@@ -278,26 +277,26 @@ def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
 
 @dataclass
 class _Building:
-    """A graph while it grows, layer by layer."""
+    """Graph under construction, layer by layer."""
 
     network: NetworkTensors
     layers: tuple[CnLayer, ...]
     cuts: tuple[LayerCut, ...]
-    """[layer]"""
+    """[layer] cut of the layer"""
     operands: tuple[str, ...]
     producers: dict[str, tuple[int, Producer]]
-    """Tensor -> number of the layer that makes it, how its CNs do."""
+    """Number of the producing layer and its Producer, by tensor."""
     links: list[DataLink] = field(default_factory=list)
-    """Into each layer, layer by layer."""
+    """Links into each layer, layer by layer."""
 
     def bits(self, tensor: str) -> int:
         return self.network.workload.tensor_of[tensor].bits
 
 
 def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None = None) -> CnGraph:
-    """The CN graph of a network that is read with its tensors (profile `corrected`).
+    """CN graph of a network that was read with its tensors (profile `corrected`).
 
-    What is `known` of other ways to cut the same network saves time.
+    `known` is a cache of cuts of the same network, which saves time.
 
     Raises InputError where the network has no tensors, where a layer is in no stack or in several, or where a
     reduction is split over cores.
@@ -338,7 +337,7 @@ def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None =
 
 
 def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
-    """([cn] place in the shapes, the layer of each shape), in the order in which the layers meet them."""
+    """([cn] place in the shapes, the layer of each shape); shapes are in the order of the first layer that has them."""
     places: dict[Layer, int] = {}
     shape_of_cn: dict[LayerCut, Integers] = {}
     for cut in building.cuts:
@@ -393,7 +392,7 @@ def _start(nodes: list[WorkloadNode], tiling: Tiling, known: CutMemory) -> _Buil
 
 
 def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -> None:
-    """Edges into the CNs of a layer, and what they read from outside."""
+    """Add the edges into the CNs of a layer, and their reads from outside."""
     layer, cut = building.layers[number], building.cuts[number]
     for (operand, tensor), demands in needs.items():
         made_by = building.producers.get(tensor)
@@ -406,10 +405,10 @@ def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -
 
 
 def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Integers]:
-    """(source, target) of the edges from each CN to the next one of its group in its layer."""
+    """(Source, target) of the edges from each CN to the next CN of its group in its layer."""
     group_counts = np.array([cut.grid.tiling.group_count for cut in building.cuts])
     first_group = (group_counts.cumsum() - group_counts).repeat([layer.cn_count for layer in building.layers])
-    # In the smallest type that holds them: numbers of 16 bits are sorted in linear time.
+    # Groups use the smallest type that holds them: 16-bit numbers are sorted in linear time.
     group_of_network = (group + first_group).astype(np.min_scalar_type(int(group_counts.sum())))
     order = np.argsort(group_of_network, kind="stable")
     same = group_of_network[order[1:]] == group_of_network[order[:-1]]
@@ -417,7 +416,7 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
 
 
 def _outputs(building: _Building) -> list[DataLink]:
-    """What each CN makes as final output (column 0), and what of it leaves the network (column 1)."""
+    """Links of the final output of each CN (column 0), and of the part of it that leaves the network (column 1)."""
     outside = LayerGrid((), LayerTiling(-1))
     links = []
     for tensor, (number, producer) in building.producers.items():

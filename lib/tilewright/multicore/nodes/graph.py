@@ -1,6 +1,6 @@
 """Graph of computation nodes as columns over CNs, edges and outside data, with its two files.
 
-`cn_graph.npz` has the columns, `cn_graph.json` layers, stacks and shapes.
+`cn_graph.npz` has the columns; `cn_graph.json` has the layers, stacks and shapes.
 """
 
 from collections.abc import Callable
@@ -27,13 +27,13 @@ from tilewright.multicore.nodes.tiling import LayerTiling
 from tilewright.workload.layer import Layer
 
 ORDERING = -1
-"""Operand of an edge without data: the CNs of a group run one after the other."""
+"""Operand of an edge without data, which orders the CNs of a group one after the other."""
 SmallIntegers = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
 class CnLayer:
-    """A layer of the network and its CNs, which are numbered without gaps."""
+    """Layer of the network with its CNs, which are numbered consecutively."""
 
     node_id: int
     name: str
@@ -43,7 +43,7 @@ class CnLayer:
     first_cn: int
     cn_count: int
     stack: int
-    """Layers of one stack are fused; stacks run one after the other."""
+    """Number of the layer's stack: layers of one stack are fused; stacks run one after the other."""
     outputs: tuple[str, ...]
     """Tensors that the layer makes."""
 
@@ -54,29 +54,29 @@ class CnLayer:
 
 
 class CnLink(NamedTuple):
-    """What flows between two layers for one operand, summed over their CNs."""
+    """Data that flows between two layers for one operand, summed over their CNs."""
 
     producer: int
-    """Number of the layer in the graph."""
+    """Number of the producing layer in the graph."""
     consumer: int
     operand: str
     tensor: str
-    """The tensor that the producer makes."""
+    """Tensor that flows, which the producer makes."""
     edge_count: int
     bits: int
     is_exact: bool
-    """False: a box around what is needed, because the data moved between the two is no box."""
+    """Whether the flow is exact; else it is a bounding box, because the needed elements are no box."""
 
 
 class SourceTensor(NamedTuple):
-    """A tensor that no layer makes."""
+    """Tensor that no layer makes."""
 
     name: str
     shape: tuple[int, ...]
     bits: int
-    """Bits of an element."""
+    """Bits of one element."""
     is_constant: bool
-    """A weight; else an input of the network."""
+    """Whether the tensor is a constant (weights); else it is an input of the network."""
 
 
 P = ParamSpec("P")
@@ -84,9 +84,9 @@ R = TypeVar("R")
 
 
 def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of a CN graph and of what it was made of, which remembers its result as long as there is the graph.
+    """Decorator that caches a function of a CN graph and of the inputs of that graph, as long as the graph exists.
 
-    What is given by name saves time only: it does not tell results apart.
+    Keyword arguments only save time: the cache ignores them.
     """
     known: WeakKeyDictionary[CnGraph, tuple[tuple[Any, ...], R]] = WeakKeyDictionary()
 
@@ -104,56 +104,59 @@ def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True, eq=False)
 class _Described:
-    """What of a graph is no column."""
+    """Content of the JSON file: the parts of a graph that are no columns."""
 
     network: str
     layers: tuple[CnLayer, ...]
     stacks: tuple[tuple[int, ...], ...]
     """Numbers of the layers of each stack."""
     operands: tuple[str, ...]
-    """Names that the columns `edge_operand` and `read_operand` point to; '' is an input that is no operand."""
+    """Names of the operands to which the columns `edge_operand` and `read_operand` point; '' is an input that is no
+    operand.
+    """
     shapes: tuple[Layer, ...]
-    """The layer of each class of CNs that cost the same, without a name."""
+    """Layer of each class of CNs with equal cost, without a name."""
     links: tuple[CnLink, ...]
     sources: tuple[SourceTensor, ...]
     notices: tuple[str, ...]
-    """What is legal but not as it was written."""
+    """Messages on input that is legal but was not applied as written."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CnGraph(_Described):
-    """All CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
+    """Graph of all CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
 
     group: Integers
-    """[cn] part of the layer that runs on one core"""
+    """[cn] group, the part of the layer that runs on one core"""
     shape: Integers
     """[cn] place in `shapes`"""
     output_bits: Integers
-    """[cn] final output that the CN makes; 0 for all but the last step of a reduction"""
+    """[cn] bits of final output that the CN makes; 0 for all but the last step of a reduction"""
     network_output_bits: Integers
-    """[cn] how much of it leaves the network"""
+    """[cn] bits of this output that leave the network"""
     edge_source: Integers
-    """[edge] CN"""
+    """[edge] CN that makes the data"""
     edge_target: Integers
-    """[edge] CN; ascending"""
+    """[edge] CN that reads the data; ascending"""
     edge_operand: SmallIntegers
     """[edge] operand of the target's layer, or ORDERING"""
     edge_bits: Integers
-    """[edge] how much of the source's output the target needs; 0 for ORDERING"""
+    """[edge] bits of the source's output that the target needs; 0 for ORDERING"""
     read_cn: Integers
-    """[read] CN; ascending"""
+    """[read] CN that reads; ascending"""
     read_operand: SmallIntegers
-    """[read] operand of its layer"""
+    """[read] operand of the CN's layer"""
     read_content: Integers
-    """[read] content that it reads of a source tensor"""
+    """[read] content of a source tensor that the CN reads"""
     content_source: Integers
     """[content] place in `sources`"""
     content_bits: Integers
-    """[content]"""
+    """[content] bits of the content"""
     content_start: Integers
-    """[content + 1] into `content_bounds`, one row for each axis of the tensor"""
+    """[content + 1] start in `content_bounds`, which has one row for each axis of the tensor"""
     content_bounds: Integers
-    """[axis of a content, 2] first index and the one after the last, padding excluded: the identity of a content"""
+    """[axis of a content, 2] first index and the index after the last one, padding excluded; these identify a content
+    """
 
     def __repr__(self) -> str:
         stacks = f"{len(self.stacks)} stack{'s' * (len(self.stacks) != 1)}"
@@ -182,7 +185,7 @@ COLUMNS = (
     *("read_cn", "read_operand", "read_content"),
     *("content_source", "content_bits", "content_start", "content_bounds"),
 )
-"""The fields of CnGraph that are arrays."""
+"""Fields of CnGraph that are arrays."""
 
 
 SCHEMA = "tilewright/cn-graph"
@@ -191,7 +194,7 @@ _TYPES = {"edge_operand": np.int16, "read_operand": np.int16}
 
 @dataclass(frozen=True, eq=False)
 class _Description(_Described):
-    """What the JSON file holds."""
+    """Content of the JSON file."""
 
     columns: str
     """Digest of the file with the columns."""
@@ -201,26 +204,28 @@ _FIELDS = tuple(one.name for one in fields(_Described))
 
 
 def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: JsonObject) -> str:
-    """Write both files, each atomically, the same bytes for the same graph; returns the digest of the payload."""
+    """Write both files, each atomically; equal graphs give the same bytes. Returns the digest of the payload."""
     payload, content = _files_of(graph)
     write_atomically(npz_path, content)
     return write_document(json_path, SCHEMA, payload, provenance)
 
 
 def cn_graph_digest(graph: CnGraph) -> str:
-    """The digest that the artifact of a graph has, written or not."""
+    """Digest that the artifact of a graph has, whether or not it was written."""
     return content_digest(_files_of(graph)[0])
 
 
 def _files_of(graph: CnGraph) -> tuple[Any, bytes]:
-    """The payload of the description, and the columns."""
+    """Payload of the description, and the columns."""
     content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
     fields = {name: getattr(graph, name) for name in _FIELDS}
     return encode(_Description(**fields, columns=digest_of_bytes(content))), content
 
 
 def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:
-    """The graph of both files. Raises ArtifactError if one is missing or damaged, or if they are of two graphs."""
+    """Graph from both files. Raises ArtifactError if a file is missing or damaged, or if the files belong to different
+    graphs.
+    """
     description = read_object(_Description, Path(json_path), SCHEMA)
     try:
         content = Path(npz_path).read_bytes()

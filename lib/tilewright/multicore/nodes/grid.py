@@ -1,4 +1,4 @@
-"""The regular grid of a layer's computation nodes: ranges, numbers and groups by formula, nothing held per CN."""
+"""Regular grid of a layer's computation nodes: ranges, numbers and groups by formula, without storage per CN."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class DimensionTiles:
-    """The tiles of one loop dimension, in the order of their ranges: the range of tile t is [start[t], end[t])."""
+    """Tiles of one loop dimension, in the order of their ranges: the range of tile t is [start[t], end[t])."""
 
     start: Integers
     end: Integers
     number: Integers
-    """What the tile adds to the number of a CN in the full grid."""
+    """[tile] amount that the tile adds to the number of a CN in the full grid."""
 
     @property
     def count(self) -> int:
@@ -29,29 +29,29 @@ class DimensionTiles:
 
     @cached_property
     def lengths(self) -> Integers:
-        """[tile] length of its range."""
+        """[tile] length of the tile's range."""
         return self.end - self.start
 
     @cached_property
     def last(self) -> Integers:
-        """[tile] last value of its range."""
+        """[tile] last value of the tile's range."""
         return self.end - 1
 
     @cached_property
     def shortest_and_longest(self) -> tuple[int, int]:
-        """The smallest and the largest length."""
+        """Smallest and largest length of a tile."""
         lengths = self.lengths.tolist()
         return min(lengths), max(lengths)
 
 
 @lru_cache(maxsize=1024)
 def whole_tile(size: int) -> DimensionTiles:
-    """The one tile of a dimension that is not cut; shared, and so not to be written to."""
+    """Single tile of a dimension that is not cut. The arrays are shared and must not be changed."""
     return DimensionTiles(np.zeros(1, np.int64), np.full(1, size, np.int64), np.zeros(1, np.int64))
 
 
 def sums(outer: Integers, inner: Integers) -> Integers:
-    """All sums, the inner summand fastest."""
+    """All sums of an element of each, with the inner one fastest."""
     return (outer[:, None] + inner).ravel()
 
 
@@ -60,7 +60,9 @@ Cuts = tuple[tuple[int, int, int], ...]
 
 
 def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
-    """Tiles that are not empty, and the rank of every combination of loop values among them (None: its number)."""
+    """Non-empty tiles, and the rank among them of every combination of loop values; None where the rank is the number
+    of the combination.
+    """
     *inner, (count, tile_size, stride) = cuts
     values = np.arange(count, dtype=np.int64)
     start, number = tile_size * values, stride * values
@@ -77,11 +79,11 @@ def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | Non
 
 @dataclass(frozen=True, eq=False)
 class LayerGrid:
-    """All CNs of a layer.
+    """Grid of all CNs of a layer.
 
-    The number of a CN in the full grid is `sum(value * stride)` over its outer loops, loop 0 with stride 1. Where
-    several loops cut one dimension that they do not divide, some combinations are empty: these get no CN, and the
-    others keep their order.
+    The number of a CN in the full grid is `sum(value * stride)` over its outer loops, with stride 1 for loop 0. If
+    several loops cut a dimension that they do not divide, some combinations are empty. Empty combinations get no CN;
+    the other CNs keep their order.
     """
 
     loop_sizes: tuple[tuple[str, int], ...]
@@ -89,18 +91,18 @@ class LayerGrid:
 
     @property
     def loops(self) -> tuple[OuterLoop, ...]:
-        """The outer loops, innermost first."""
+        """Outer loops, innermost first."""
         return self.tiling.loops
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """What one step of each outer loop adds to the number of a CN in the full grid."""
+        """Amount that one step of each outer loop adds to the number of a CN in the full grid."""
         counts = [loop.count for loop in self.loops]
         return tuple([math.prod(counts[:place]) for place in range(len(counts))])
 
     @cached_property
     def tiles(self) -> Mapping[str, DimensionTiles]:
-        """Loop dimension -> its tiles; one for a dimension that is not cut."""
+        """Tiles by loop dimension; a single tile for a dimension that is not cut."""
         return {dimension: tiles for dimension, (tiles, _) in self._tiles_and_ranks.items()}
 
     @cached_property
@@ -115,17 +117,17 @@ class LayerGrid:
 
     @cached_property
     def cut_tiles(self) -> Mapping[str, DimensionTiles]:
-        """Dimension of more than one tile -> its tiles, in the order of the layer."""
+        """Tiles of each dimension with more than one tile, in the order of the layer."""
         return {dimension: tiles for dimension, tiles in self.tiles.items() if tiles.count > 1}
 
     @property
     def tiled_dimensions(self) -> tuple[str, ...]:
-        """Dimensions of more than one tile, in the order of the layer."""
+        """Dimensions with more than one tile, in the order of the layer."""
         return tuple(self.cut_tiles)
 
     @cached_property
     def full_numbers(self) -> Integers | None:
-        """[cn] the number in the full grid; None where that is the number of the CN itself."""
+        """[cn] number in the full grid; None where this equals the number of the CN."""
         if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None
         numbers = np.zeros(1, np.int64)
@@ -139,11 +141,11 @@ class LayerGrid:
         return math.prod([tiles.count for tiles in self.cut_tiles.values()])
 
     def cn_of(self, full_number: Integers) -> Integers:
-        """CNs of numbers in the full grid."""
+        """CNs with the given numbers in the full grid."""
         return full_number if self.full_numbers is None else np.searchsorted(self.full_numbers, full_number)
 
     def _sum_over_loops(self, weights: Sequence[int]) -> Integers:
-        """[cn] sum over the outer loops of value times weight."""
+        """[cn] sum of value times weight over the outer loops."""
         total = np.zeros(1, np.int64)
         for loop, weight in zip(reversed(self.loops), reversed(weights), strict=True):
             total = sums(total, np.arange(loop.count, dtype=np.int64) * weight)
@@ -178,7 +180,7 @@ class LayerGrid:
 
     @cached_property
     def groups(self) -> Integers:
-        """[cn] group: the combination of the values of the group loops, the first one counting fastest."""
+        """[cn] group: the combination of the values of the group loops, the first loop fastest."""
         weights = [0] * len(self.loops)
         scale = 1
         for place in self.tiling.group_loops:

@@ -1,9 +1,10 @@
-"""Layer splitting: a layer whose weights exceed a memory becomes several, over output channels (LayerSplittingStage).
+"""Layer splitting: a layer whose weights exceed a memory becomes several layers over output channels
+(LayerSplittingStage).
 
-The result is an ONNX network of the same function: the parts of a layer are operators of its kind, each with the
-weights of some output channels, and a Concat puts their outputs together. Weights are sliced where the model holds
-them; of those in other files, or nowhere, the parts say shape and place. Mode 4 of `cn_define_mode` splits within a
-layer.
+The result is an ONNX network that computes the same function. The parts of a layer are operators of its kind, each
+with the weights of some output channels, and a Concat joins their outputs. Weights in the model file are sliced; for
+weights in other files, or left out, the parts give shape and place only. Mode 4 of `cn_define_mode` splits weights
+within a layer instead.
 """
 
 import json
@@ -43,30 +44,30 @@ from tilewright.workload.onnx.loading import LARGEST_DATA_BYTES, load_model
 from tilewright.workload.onnx.resolution.network import resolve_graph
 
 METADATA_KEY = "tilewright.split_layers"
-"""Key of the model's metadata: JSON of layer -> number of its parts."""
+"""Key of the model's metadata: JSON that maps each split layer to the number of its parts."""
 _MOST_NAMED = 6
 _LARGEST_KEPT_BYTES = 2**14
 
 
 @dataclass(frozen=True)
 class LayerSplit:
-    """A layer that is split, and why."""
+    """Layer that is split, and the reason."""
 
     layer: str
     operator_type: str
     weight_bits: int
     core_id: int
-    """The core whose memory for weights is the smallest of those that may run the layer."""
+    """Core with the smallest memory for weights among the cores that may run the layer."""
     memory: str
     memory_bits: int
     capacity_bits: int
-    """What of it the weights of a part may take."""
+    """Bits of that memory that the weights of a part may take."""
     parts: tuple[ChannelPart, ...]
     channels: int
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of the layers that it becomes."""
+        """Names of the layers that replace the layer."""
         return tuple(part_name(self.layer, place, len(self.parts)) for place in range(len(self.parts)))
 
     @property
@@ -77,18 +78,18 @@ class LayerSplit:
 
 @dataclass(frozen=True, eq=False)
 class SplitNetwork:
-    """The network after splitting."""
+    """Network after splitting."""
 
     model: onnx.ModelProto
     splits: tuple[LayerSplit, ...]
     """Splits in the order of the network."""
     notices: tuple[str, ...]
-    """Layers whose weights are too large and that stay whole, and what is left out of the model."""
+    """Messages on layers that stay whole although their weights are too large, and on data left out of the model."""
 
 
 @dataclass(frozen=True)
 class _Excess:
-    """A layer whose weights are too large."""
+    """Layer whose weights are too large."""
 
     node: WorkloadNode
     weight_bits: int
@@ -102,10 +103,10 @@ class _Excess:
 
 
 def open_model(path: Path, keep_weights: bool = False) -> onnx.ModelProto:
-    """The model in a file, to be split. Raises InputError if it cannot be read.
+    """Model to be split, from a file. Raises InputError if the file cannot be read.
 
-    Files in which weights lie are large: unless they are to be kept, of constants over 16 KiB in a file over 1 MiB only
-    shapes and types are left. What is in other files is never opened.
+    Files with weights are large. Without `keep_weights`, constants over 16 KiB in a file over 1 MiB keep only their
+    shape and type. Data in other files are never opened.
     """
     model, _, _ = load_model(path)
     if path.stat().st_size <= LARGEST_DATA_BYTES:
@@ -127,11 +128,11 @@ def split_layers(
     options: SplitOptions,
     network_options: NetworkOptions | None = None,
 ) -> SplitNetwork:
-    """A copy of a model in which the weights of every layer fit that can be split; `workload` is the model as read.
+    """Copy of a model with every layer split whose weights exceed its limit; `workload` is the model as read.
 
-    The limit of a layer is the smallest top memory for weights of the cores that may run it. The parts are the fewest
-    that fit. Layers whose cores are fixed stay whole, since the list of cores counts their groups. Raises InputError
-    with all layers of which not even one output channel fits.
+    The limit of a layer is the smallest top memory for weights of the cores that may run the layer. A layer gets the
+    fewest parts that fit. Layers with fixed cores stay whole, since the list of cores has one for each group. Raises
+    InputError with all layers of which not even one output channel fits.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -186,7 +187,7 @@ def _shapes_and_opset(model: onnx.ModelProto, options: NetworkOptions) -> tuple[
 
 
 def _weight_tensor(node: WorkloadNode, workload: Workload) -> str:
-    """The tensor that holds the weights of a layer."""
+    """Name of the tensor that holds the weights of a layer."""
     assert node.layer is not None
     operand = weight_operand(node.layer, network_input_operands(node, workload))
     return next(index_map.input.tensor for index_map in node.index_maps if index_map.operand == operand)
@@ -210,7 +211,7 @@ def _layer_split(excess: _Excess, form: OperatorForm) -> LayerSplit:
 def _replace_operators(
     model: onnx.ModelProto, slicer: TensorSlicer, found: Table[str, tuple[OperatorForm, LayerSplit]]
 ) -> None:
-    """Put the parts in the place of each operator (by its output) that is split."""
+    """Replace each operator that is split (keyed by its output) by its parts."""
     nodes: list[onnx.NodeProto] = []
     for node in model.graph.node:
         if node.output and node.output[0] in found:
@@ -220,7 +221,7 @@ def _replace_operators(
             nodes += replacing
         else:
             nodes.append(node)
-    # Copied before the list is emptied, which owns what it holds.
+    # The operators must be copied before the list that owns them is emptied.
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del model.graph.node[:]
     model.graph.node.extend(copies)
@@ -229,7 +230,7 @@ def _replace_operators(
 def _describe_outputs(
     graph: onnx.GraphProto, output: str, parts: Sequence[str], form: OperatorForm, split: LayerSplit
 ) -> None:
-    """Type and shape of the outputs of the parts, where the model says those of the whole."""
+    """Add type and shape of the outputs of the parts, if the model has those of the whole output."""
     described = next((value for value in (*graph.value_info, *graph.output) if value.name == output), None)
     if described is None or len(described.type.tensor_type.shape.dim) <= form.output_axis:
         return
@@ -242,7 +243,9 @@ def _describe_outputs(
 
 
 def _finish(model: onnx.ModelProto, slicer: TensorSlicer, splits: Sequence[LayerSplit]) -> list[str]:
-    """Drop constants that nothing reads, mark those without data, note the splits in the model; returns notices."""
+    """Remove constants that nothing reads, mark those without data, and record the splits in the model. Returns
+    messages.
+    """
     slicer.remove_unread()
     absent = [tensor for tensor in model.graph.initializer if not has_data(tensor) and not tensor.external_data]
     for tensor in absent:

@@ -1,7 +1,7 @@
-"""Needs of the tiles of a layer: what each reads of every tensor and makes of its own, by the outer loops.
+"""Needs of the tiles of a layer: the elements of every tensor that each tile reads or makes, by the outer loops.
 
-Tensors are made by layers, come from outside, or are constant. Nodes that only move data are passed through: what is
-needed of their outputs is turned into what is needed of their inputs, box by box.
+Tensors are made by layers, come from outside, or are constant. Nodes that only move data are traversed: needs of their
+outputs are turned into needs of their inputs, box by box.
 """
 
 import math
@@ -37,23 +37,26 @@ _ONE_ROW = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """What all CNs of a layer need of a tensor, whatever its name; CNs that need the same share a *content*."""
+    """Needs of all CNs of a layer for a tensor, without the tensor's name; CNs with the same needs share a
+    *content*.
+    """
 
     dimensions: tuple[str, ...]
-    """Dimensions of the layer whose tiles tell contents apart, the first slowest."""
+    """Dimensions of the layer whose tiles make different contents, the first slowest."""
     content: Integers
-    """[entry] content: ascending; contents without an entry need nothing"""
+    """[entry] content, ascending; contents without an entry need nothing"""
     is_exact: bool
-    """Whether what is needed is known element by element; else it is a box around it."""
+    """Whether the needs are known element by element; else they are bounding boxes."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
-    """(rows, [entry] row) of each axis: exact also where a box has gaps; None for several boxes
-    behind moves of data."""
+    """(rows, [entry] row) of each axis, which are exact also for boxes with gaps. None if a content has several boxes
+    or if data is moved in between.
+    """
     moved_boxes: Boxes | None = None
-    """The boxes where there are no axes."""
+    """Boxes, if `axes` is None."""
 
     @cached_property
     def boxes(self) -> Boxes:
-        """[entry, axes, 2] elements, clipped to the tensor"""
+        """[entry, axes, 2] boxes of elements, clipped to the tensor"""
         if self.moved_boxes is not None:
             return self.moved_boxes
         assert self.axes is not None
@@ -68,7 +71,7 @@ class Demand:
         return self.axes is not None and any(rows.gapped is not None for rows, _ in self.axes)
 
     def bounds(self, axis: int) -> tuple[Integers, Integers]:
-        """(first index, the one after the last) of boxes along an axis, in no order; all that occur do."""
+        """(First index, index after the last one) of each distinct extent of the boxes along an axis, in no order."""
         if self.moved_boxes is not None:
             return self.moved_boxes[:, axis, 0], self.moved_boxes[:, axis, 1]
         return self._bounds_of_axes[axis]
@@ -86,17 +89,17 @@ class Demand:
 
 @dataclass(frozen=True)
 class NetworkTensors:
-    """A network as tensors: who makes each, and what the nodes that only move data say of it."""
+    """Tensors of a network: the producer of each, and the nodes that only move data."""
 
     workload: Workload
     mover: dict[str, WorkloadNode]
-    """Tensor that is neither a constant nor made by a layer, but by moving data -> the node that does."""
+    """Node that moves the data, by tensor; tensors that are constants or outputs of layers are left out."""
     shape_of: dict[str, Shape]
-    """Tensor -> its shape."""
+    """Shape by tensor."""
 
 
 def network_tensors(workload: Workload) -> NetworkTensors:
-    """The tensors of a network, and which of them are only moved."""
+    """Tensors of a network, with those that are only moved."""
     constant = {tensor.name for tensor in workload.tensors if tensor.is_constant}
     mover = {
         name: node for node in workload.nodes if node.layer is None for name in node.outputs if name not in constant
@@ -105,7 +108,9 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
-    """What is read, or leaves the network, without it being known what it depends on: no edges come from there."""
+    """Messages on tensors that are read, or leave the network, with unknown dependences: the graph has no edges for
+    these.
+    """
     tensors = network.workload.tensor_of
     told = []
     unsupported = [node for node in network.workload.nodes if node.status == UNSUPPORTED]
@@ -125,9 +130,9 @@ def unknown_dependencies(network: NetworkTensors) -> list[str]:
 def needs_of_layer(
     node: WorkloadNode, demands: Sequence[Demand], network: NetworkTensors
 ) -> dict[tuple[str, str], list[Demand]]:
-    """(operand of the layer, source behind it) -> what the CNs need of it; `demands` are those of the layer's maps.
+    """Needs of the CNs by (operand of the layer, source tensor); `demands` are the needs of the layer's index maps.
 
-    The operand is '' for an input that is none (a bias).
+    The operand is '' for an input that is no operand (a bias).
     """
     found: dict[tuple[str, str], list[Demand]] = {}
     for index_map, demand in zip(node.index_maps, demands, strict=True):
@@ -141,7 +146,9 @@ def needs_of_layer(
 
 
 def needs_of_outputs(network: NetworkTensors) -> dict[str, list[Demand]]:
-    """Source -> what leaves the network of it: one content, the whole of each output; none of unknown size."""
+    """Demands of the outside for each source tensor: one content, the whole of each output; outputs of unknown size
+    are left out.
+    """
     found: dict[str, list[Demand]] = {}
     for output in network.workload.outputs:
         if output in network.workload.tensor_of:
@@ -151,13 +158,13 @@ def needs_of_outputs(network: NetworkTensors) -> dict[str, list[Demand]]:
 
 
 def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
-    """All of a tensor, as one content."""
+    """Demand of a whole tensor, as one content."""
     axes = tuple((whole_row(0, size, size), _ONE_ROW) for size in network.shape_of[tensor])
     return Demand((), _ONE_ROW, True, axes)
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """Demand in terms of tensors that layers make, that come from outside or are constant."""
+    """Demand traced back to its sources: tensors that layers make, that come from outside, or that are constant."""
     if tensor not in network.mover:
         yield tensor, demand
         return
@@ -170,7 +177,7 @@ def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator
 
 
 def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shape) -> Demand:
-    """What is needed of the input of a move of data where something is needed of its output."""
+    """Demand of the input of a node that moves data, from a demand of its output."""
     boxes, possible = input_boxes(index_map, demand.boxes, shape, input_shape)
     is_exact = (
         demand.is_exact
@@ -187,7 +194,9 @@ def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shap
 
 
 def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisRows], grid: LayerGrid) -> Demand:
-    """What the CNs of a grid need of the tensor that a map of their layer reads; `output_rows` are those it writes."""
+    """Needs of the CNs of a grid for the tensor that an index map reads; `output_rows` are the rows that the map
+    writes.
+    """
     rows = access_rows(index_map.input, shape, index_map, grid)
     dimensions, content, row_of = _contents_of(grid, [row.dimensions for row in rows])
     if any(row.has_empty_rows for row in rows):
@@ -195,7 +204,7 @@ def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisR
         for row, place in zip(rows, row_of, strict=True):
             filled &= row.first[place] < row.end[place]
         content, row_of = content[filled], [place[filled] for place in row_of]
-    # Where loop values write outside of the tensor, what they read is not needed.
+    # Loop values that write outside of the tensor need no input.
     is_cropped = any(row.is_clipped for row in output_rows)
     is_exact = index_map.is_exact and not is_cropped and not shares_loops(index_map.input, index_map)
     return Demand(dimensions, content, is_exact, tuple(zip(rows, row_of, strict=True)))
@@ -204,9 +213,9 @@ def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisR
 def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
-    """(dimensions whose tiles tell contents apart, all contents, for each axis [content] row).
+    """(Dimensions whose tiles make different contents, all contents, for each axis [content] row).
 
-    `cut_by` are the dimensions that cut each axis.
+    `cut_by` has the dimensions that cut each axis.
     """
     used = {dimension for own in cut_by for dimension in own}
     dimensions = tuple([dimension for dimension in grid.cut_tiles if dimension in used])
@@ -218,10 +227,10 @@ def _contents_of(
 def _keeps_boxes(
     index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
 ) -> bool:
-    """Whether the boxes of inputs hold nothing but what the boxes of outputs depend on.
+    """Whether the boxes of inputs contain only elements that the boxes of outputs depend on.
 
-    That is so where every axis follows one loop, step by step; and where as many elements are needed as lie in the
-    output box, each depending on one of its own (a reshape that happens to fit).
+    This holds if every axis follows one loop, step by step. It also holds if the input box has as many elements as the
+    output box and each output depends on a different input, as in a reshape that fits.
     """
     if not index_map.is_exact or shares_loops(index_map.input, index_map):
         return False
@@ -249,7 +258,7 @@ def _follows_one_loop(axis: AxisIndex, index_map: IndexMap) -> bool:
 
 
 def _is_one_to_one(index_map: IndexMap) -> bool:
-    """Whether every combination of loop values has an output element and an input element of its own."""
+    """Whether every combination of loop values has its own output element and its own input element."""
     for access in (index_map.output, index_map.input):
         used = {name for axis in access.axes for name, factor in axis.terms if factor}
         if shares_loops(access, index_map) or any(size > 1 and name not in used for name, size in index_map.loops):
@@ -269,13 +278,13 @@ class Producer:
 
     grid: LayerGrid
     owners: tuple[AxisOwners, ...]
-    """Numbers for each axis: what the tile that makes an index adds to the number of a CN."""
+    """Owners of each axis: the amount that the tile which makes an index adds to the number of a CN."""
     last_step: int = 0
-    """What the last steps of all reductions add: only they have final values."""
+    """Amount that the last steps of all reductions add to the number of a CN: only these CNs have final values."""
     is_exact: bool = True
-    """False where tiles make elements together."""
+    """Whether no two tiles contribute to the same element."""
     unsplittable: tuple[str, ...] = ()
-    """Dimensions whose tiles add to the same elements: they cannot be of different groups."""
+    """Dimensions whose tiles contribute to the same elements, and so must be in one group."""
 
     def cns(self, owner: Integers) -> Integers:
         """CNs that make given elements; `owner` is the sum of the owners of each element over all axes."""
@@ -283,7 +292,7 @@ class Producer:
 
 
 def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
-    """How a layer makes one of its outputs; `rows` are those of its axes."""
+    """Producer of one output of a layer; `rows` are the rows of the output's axes."""
     owners: list[AxisOwners] = []
     shared: list[str] = []
     written: list[str] = []
@@ -302,9 +311,9 @@ def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
 
 
 def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list[Problem]:
-    """What of a layer with a name cannot be cut as the grid wants it.
+    """Problems of a layer's grid, for messages with the layer's name.
 
-    A reduction is added up by one core: its steps, and tiles that add to the same elements, must be of one group.
+    One core computes a reduction: its steps, and tiles that contribute to the same elements, must be in one group.
     """
     if not producer.unsplittable:
         return []
@@ -329,19 +338,19 @@ _all_but_name = attrgetter(*[field.name for field in fields(Layer) if field.name
 
 @dataclass(frozen=True, eq=False)
 class LayerCut:
-    """A layer that is cut; the same object for all layers of a network that differ in names of tensors only."""
+    """Layer with its cut; the same object for all layers of a network that differ only in names of tensors."""
 
     node: WorkloadNode
-    """The first of these layers."""
+    """First of these layers."""
     grid: LayerGrid
     demands: tuple[Demand, ...]
-    """[index map] what the CNs need of the tensor that the map reads"""
+    """[index map] needs of the CNs for the tensor that the map reads"""
     producers: tuple[tuple[int, Producer], ...]
-    """(index map, how the CNs make the tensor that it writes): the first map of each tensor that the layer makes."""
+    """(Index map, producer of the tensor that it writes), for the first map of each tensor that the layer makes."""
 
 
 KnownCuts = dict[Hashable, list[LayerCut]]
-"""Sizes of loops -> cuts of layers that have them."""
+"""Cuts of layers, by loop sizes."""
 
 
 def layer_cuts(
@@ -350,8 +359,8 @@ def layer_cuts(
     network: NetworkTensors,
     with_sizes: KnownCuts | None = None,
 ) -> list[LayerCut]:
-    """The layers of nodes, each cut by outer loops; new cuts are added to `with_sizes`, those of the same network."""
-    # Compared, not hashed, but for what tells most layers apart: that takes less time.
+    """Cut of each node's layer by its outer loops. New cuts are added to `with_sizes`, a cache for the same network."""
+    # Layers are compared, not hashed; a few fields that distinguish most layers are hashed. That takes less time.
     with_sizes = {} if with_sizes is None else with_sizes
     found = []
     for node, tiling in zip(nodes, tilings, strict=True):
@@ -372,11 +381,11 @@ def _is_cut_alike(cut: LayerCut, node: WorkloadNode, tiling: LayerTiling, shape_
 
 
 def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, Shape]) -> bool:
-    """Whether two layers differ in names only."""
+    """Whether two layers differ only in names."""
     if len(node.index_maps) != len(other.index_maps) or _all_but_name(node.layer) != _all_but_name(other.layer):
         return False
     name_of: dict[str, str] = {}
-    """Output of one layer -> that of the other."""
+    """Output of the other layer, by the output of the first layer."""
     for one, two in zip(node.index_maps, other.index_maps, strict=True):
         output, source = one.output, one.input
         if (

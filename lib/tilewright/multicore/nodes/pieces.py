@@ -1,14 +1,13 @@
-"""Pieces of data that move and are stored as a whole: no two share an element.
+"""Pieces of data that are moved and stored as a whole; no two pieces share an element.
 
-A tensor is one grid of segments, or several where parts of it are needed in different ways.
+A tensor is cut along each axis wherever a tile of its producer ends, or the needs of some CN begin or end. Halos are
+then pieces that several CNs need, and the data on an edge of the CN graph are a sum of pieces. If a CN needs only
+every second element of a line (a stride larger than the window), it gets the whole line: a piece moves with its gaps
+if any of its elements is needed. Lines without needed elements do not move.
 
-A tensor is cut along each axis wherever a tile of its producer ends or what some CN needs begins or ends. Halos are
-then pieces of their own that several CNs need, and what an edge of the CN graph carries is the sum of its pieces. Where
-a CN needs only every second element of a line (a stride larger than the window), it gets the line whole: a piece of
-which anything is needed moves with its gaps. Lines of which nothing is needed do not.
-
-Readers that need disjoint parts of an axis (queries, keys and values in one tensor) need not cut the other axes of one
-another: such parts have grids of their own where that makes at most half as many pieces.
+A tensor is one grid of pieces, or several grids. Readers of disjoint parts of an axis (queries, keys and values in one
+tensor) should not cut each other's parts along the other axes. Such parts get grids of their own where this at least
+halves the number of pieces.
 """
 
 import math
@@ -36,18 +35,18 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A part of a tensor in a grid of pieces, numbered with the last axis fastest."""
+    """Part of a tensor with its own grid of pieces, numbered with the last axis fastest."""
 
     starts: tuple[Integers, ...]
-    """First index along each axis of each segment."""
+    """[axis] first index of each segment."""
     sizes: Shape
     made_by: Producer | None
-    """How a layer makes it; None from outside."""
+    """Producer of the tensor; None if it comes from outside."""
     part: tuple[int, Flags] | None = None
-    """(axis, [index] whether it is of this block); None: the block is the whole tensor."""
+    """(axis, [index] whether it belongs to this block); None: the block is the whole tensor."""
 
     def as_producer(self) -> Producer:
-        """Pieces in the place of CNs."""
+        """Producer that has pieces in place of CNs."""
         owners = []
         stride = 1
         for axis, (start, size) in reversed(list(enumerate(zip(self.starts, self.sizes, strict=True)))):
@@ -59,7 +58,7 @@ class _Block:
         return Producer(LayerGrid((), LayerTiling(-1)), tuple(reversed(owners)))
 
     def segments(self, piece: Integers) -> list[Integers]:
-        """Segment of each piece along each axis: [piece] segment."""
+        """[axis] segment of each piece."""
         found = []
         for start in reversed(self.starts):
             found.append(piece % len(start))
@@ -67,7 +66,7 @@ class _Block:
         return found[::-1]
 
     def is_made(self, piece: Integers) -> Flags:
-        """Whether anything makes a piece: parts of a tensor that no CN writes are no data."""
+        """Whether any CN makes each piece; other parts of a tensor hold no data."""
         made = np.ones(len(piece), dtype=bool)
         if self.made_by is not None:
             for start, owners, segment in zip(self.starts, self.made_by.owners, self.segments(piece), strict=True):
@@ -76,7 +75,7 @@ class _Block:
         return made
 
     def bits_and_owner(self, piece: Integers, element_bits: int) -> tuple[Integers, Integers]:
-        """([piece] bits, [piece] CN of the producer's layer that makes it, or OUTSIDE)."""
+        """([piece] bits, [piece] CN within the producer's layer, or OUTSIDE)."""
         bits = np.full(len(piece), element_bits, np.int64)
         number = np.zeros(len(piece), np.int64)
         for axis, segment in enumerate(self.segments(piece)):
@@ -100,7 +99,7 @@ def cutting(
     readers: tuple[tuple[tuple[Demand, ...], LayerGrid], ...],
     made_by: Producer | None,
 ) -> TensorPieces:
-    """The pieces of a tensor that anybody needs."""
+    """Pieces of a tensor that some reader needs."""
     bits: list[Integers] = []
     owner: list[Integers] = []
     needs: list[list[tuple[Integers, Integers]]] = [[] for _ in readers]
@@ -123,19 +122,21 @@ def cutting(
 
 
 def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
-    """(CN, piece) of all blocks by CN."""
+    """(CN, piece) of all blocks, sorted by CN."""
     cn, piece = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.argsort(cn, kind="stable")
     return cn[order], piece[order]
 
 
 def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> list[_Block]:
-    """The tensor as one grid, or along one axis in parts whose grids have at most half as many pieces together."""
+    """Single grid of the tensor; or one grid for each part of an axis, where this at least halves the number of
+    pieces.
+    """
     starts = tuple(_segments(axis, size, demands, made_by) for axis, size in enumerate(shape))
     best = [_Block(starts, shape, made_by)]
     if sum(len(start) > 1 for start in starts) < 2 or len(demands) < 2:
         return best
-    # The last column that a stride leaves alone is not worth a grid of its own.
+    # A last column that a stride leaves unused gets no grid of its own.
     fewest = _cell_count(best) // 2 + 1
     partial = [demand for demand in demands if not _is_whole(demand, shape)]
     for axis in range(len(shape)):
@@ -154,7 +155,7 @@ def _is_whole(demand: Demand, shape: Shape) -> bool:
 
 
 def _cell_count(blocks: list[_Block]) -> int:
-    """Cells of the grids of all blocks."""
+    """Number of cells in the grids of all blocks."""
     count = 0
     for block in blocks:
         lengths = [len(start) for start in block.starts]
@@ -168,7 +169,7 @@ def _cell_count(blocks: list[_Block]) -> int:
 def _blocks_along(
     axis: int, starts: tuple[Integers, ...], shape: Shape, demands: list[Demand], made_by: Producer | None
 ) -> list[_Block]:
-    """A block for each way in which parts of an axis are needed: none of the demands reaches from one to another."""
+    """Blocks of the parts of an axis with different needs; no demand spans two blocks."""
     hulls = sorted(
         (int(first.min()), int(end.max()), place)
         for place, (first, end) in enumerate(demand.bounds(axis) for demand in demands)
@@ -201,7 +202,7 @@ def _add_part(
     demands: list[Demand],
     made_by: Producer | None,
 ) -> None:
-    """Add a part of an axis to the block that has its segments along the other axes, or as a block of its own."""
+    """Add a part of an axis to the block with the same segments along the other axes, or else as a new block."""
     axis, inside = part
     own = tuple(
         starts[other] if other == axis else _segments(other, size, demands, made_by) for other, size in enumerate(shape)
@@ -214,7 +215,7 @@ def _add_part(
 
 
 def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | None) -> Integers:
-    """First index of each segment of an axis: where a tile of the producer or something needed begins or ends."""
+    """First index of each segment of an axis; segments begin where a tile of the producer or a need begins or ends."""
     begins = np.zeros(size + 1, dtype=bool)
     begins[0] = True
     if made_by is not None:
@@ -227,28 +228,30 @@ def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | N
 
 @dataclass(frozen=True, eq=False)
 class DataPieces:
-    """All pieces of a network, and who needs which. Pieces that nobody needs and that do not leave are left out."""
+    """All pieces of a network, with the CNs that need each piece. Pieces that are neither needed nor outputs are left
+    out.
+    """
 
     bits: Integers
-    """[piece]"""
+    """[piece] bits of the piece"""
     producer: Integers
-    """[piece] CN, or OUTSIDE"""
+    """[piece] CN that makes the piece, or OUTSIDE"""
     tensor: Integers
-    """[piece] place in `tensors`; the pieces of a tensor follow one another"""
+    """[piece] place in `tensors`; the pieces of a tensor are consecutive"""
     is_output: npt.NDArray[np.bool_]
-    """[piece] leaves the network"""
+    """[piece] whether it leaves the network"""
     need_cn: Integers
-    """[need] CN; ascending"""
+    """[need] CN that needs the piece; ascending"""
     need_piece: Integers
-    """[need]"""
+    """[need] piece that is needed"""
     need_operand: SmallIntegers
-    """[need] place in the operands of the CN graph"""
+    """[need] place of the operand in the operands of the CN graph"""
     tensors: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Who needs a tensor for an operand; operand OUTSIDE is what leaves the network."""
+    """Reader of a tensor for an operand; OUTSIDE stands for data that leaves the network."""
 
     operand: int
     first_cn: int
@@ -258,9 +261,9 @@ class _Reader:
 
 @once_a_graph
 def data_pieces(workload: Workload, graph: CnGraph, known: CutMemory | None = None) -> DataPieces:
-    """The pieces of the network of a CN graph that `build_cn_graph` made of the same workload.
+    """Pieces of the network of a CN graph that `build_cn_graph` made from the same workload.
 
-    What is `known` of other graphs of it saves time.
+    `known` is a cache from other graphs of the workload, which saves time.
     """
     known = known or CutMemory(workload)
     nodes = [node for node in workload.nodes if node.layer is not None]
@@ -308,7 +311,7 @@ def data_pieces(workload: Workload, graph: CnGraph, known: CutMemory | None = No
 def _readers(
     nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph, known: CutMemory
 ) -> dict[str, list[_Reader]]:
-    """Tensor that a layer makes or that comes from outside -> who needs it."""
+    """Readers of each tensor that a layer makes or that comes from outside, by tensor."""
     readers: dict[str, list[_Reader]] = defaultdict(list)
     for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
         for (operand, tensor), demands in known.needs(node, cut).items():
@@ -319,7 +322,7 @@ def _readers(
 
 
 def _producers(nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph) -> dict[str, tuple[Producer, int]]:
-    """Tensor that a layer makes -> how, and the first CN of the layer."""
+    """Producer of each tensor, and the first CN of the producing layer, by tensor."""
     producers: dict[str, tuple[Producer, int]] = {}
     for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
         for place_of_map, made_by in cut.producers:

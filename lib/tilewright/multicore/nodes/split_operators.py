@@ -1,6 +1,6 @@
-"""Splits of ONNX operators over output channels: the inputs that are cut, their axes, and what joins parts.
+"""Splits of ONNX operators over output channels: the inputs to cut, their axes, and how the parts are joined.
 
-Constants are cut without reading weights that are in other files or were left out.
+Constants are sliced without reading weights that are in other files or were left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,27 +14,27 @@ from tilewright.workload.layer import part_name
 from tilewright.workload.onnx.node import STANDARD_DOMAINS
 
 NOT_INCLUDED = "weights-not-included.bin"
-"""File that stands for data that are nowhere: shapes and types of such tensors are all that there is."""
+"""File name that stands for missing data: such tensors have only shape and type."""
 _DATA_FIELDS = (
     *("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data"),
     "raw_data",
 )
 _PACKED = ("INT2", "UINT2", "INT4", "UINT4", "FLOAT4E2M1")
-"""Element types of less than a byte."""
+"""Element types smaller than a byte."""
 _FIRST_OPSET_WITH_SIZES_AS_INPUT = 13
 Ranges = Sequence[tuple[int, int]]
-"""(first index, the one after the last) of each slice; they follow on one another and cover the axis."""
+"""(First index, index after the last one) of each slice; the slices are consecutive and cover the axis."""
 
 
 @dataclass
 class TensorSlicer:
-    """Slices tensors of a model; equal slices are made once."""
+    """Slicer of the tensors of a model; equal slices are made once."""
 
     model: onnx.ModelProto
     opset: int
     """Version of the standard operators that the model uses."""
     emptied: set[str] = field(default_factory=set)
-    """Tensors of which only shapes are left in the slices, though their data are in some file."""
+    """Tensors whose slices have only a shape, although some file has the data."""
     _made: dict[tuple[str, int, tuple[tuple[int, int], ...]], list[str]] = field(default_factory=dict)
     _initializers: dict[str, onnx.TensorProto] = field(init=False)
     _taken: set[str] = field(init=False)
@@ -49,7 +49,8 @@ class TensorSlicer:
     def slices(self, name: str, axis: int, ranges: Ranges, nodes: list[onnx.NodeProto]) -> list[str]:
         """Names of the slices of a tensor along an axis.
 
-        An initializer becomes one for each slice. Any other tensor is cut by an operator, which is added to `nodes`.
+        An initializer is replaced by one initializer for each slice. Any other tensor is sliced by an operator, which
+        is added to `nodes`.
         """
         key = (name, axis, tuple(ranges))
         if key not in self._made:
@@ -62,7 +63,9 @@ class TensorSlicer:
         return self._made[key]
 
     def part_names(self, name: str, count: int) -> list[str]:
-        """Names of tensors for the parts of one, with marks where it is cut in several ways; from then on taken."""
+        """New tensor names for the parts of a tensor, with suffixes where it is cut in several ways. The names count
+        as taken afterwards.
+        """
         names = [part_name(name, place, count) for place in range(count)]
         while not self._taken.isdisjoint(names):
             name += "'"
@@ -128,7 +131,7 @@ def has_data(tensor: onnx.TensorProto) -> bool:
 
 
 def leave_out_data(tensor: onnx.TensorProto) -> None:
-    """Leave a tensor its shape and type alone: its data are said to be in a file that is not there."""
+    """Remove the data of a tensor and keep its shape and type: the tensor refers to a data file that does not exist."""
     for name in _DATA_FIELDS:
         tensor.ClearField(name)
     tensor.data_location = onnx.TensorProto.EXTERNAL
@@ -137,7 +140,7 @@ def leave_out_data(tensor: onnx.TensorProto) -> None:
 
 
 def _names_read(graph: onnx.GraphProto) -> set[str]:
-    """Tensors that operators read, those of graphs inside operators too."""
+    """Tensors that operators read, including operators of subgraphs."""
     names: set[str] = set()
     for node in graph.node:
         names.update(node.input)
@@ -148,7 +151,9 @@ def _names_read(graph: onnx.GraphProto) -> set[str]:
 
 
 def _external_slice(tensor: onnx.TensorProto, start: int, end: int) -> dict[str, str] | None:
-    """Where rows of a tensor are in its data file: rows follow on one another. None where nobody can tell."""
+    """Location of rows of a tensor in its data file, where rows are consecutive; None where the location cannot be
+    determined.
+    """
     given = {entry.key: entry.value for entry in tensor.external_data}
     rows = tensor.dims[0] if tensor.dims else 0
     elements = int(np.prod([int(size) for size in tensor.dims], dtype=np.int64))
@@ -170,12 +175,14 @@ def _entries(values: dict[str, str]) -> list[onnx.StringStringEntryProto]:
 
 Shapes = Mapping[str, tuple[int, ...]]
 _DATA = 0
-"""Input of a convolution that is no constant."""
+"""Number of the convolution's input that is not constant."""
 _BESIDE_OF_CONVOLUTION = {"Conv": (2,), "ConvInteger": (3,), "QLinearConv": (4, 5, 8)}
 """Inputs of convolutions that may have one value for each output channel: bias, scales, zero points."""
 _BESIDE_OF_COLUMNS = {"MatMul": (), "MatMulInteger": (3,), "QLinearMatMul": (4, 5)}
 _BESIDE_OF_ROWS = {"MatMul": (), "MatMulInteger": (2,), "QLinearMatMul": (1, 2, 6, 7)}
-"""Inputs beside the weights of matrix products whose right and whose left operand is the weights."""
+"""Inputs of matrix products that may have one value for each row (weights on the left) or column (weights on the
+right).
+"""
 
 
 @dataclass(frozen=True)
@@ -186,31 +193,33 @@ class OperatorForm:
     weight_axis: int
     output_axis: int
     channels: int
-    """Output channels in all."""
+    """Total number of output channels."""
     groups: int = 1
-    """Groups of a convolution: output channels of a group read the input channels of the same group only."""
+    """Number of groups of a convolution: output channels of a group read only the input channels of the same group."""
     group_inputs: int = 0
-    """Input channels of a group, of a convolution."""
+    """Number of input channels in a group of a convolution."""
     is_of_rows: bool = False
-    """Whether the channels are the rows of a matrix product, whose left operand then is the weights."""
+    """Whether the channels are the rows of a matrix product, whose left operand is then the weights."""
     beside: tuple[tuple[int, int], ...] = ()
-    """(input, axis) of what has a value for each output channel."""
+    """(input, axis) of each further input with one value for each output channel."""
 
 
 @dataclass(frozen=True)
 class ChannelPart:
-    """A part of an operator: the output channels that it makes."""
+    """Part of an operator: a range of output channels."""
 
     start: int
     end: int
-    """The one after the last."""
+    """Channel after the last one."""
     first_group: int = 0
     group_count: int = 1
-    """Groups to which these channels belong. A part is of several whole groups, or of a piece of one."""
+    """Number of groups to which these channels belong. A part covers several whole groups, or a piece of one group."""
 
 
 def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> OperatorForm | None:
-    """How an operator with these weights (a tensor that it reads once) is split; None if it is of another kind."""
+    """Form by which an operator with these weights (a tensor that it reads once) is split; None for other kinds of
+    operators.
+    """
     if node.domain not in STANDARD_DOMAINS or list(node.input).count(weights) != 1 or len(node.output) != 1:
         return None
     place, shape = list(node.input).index(weights), shapes.get(weights, ())
@@ -234,7 +243,7 @@ def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> Operato
             form = OperatorForm(place, len(shape) - 1, rank - 1, shape[-1])
             return _with_beside(form, node, shapes, _BESIDE_OF_COLUMNS[node.op_type])
         if place == left and rank:
-            # A vector on the right leaves the rows as the last axis.
+            # If the right operand is a vector, the rows are the last axis.
             axis = rank - (2 if len(other) > 1 else 1)
             form = OperatorForm(place, len(shape) - 2, axis, shape[-2], is_of_rows=True)
             return _with_beside(form, node, shapes, _BESIDE_OF_ROWS[node.op_type])
@@ -242,10 +251,10 @@ def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> Operato
 
 
 def channel_parts(form: OperatorForm, most_channels: int) -> tuple[ChannelPart, ...]:
-    """The fewest parts of at most so many channels. Parts are of equal size, the last is what is left.
+    """Fewest parts of at most `most_channels` channels each, of equal size except the last part.
 
-    Of a convolution with groups a part has several whole groups, or every group is cut alike. Raises ValueError if not
-    even one channel is allowed.
+    For a convolution with groups, each part has several whole groups, or every group is cut alike. Raises ValueError
+    if not even one channel is allowed.
     """
     if most_channels < 1:
         raise ValueError("a part has a channel at least")
@@ -273,9 +282,10 @@ def split_operator(
     parts: Sequence[ChannelPart],
     slicer: TensorSlicer,
 ) -> list[onnx.NodeProto]:
-    """The operators that replace one: its parts, called after `name`, and a Concat that makes its output.
+    """Operators that replace an operator: its parts, with names that begin with `name`, and a Concat that makes its
+    output.
 
-    The parts come in the order of their channels, so that the Concat has their true offsets.
+    The parts are in the order of their channels, so that each has its true offset in the Concat.
     """
     nodes: list[onnx.NodeProto] = []
     ranges = [(part.start, part.end) for part in parts]
@@ -309,7 +319,7 @@ def _slice_data(
     nodes: list[onnx.NodeProto],
     inputs: list[list[str]],
 ) -> None:
-    """Give each part of a convolution with groups the input channels of its groups."""
+    """Give each part of a convolution with groups the input channels of the part's groups."""
     spans = list(dict.fromkeys((part.first_group, part.first_group + part.group_count) for part in parts))
     if len(spans) == 1:
         return
@@ -328,7 +338,7 @@ def _weight_place(operator_type: str) -> int:
 
 
 def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, places: Sequence[int]) -> OperatorForm:
-    """The form with the inputs that have a value for each output channel; others hold for all channels."""
+    """Form with the inputs that have a value for each output channel; other inputs hold for all channels."""
     found = []
     for place in places:
         shape = shapes.get(node.input[place], ()) if place < len(node.input) and node.input[place] else ()
@@ -339,10 +349,10 @@ def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, place
 
 
 def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) -> int | None:
-    """The axis of the output channels in a bias, a scale or a zero point; None if it has one value for all of them.
+    """Axis of the output channels in a bias, a scale or a zero point; None if it has one value for all channels.
 
-    A vector goes with the channels, but the bias of a Gemm with its columns; of more axes, columns are the last, rows
-    the one before it.
+    A vector is indexed by channel, but the bias of a Gemm by column. In tensors with more axes, columns are the last
+    axis and rows the axis before.
     """
     if len(shape) == 1:
         axis = None if is_gemm and form.is_of_rows else 0
@@ -352,5 +362,5 @@ def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) ->
 
 
 def _even_size(total: int, most: int) -> int:
-    """The size of the fewest equal tiles of at most `most`."""
+    """Size of the fewest equal tiles of at most `most`."""
     return -(-total // -(-total // most))

@@ -23,11 +23,12 @@ def layer_stacks(
     stack_cutoffs: Sequence[int] = (),
     weight_capacity_bits: int | None = None,
 ) -> Stacks:
-    """The stacks of a network as node ids of layers, in the order in which they run. Raises InputError.
+    """Stacks of a network as node ids of layers, in the order in which the stacks run. Raises InputError.
 
-    `lbl`: every layer alone. `fused`: the given stacks, or consecutive layers up to each cutoff (a node id) as long as
-    the weights of a stack fit into `weight_capacity_bits` (those of all cores together; None: any fit), or without
-    cutoffs the first layers that fit; all layers that are left are alone. Ids of nodes without a layer are left out.
+    `lbl`: every layer is a stack. `fused`: the given stacks; or, with cutoffs (node ids), consecutive layers up to
+    each cutoff; or, without cutoffs, the first layers that fit. Layers fit as long as their weights together fit into
+    `weight_capacity_bits` (of all cores together; None: no limit). All other layers are stacks of their own. Ids of
+    nodes without a layer are left out.
     """
     if mode not in STACK_MODES:
         raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])
@@ -79,5 +80,5 @@ def _given(workload: "Workload", stacks: Sequence[Sequence[int]], ids: list[int]
     layers = set(ids)
     kept = [tuple(node_id for node_id in stack if node_id in layers) for stack in stacks]
     alone = [(node_id,) for node_id in ids if node_id not in seen]
-    # Layers that no stack names run where the order of the network puts them.
+    # Layers that are in no given stack run at their place in the order of the network.
     return tuple(sorted((stack for stack in (*kept, *alone) if stack), key=min))

@@ -1,9 +1,8 @@
 """Outer loops that cut layers into computation nodes: layer stacks, `cn_define_mode` with hint loops, and mapping
 files.
 
-Stacks, which say what is fused with what, are the dialect of Stream of 2025, hint loops that of Stream until 2024.
-
-Both dialects are here, since they end in the same tilings and are told off for the same loops.
+Layer stacks, which say which layers are fused, are the notation of Stream of 2025; hint loops are that of Stream until
+2024. Both are read here, since both end in the same tilings and have the same checks of loops.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -21,9 +20,10 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """A loop around the computation nodes: tile v of a dimension begins `v * tile_size` after the loop outside it.
+    """Loop around the computation nodes: tile v of a dimension begins `v * tile_size` after the start of the loop
+    outside it.
 
-    The last tile is smaller where `tile_size` does not divide what the loop runs over; nothing is padded.
+    The last tile is smaller where `tile_size` does not divide the range of the loop; nothing is padded.
     """
 
     dimension: str
@@ -33,13 +33,15 @@ class OuterLoop:
 
 @dataclass(frozen=True)
 class LayerTiling:
-    """The outer loops of one layer."""
+    """Outer loops of one layer."""
 
     node_id: int
     loops: tuple[OuterLoop, ...] = ()
-    """Innermost first: the first counts fastest in the numbers of the CNs. Of one dimension the first is the finest."""
+    """Loops, innermost first: the first loop counts fastest in the numbers of the CNs. Of several loops over one
+    dimension the first has the smallest tiles.
+    """
     group_loops: tuple[int, ...] = ()
-    """Places in `loops` of those whose values tell the groups of the layer apart: a group runs on one core."""
+    """Places in `loops` of the loops that separate groups: all CNs of a group run on one core."""
 
     @property
     def group_count(self) -> int:
@@ -52,29 +54,32 @@ class LayerTiling:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a network is cut."""
+    """Outer loops and stacks of a network."""
 
     layers: tuple[LayerTiling, ...]
-    """One for each layer of the network, in the order of its nodes."""
+    """Tiling of each layer of the network, in the order of its nodes."""
     stacks: tuple[tuple[int, ...], ...]
-    """Node ids of the layers that are fused with one another; stacks run one after the other."""
+    """Node ids of the layers of each stack: layers of one stack are fused; stacks run one after the other."""
     notices: tuple[str, ...] = ()
-    """What is legal but not as it was written: a size larger than its layer, fewer tiles than asked for."""
+    """Messages on input that is legal but was not applied as written: a size larger than its layer, fewer tiles than
+    requested.
+    """
 
     @cached_property
     def of_node(self) -> Mapping[int, LayerTiling]:
-        """Node id -> tiling of its layer."""
+        """Tiling of each layer, by node id."""
         return {layer.node_id: layer for layer in self.layers}
 
 
 def counted_loops(
     layer: Layer, counts: Sequence[tuple[str, int | str]]
 ) -> tuple[tuple[OuterLoop | None, ...], list[str]]:
-    """Outer loops from (dimension, number of tiles or "all"), innermost first, and what is not as asked for.
+    """Outer loops from (dimension, number of tiles or "all"), innermost first, and messages on loops that differ from
+    the request.
 
-    Tiles have the size that divides the dimension into that number, rounded up, and the last one is what is left;
-    so there can be fewer than asked for: 6 in 4 are 3 tiles of 2. An entry is None where only one tile is left.
-    Of several loops over one dimension the outer ones cut first.
+    The tile size is the dimension divided by the number of tiles, rounded up; the last tile is the remainder. So there
+    can be fewer tiles than requested: 6 in 4 tiles are 3 tiles of 2. An entry is None where only one tile is left. Of
+    several loops over one dimension the outer ones cut first.
     """
     spans = dict(layer.loop_sizes)
     loops: list[OuterLoop | None] = []
@@ -94,7 +99,7 @@ def counted_loops(
 
 
 def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequence[bool]) -> LayerTiling:
-    """The tiling of the loops that are left; `in_group` says which of all of them tell groups apart."""
+    """Tiling with the loops that are not None; `in_group` says for each given loop whether it separates groups."""
     kept: list[OuterLoop] = []
     places = []
     for loop, tells_groups in zip(loops, in_group, strict=True):
@@ -106,32 +111,34 @@ def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequ
 
 
 HintLoop = tuple[str, int | str]
-"""(loop dimension, size or "all")."""
+"""(Loop dimension, size or "all")."""
 HintLoops = Sequence[HintLoop] | Sequence[Sequence[HintLoop]] | Mapping[tuple[int, ...], Sequence[HintLoop]]
 DefineMode = Literal[1, 2, 3, 4]
 OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = MODES = get_args(DefineMode)
 """Values of `cn_define_mode`: hint loops are outside of a CN; inside; outside, by groups of layers; outside, and
-weights that are too large are split."""
+weights that are too large are split.
+"""
 
 
 @dataclass(frozen=True)
 class HintLoopOptions:
-    """How `cn_define_mode` cuts a network."""
+    """Options of `cn_define_mode` that cut a network."""
 
     cn_define_mode: int = OUTER
     hint_loops: HintLoops = ()
-    """[("OY", "all")] cuts each layer into lines; innermost first. With mode 3 a list of such lists, or a table from
-    layers (node ids) to a list."""
+    """[("OY", "all")] cuts each layer into lines; innermost first. With mode 3: a list of such lists, or a table from
+    layers (node ids) to lists.
+    """
     layer_cutoffs: tuple[int, ...] = ()
     """Mode 3: layers below the first cutoff (node id) get the first list, and so on."""
     weight_capacity_bits: Mapping[int, int] | None = None
-    """Mode 4: node id -> bits that the weights of a CN may take; for the layers whose core is open."""
+    """Mode 4: bits that the weights of a CN may take, by node id, for layers whose core is not fixed."""
 
 
 def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
-    """The tiling of every layer of a network; all layers are one stack. Raises InputError with all problems.
+    """Tiling of every layer of a network; all layers are one stack. Raises InputError with all problems.
 
-    Of the two kinds of groups, a group holds the CNs that use the same weights.
+    A group here holds the CNs that use the same weights.
     """
     nodes = [node for node in workload.nodes if node.layer is not None]
     problems = hint_loop_problems(options, nodes)
@@ -154,7 +161,7 @@ def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
 def _layer_tiling(
     node: "WorkloadNode", options: HintLoopOptions, inputs: frozenset[str]
 ) -> tuple[LayerTiling, list[str]]:
-    """The tiling of a layer, of which the operands `inputs` read inputs of the network; and remarks."""
+    """Tiling of a layer, and messages; `inputs` are the operands that read inputs of the network."""
     layer = node.layer
     assert layer is not None
     hints = [(name.upper(), size) for name, size in hints_for(node, options) if name.upper() in layer.size_of]
@@ -179,14 +186,14 @@ def _loop_of_tiles(name: str, span: int, size: int) -> OuterLoop | None:
 
 
 def _dimensions_of_weights(layer: Layer, inputs: frozenset[str]) -> set[str]:
-    """Dimensions whose tiles have weights of their own and outputs of their own."""
+    """Dimensions whose tiles each have different weights and different outputs."""
     dimensions = dict(layer.operand_dimensions)
     operand = weight_operand(layer, inputs)
     return set() if operand is None else set(dimensions[operand]) & set(dimensions[OUTPUT])
 
 
 def hints_for(node: "WorkloadNode", options: HintLoopOptions) -> Sequence[HintLoop]:
-    """The hint loops that a layer gets, also for dimensions that it does not have."""
+    """Hint loops of a layer, including those over dimensions that the layer lacks."""
     hints = options.hint_loops
     if options.cn_define_mode != BY_LAYER:
         return hints  # type: ignore[return-value]
@@ -201,7 +208,7 @@ def _inner_size(size: int | str, span: int) -> int:
 
 
 def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | None" = None) -> list[Problem]:
-    """What is wrong with options: with their form, and where the layers are given, with the names in them."""
+    """Problems of the options: of their form and, if the layers are given, of the names of layers and dimensions."""
     if options.cn_define_mode not in MODES:
         allowed = ", ".join(str(mode) for mode in MODES)
         return [
@@ -276,17 +283,17 @@ _IMAGE_RANK = 4
 def mapped_tiling(
     workload: Workload, entry_of: Mapping[int, MappingConstraints], stacks: Sequence[Sequence[int]]
 ) -> Tiling:
-    """The tiling of every layer of a network by its mapping entry (by node id). Raises InputError with all problems.
+    """Tiling of every layer of a network by its mapping entry (by node id). Raises InputError with all problems.
 
-    Tiles for several cores are the inner loops: CNs 0, 1, ... are the parts of the first tile, one a group. A layer
-    that is alone in its stack is not cut into tiles that run one after the other.
+    Loops over cores are the innermost loops: CNs 0, 1, ... are the parts of the first tile, one for each group. A
+    layer that is alone in its stack is not cut into tiles that run one after the other.
     """
     fused = {node_id for stack in stacks if len(stack) > 1 for node_id in stack}
     tilings: list[LayerTiling] = []
     notices: list[str] = []
     problems: list[Problem] = []
     known: dict[Hashable, LayerTiling] = {}
-    """Tilings without remarks; networks repeat their layers."""
+    """Tilings without messages, cached because networks repeat their layers."""
     for node in workload.nodes:
         if node.layer is None:
             continue
@@ -310,7 +317,7 @@ def mapped_tiling(
 def _mapped_layer_tiling(
     node: WorkloadNode, entry: MappingConstraints, is_fused: bool, problems: list[Problem]
 ) -> tuple[LayerTiling, list[str]]:
-    """The tiling of a layer by its entry, and remarks."""
+    """Tiling of a layer by its entry, and messages."""
     assert node.layer is not None
     names = dimension_names(node.layer, entry)
     split, left_out = loops_over_cores(node.layer, entry)
@@ -326,9 +333,10 @@ def _mapped_layer_tiling(
 
 
 def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[TilingEntry, ...], list[str]]:
-    """What an entry splits over cores, without the reductions of a layer that it does not name, and remarks.
+    """Loops over cores of an entry, and messages. An entry that selects many layers splits no reduction of these
+    layers.
 
-    An entry for many layers speaks of most of them: a maximum over K, say, is found by one core all the same.
+    Such an entry may not suit all of its layers: a maximum over K, for example, still runs on one core.
     """
     if entry.name == layer.name:
         return entry.inter_core_tiling, []
@@ -346,10 +354,11 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
 
 
 def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
-    """What a mapping file may call the dimensions of a layer -> dimension.
+    """Dimension of the layer, by its name in a mapping file.
 
-    `layer_dimension_names` where given. Elementwise layers of four axes answer to H and D (axes 1 and 2) besides: the
-    names B, H, D, K that the reference gives to any tensor. Their last axis is not K: that is the channels here.
+    Names are `layer_dimension_names` where given. Elementwise layers of four axes also accept H and D for axes 1 and
+    2, since the reference names the axes of any tensor B, H, D, K. Their last axis is not K, which here means the
+    channels.
     """
     names = {name: name for name, _ in layer.loop_sizes}
     output = layer.operand_dimensions[0][1]
@@ -361,7 +370,7 @@ def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
 
 
 def _is_elementwise(layer: Layer, output: tuple[str, ...]) -> bool:
-    """Whether the axes of the output are the loops, and no operand has others."""
+    """Whether the axes of the output are the loops, and no operand has other loops."""
     axes = set(output)
     return axes == set(layer.size_of) and all(axes.issuperset(operand) for _, operand in layer.operand_dimensions)
 
@@ -373,9 +382,9 @@ def _tiles(
     written: Sequence[TilingEntry],
     problems: list[Problem],
 ) -> tuple[list[tuple[str, int | str]], list[str]]:
-    """(dimension, number of tiles) of the entries for dimensions that the layer has, and remarks.
+    """(Dimension, number of tiles) of the entries for dimensions that the layer has, and messages.
 
-    `names` are those of `dimension_names`.
+    `names` is the result of `dimension_names`.
     """
     found: list[tuple[str, int | str]] = []
     remarks = []
@@ -396,7 +405,9 @@ def _tiles(
 
 
 def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
-    """Two tiles of image rows, else of matrix rows, else of channels, else of the first dimension but B and G."""
+    """Default loop: two tiles of image rows, else of matrix rows, else of channels, else of the first dimension except
+    B and G.
+    """
     others = [dimension for dimension in layer.size_of if dimension not in ("B", "G")]
     for dimension in (_IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS, *others):
         if layer.size_of.get(dimension, 1) > 1 and dimension in dict(layer.operand_dimensions)[OUTPUT]:
@@ -405,7 +416,7 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
 
 
 def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
-    """How the fixed cores of a layer are not one for each group, nor one for all; '' where nothing is wrong."""
+    """Message that the number of fixed cores is neither 1 nor the number of groups; '' where the number is right."""
     listed = len(entry.core_allocation)
     if not entry.core_allocation_is_fixed or listed in (1, group_count):
         return ""

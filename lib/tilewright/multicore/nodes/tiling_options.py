@@ -1,9 +1,7 @@
-"""Options by which a run cuts its network into computation nodes, and the tiling that they make.
+"""Options by which a run cuts its network into computation nodes, and the tiling that they give.
 
-Both dialects of Stream: `cn_define_mode` with `hint_loops` (until 2024), or, without it, the tilings of the mapping
-file and layer stacks (2025). Nothing heavy is imported here: the configuration is checked with this class.
-
-How much of a memory weights may take. Nothing heavy is imported here: the configuration is checked with this.
+Both notations of Stream are supported: `cn_define_mode` with `hint_loops` (until 2024); without it, the tilings of the
+mapping file and layer stacks (2025). Imports are kept light, since the check of a configuration imports this module.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class WeightShare(Parameters):
-    """Room for weights."""
+    """Share of a memory that weights may take."""
 
     split_W_percentage: Annotated[  # noqa: N815  the name in Stream
         float, Limits(above=0, most=1), Told("wrong share", "a share above 0 and at most 1")
@@ -46,14 +44,14 @@ class WeightShare(Parameters):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SplitOptions(WeightShare):
-    """How much of a memory the weights of a part of a layer may take."""
+    """Options for the bits that the weights of a part of a layer may take."""
 
     split_W_double_buffered: bool = False  # noqa: N815  the name in Stream
-    """Leave room for two parts: the weights of the next are fetched while those of one are used."""
+    """Leave room for the weights of two parts: those of the next part are fetched while one part runs."""
 
     @property
     def share(self) -> "Fraction":
-        """The share for one part."""
+        """Share of a memory that the weights of one part may take."""
         from fractions import Fraction  # here, because commands that split nothing start faster without
 
         share = Fraction(repr(self.split_W_percentage))
@@ -64,7 +62,9 @@ _LOOPS_FORM = "a list of [DIMENSION, size], with cn_define_mode 3 a list of such
 
 
 def _read_loops(value: Any, name: str) -> HintLoops | None:
-    """Loops as nested tuples, or a table from tuples of node ids to them; what is no loop stays for the next check."""
+    """Loops as nested tuples, or a table from tuples of node ids to such loops; invalid values are returned unchanged
+    for the next check.
+    """
     if isinstance(value, Table):
         table = {_members(key): _as_tuples(loops) for key, loops in value.items()}
         problems = [
@@ -83,7 +83,7 @@ def _read_loops(value: Any, name: str) -> HintLoops | None:
 
 
 def _members(key: Any) -> tuple[int, ...]:
-    """The node ids that a key names: a number, numbers, or text such as `0, 1` (also in brackets); () for others."""
+    """Node ids in a key: a number, numbers, or text such as `0, 1` (also in brackets); () for other keys."""
     if isinstance(key, str):
         parts = key.strip().strip("()[]").rstrip(",").split(",")
         numbers: list[Any] = [int(part) if part.strip().isdecimal() else None for part in parts]
@@ -100,7 +100,7 @@ def _read_node_ids(value: Any, name: str) -> tuple[int, ...]:
 
 
 def read_stacks(value: Any, name: str) -> Stacks | None:
-    """Stacks as tuples of node ids. Raises InputError with everything that is none."""
+    """Stacks as tuples of node ids. Raises InputError with all values that are no stacks."""
     if value is None:
         return None
     if not isinstance(value, list | tuple):
@@ -129,7 +129,7 @@ NodeIds = Annotated[tuple[int, ...], Read(_read_node_ids)]
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Cutting(Parameters):
-    """Which loops cut layers into computation nodes, and which layers are fused."""
+    """Options for the loops that cut layers into computation nodes, and for the layers that are fused."""
 
     cn_define_mode: Annotated[DefineMode, Told("not a way to define CNs")] | None = None
     """1: `hint_loops` around every layer; 2: inside of CNs; 3: by groups of layers; 4: as 1, and weights that are too
@@ -140,19 +140,21 @@ class Cutting(Parameters):
     layer_cutoffs: NodeIds = ()
     """Mode 3: ids of the layers at which the next list of hint loops begins."""
     mode: Annotated[StackMode, Told("not a mode")] = "fused"
-    """fused: layers of a stack are interleaved; lbl: every layer alone in its stack."""
+    """fused: layers of a stack are interleaved; lbl: every layer is a stack of its own."""
     layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
-    """Ids of the layers of each stack, as [[0, 1], [2]]; those in none are alone."""
+    """Ids of the layers of each stack, as [[0, 1], [2]]; every other layer is a stack of its own."""
     stack_cutoffs: NodeIds = ()
     """Ids of the layers at which stacks end."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TilingOptions(WeightShare, Cutting):
-    """How a network is cut. Lists may be given for tuples. Raises InputError with all values that are wrong."""
+    """Options that cut a network into computation nodes. Lists may be given for tuples. Raises InputError with all
+    wrong values.
+    """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Options that exclude each other, and loops that are none."""
+        """Problems of options that exclude each other, and of invalid loops."""
         if "cn_define_mode" not in wrong:
             yield from _cutting_problems(self, wrong)
         if self.layer_stacks is not None and self.stack_cutoffs:
@@ -164,14 +166,14 @@ class TilingOptions(WeightShare, Cutting):
             yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
 
     def without_effect(self) -> dict[str, str]:
-        """The share of memories for weights, where no mode cuts layers by it."""
+        """Reason why the share of memories for weights has no effect, where no mode uses it."""
         found = super().without_effect()
         if self.cn_define_mode != SPLIT_WEIGHTS:
             found["split_W_percentage"] = f"has no effect without cn_define_mode {SPLIT_WEIGHTS}"
         return found
 
     def hints(self, weight_capacity_bits: dict[int, int] | None = None) -> HintLoopOptions:
-        """The hint loops with their mode; only where there is a `cn_define_mode`."""
+        """Options of the hint loops with their mode. Requires `cn_define_mode`."""
         assert self.cn_define_mode is not None
         loops = self.hint_loops or ()
         if self.cn_define_mode == BY_LAYER and not loops and not isinstance(loops, Table):
@@ -190,10 +192,10 @@ class TilingOptions(WeightShare, Cutting):
 def network_tiling(
     workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
 ) -> "Tiling":
-    """The tiling of every layer of a network and its stacks. Raises InputError with all problems.
+    """Tiling of every layer of a network, and its stacks. Raises InputError with all problems.
 
-    With `cn_define_mode` all layers are one stack unless stacks, their ends, or mode lbl are given; mode lbl with
-    `cn_define_mode` 1 and no loops is one CN for each layer, whatever the mapping file says.
+    With `cn_define_mode` all layers are one stack unless stacks, cutoffs, or mode lbl are given. Mode lbl with
+    `cn_define_mode` 1 and no loops gives one CN for each layer, whatever the mapping file says.
     """
     from tilewright.multicore.nodes.tiling import mapped_tiling
 
@@ -223,10 +225,10 @@ def _network_stacks(
 def _weight_capacities(
     workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
 ) -> dict[int, int] | None:
-    """Node id -> bits that the weights of a CN may take in mode 4.
+    """Bits that the weights of a CN may take in mode 4, by node id.
 
-    A layer whose cores are fixed is split into the groups that its list has cores for, so that a mapping file that
-    fixes what was found for open cores cuts the layer alike.
+    A layer with fixed cores is split into as many groups as its list has cores. So a mapping file that fixes the cores
+    found by a search cuts the layer in the same way.
     """
     from tilewright.multicore.nodes.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
 
@@ -248,7 +250,7 @@ def _weight_capacities(
 
 
 CUTTING = ("cn_define_mode", "hint_loops", "layer_cutoffs")
-"""The options that say how a layer is cut."""
+"""Options that say how a layer is cut."""
 
 
 def _cutting_problems(options: TilingOptions, wrong: set[str]) -> Iterator[Problem]:

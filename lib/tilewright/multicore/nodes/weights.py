@@ -17,9 +17,10 @@ _SPLIT_FIRST = ("K", "G", "H")
 
 
 def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """The operand of a layer that holds its weights: W, else the last constant one; None if there is none.
+    """Operand of a layer that holds its weights: W, else the last constant operand; None if there is none.
 
-    A list of layers calls inputs of the network constant too: `network_inputs` are the operands that read them.
+    A workload that is a list of layers marks inputs of the network as constant, too; `network_inputs` are the operands
+    that read these.
     """
     constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
     if not constants:
@@ -28,7 +29,7 @@ def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -
 
 
 def network_input_operands(node: "WorkloadNode", workload: "Workload") -> frozenset[str]:
-    """The operands of a node's layer that read what comes from outside at run time."""
+    """Operands of a node's layer that read inputs of the network at run time."""
     inputs = workload.inputs
     return frozenset([index_map.operand for index_map in node.index_maps if index_map.input.tensor in inputs])
 
@@ -43,7 +44,7 @@ def weight_bits(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> i
 
 
 def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """The dimension that splits weights and outputs alike: K, else G, else H, else the largest; None if none does."""
+    """Dimension that splits both weights and outputs: K, else G, else H, else the largest; None if there is none."""
     operand = weight_operand(layer, network_inputs)
     operands = dict(layer.operand_dimensions)
     weights = operands[operand] if operand is not None else ()
@@ -55,10 +56,10 @@ def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) 
 def weight_tiles(
     layer: Layer, capacity_bits: int, network_inputs: frozenset[str] = frozenset()
 ) -> tuple[str, int] | None:
-    """(dimension, number of tiles) such that the weights of a tile fit into a memory; None where all do.
+    """(Dimension, number of tiles) such that the weights of each tile fit into a memory; None where all weights fit.
 
-    The dimension is that of `split_dimension`. The number is the smallest with which the largest tile fits. Raises
-    InputError where not even a tile of 1 fits.
+    The dimension is the result of `split_dimension`. The number is the smallest with which the largest tile fits.
+    Raises InputError where not even a tile of size 1 fits.
     """
     bits = weight_bits(layer, network_inputs)
     if bits <= capacity_bits:
@@ -76,9 +77,9 @@ def weight_tiles(
 
 
 def capacity_for_tiles(layer: Layer, count: int, network_inputs: frozenset[str] = frozenset()) -> int | None:
-    """Bits of the largest of `count` tiles of weights, None if nothing splits them.
+    """Bits of the largest of `count` tiles of weights; None if no dimension splits the weights.
 
-    With this capacity `weight_tiles` gives that number of tiles.
+    With this capacity `weight_tiles` returns the same number of tiles.
     """
     dimension = split_dimension(layer, network_inputs)
     if dimension is None:
@@ -88,15 +89,15 @@ def capacity_for_tiles(layer: Layer, count: int, network_inputs: frozenset[str] 
 
 
 _WEIGHT_OPERAND = "I2"
-"""Memory operand of weights where the mapping file says nothing."""
+"""Memory operand of weights if the mapping file names none."""
 
 
 def weight_capacity_bits(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, share: float = 1.0
 ) -> int | None:
-    """Bits that weights may take on whichever core runs a layer, rounded down.
+    """Bits that weights may take on each core that may run a layer, rounded down.
 
-    `share` of the smallest top memory that holds weights, of the cores that may run the layer; None if there is none.
+    This is `share` of the smallest top memory for weights of these cores; None if there is none.
     """
     found = smallest_weight_memory(node, entry, accelerator)
     return None if found is None else int(Fraction(repr(share)) * found[1].size_bits)
@@ -105,7 +106,9 @@ def weight_capacity_bits(
 def smallest_weight_memory(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator
 ) -> tuple[int, Memory] | None:
-    """(core id, memory): the smallest top memory for weights of the cores that may run a layer, None without one."""
+    """(Core id, memory) of the smallest top memory for weights among the cores that may run a layer; None without such
+    a memory.
+    """
     assert node.layer is not None
     memory_operand = weight_memory_operand(node.layer, entry)
     choice = core_choice(node, entry, accelerator)
@@ -121,9 +124,9 @@ def smallest_weight_memory(
 def total_weight_capacity_bits(
     workload: Workload, entry_of: Mapping[int, MappingConstraints], accelerator: MultiCoreAccelerator
 ) -> int:
-    """Bits of all top memories for weights but those of the off-chip core; a memory that cores share counts once.
+    """Bits of all top memories for weights except those of the off-chip core; a memory that cores share counts once.
 
-    `entry_of` has the entry of the mapping file for each layer by node id.
+    `entry_of` has the mapping entry of each layer, by node id.
     """
     used = {
         _memory_operand(operand, entry_of[node.node_id])
@@ -138,7 +141,7 @@ def total_weight_capacity_bits(
 
 
 def weight_memory_operand(layer: Layer, entry: MappingConstraints) -> str:
-    """The memory operand of a layer's weights."""
+    """Memory operand of a layer's weights."""
     return _memory_operand(weight_operand(layer) or "", entry)
 
 
