@@ -1,5 +1,5 @@
 """Inter-core allocation: which core runs which part of which layer, found by a genetic algorithm or given.
 
-Every allocation is judged by the scheduler (`tilewright.multicore.scheduling`); docs/multi-core-model.md#allocation
-has the rules.
+The scheduler (`tilewright.multicore.scheduling`) evaluates every allocation; docs/multi-core-model.md#allocation has
+the rules.
 """

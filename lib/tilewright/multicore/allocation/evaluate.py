@@ -1,6 +1,5 @@
-"""Evaluates allocations, each once and several at a time, until time is over or someone stops it, and reports progress.
-
-Progress is a bar on a terminal, a line now and then in a log, nothing for searches that are over in a moment.
+"""Evaluates allocations, each once and several at a time, until the time budget ends or Ctrl-C, and
+reports progress.
 """
 
 import threading
@@ -16,14 +15,15 @@ from tilewright.multicore.allocation.space import AllocationSpace, Genome
 from tilewright.multicore.scheduling.problem import Integers
 
 Judge = Callable[[Integers], tuple[int, float]]
-"""(latency in cycles, energy in pJ) of an allocation [cn]; raises MappingError where it has no schedule. It is called
-by several threads at once."""
+"""Function that returns the latency in cycles and energy in pJ of an allocation [cn]. Raises MappingError where it has
+no schedule. Several threads call it at once.
+"""
 GENERATIONS, EVERYTHING, TIME_BUDGET, INTERRUPTED = "generations", "everything", "time_budget", "interrupted"
-"""Why a search ended: all generations were made, every allocation was evaluated, no time left, Ctrl-C."""
+"""Reasons of the end of a search: all generations were made, every allocation was evaluated, no time left, Ctrl-C."""
 
 
 class Evaluator:
-    """Remembers every evaluation; the order of `points` is the order in which they were asked for."""
+    """Cache of all evaluations; `points` are in the order in which they were requested."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class Evaluator:
         self.points: dict[Genome, Evaluation] = {}
         self.infeasible: dict[Genome, str] = {}
         self.stopped_by = ""
-        """TIME_BUDGET or INTERRUPTED once nothing more is evaluated."""
+        """Reason of the end, TIME_BUDGET or INTERRUPTED, once no further allocation is evaluated; '' before."""
         self.on_result: Callable[[], None] = lambda: None
-        """Called after every evaluation, in the thread that asked for it."""
+        """Callback after every evaluation, in the thread that requested it."""
         self._judge = judge
         self._clock = clock
         self._start_s = clock()
@@ -59,12 +59,12 @@ class Evaluator:
 
     @property
     def elapsed_s(self) -> float:
-        """Since the evaluator was made."""
+        """Seconds since the evaluator was made."""
         return self._clock() - self._start_s
 
     @property
     def count(self) -> int:
-        """Allocations that were evaluated, those without a schedule included."""
+        """Number of evaluated allocations, including those without a schedule."""
         return len(self.points) + len(self.infeasible)
 
     def is_known(self, genome: Genome) -> bool:
@@ -72,10 +72,10 @@ class Evaluator:
         return genome in self.points or genome in self.infeasible
 
     def evaluate(self, genomes: Sequence[Genome]) -> None:
-        """Evaluate those that are not known yet; fewer where `stopped_by` says so afterwards.
+        """Evaluate the allocations that are not known yet; if `stopped_by` is set afterwards, some may be missing.
 
-        Until one allocation has a schedule, the time budget stops nothing. The first Ctrl-C waits for the schedules
-        under way and stops, the second one is raised.
+        The time budget does not end the evaluation before one allocation has a schedule. The first Ctrl-C waits for
+        the running schedules and stops; the second one raises KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
         if self._pool is None or len(wanted) == 1:
@@ -116,7 +116,7 @@ class Evaluator:
             raise
 
     def _wait(self, future: "Future[Evaluation | str | None]") -> Evaluation | str | None:
-        """The outcome, waiting no longer than the budget allows unless the schedule is under way."""
+        """Outcome of a task; None where the time budget ends before the task starts."""
         while True:
             try:
                 return future.result(self._left_s())
@@ -128,7 +128,7 @@ class Evaluator:
                 self._halt(INTERRUPTED)
 
     def _left_s(self) -> float | None:
-        """How long to wait for the next outcome; None: as long as it takes."""
+        """Seconds to wait for the next outcome; None: no limit."""
         if self._time_budget_s is None or self.stopped_by or not self.points:
             return None
         return max(self._time_budget_s - self.elapsed_s, 0.0)
@@ -147,7 +147,7 @@ class Evaluator:
         return None if self._stop.is_set() else self._outcome(genome)
 
     def _outcome(self, genome: Genome) -> Evaluation | str:
-        """The evaluation, or why there is none."""
+        """Evaluation of an allocation, or the reason why it has no schedule."""
         try:
             latency_cycles, energy_pj = self._judge(self.space.allocation(genome))
         except MappingError as error:

@@ -14,7 +14,7 @@ GENETIC, EXACT = "genetic", "exact"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AllocationParameters(Chance, Goal, Parameters):
-    """How a search for an allocation goes: the chosen point of the Pareto front is the best by `objective`."""
+    """Options of the search for an allocation. The chosen point of the Pareto front is the best by `objective`."""
 
     nb_ga_individuals: Annotated[int, Limits(least=2)] = 16
     """Allocations in the population, and children in each generation."""
@@ -27,15 +27,16 @@ class AllocationParameters(Chance, Goal, Parameters):
     seconds at most and proves what is found to be the best; 0: never for this reason."""
 
     allocation_engine: AllocationEngine = "genetic"
-    """What searches: `genetic`, or `exact`, which goes on until the best is proven to be the best of all allocations
-    (docs/multi-core-model.md#allocation)."""
+    """Search engine: `genetic`; or `exact`, which continues until the best allocation is proven optimal
+    (docs/multi-core-model.md#allocation).
+    """
     proof_evaluations: Count = 200_000
-    """Most allocations that `exact` schedules after the genetic algorithm."""
+    """Largest number of allocations that `exact` schedules after the genetic algorithm."""
     proof_effort: PositiveNumber = 120.0
-    """Most deterministic time of the solver of `exact`, about that many seconds."""
+    """Largest deterministic time of the solver of `exact`, in about seconds."""
 
     def without_effect(self) -> dict[str, str]:
-        """What only the exact engine has, where another one is asked for."""
+        """Options of the exact engine that have no effect with another engine."""
         found = super().without_effect()
         if self.allocation_engine != EXACT:
             why = f"has no effect with allocation_engine {self.allocation_engine}"
@@ -44,11 +45,11 @@ class AllocationParameters(Chance, Goal, Parameters):
 
     @property
     def planned_evaluations(self) -> int:
-        """Most evaluations that the first population and all generations make."""
+        """Largest number of evaluations of the first population and all generations."""
         return self.nb_ga_individuals * (self.nb_ga_generations + 1)
 
     def evaluates_all(self, allocations: int, nodes: int) -> bool:
-        """Whether a space of so many allocations of so many CNs is evaluated completely."""
+        """Whether a space with so many allocations of so many CNs is evaluated completely."""
         return allocations <= self.planned_evaluations or allocations * nodes <= self.exhaustive_nodes
 
 
@@ -57,17 +58,17 @@ class AllocationOptions(AllocationParameters):
     """Options of `search_allocation`."""
 
     threads: Count = 0
-    """Threads that evaluate; 0: one for each processor. Results do not depend on it."""
+    """Number of threads that evaluate; 0: one for each processor. Results do not depend on it."""
 
     @property
     def thread_count(self) -> int:
-        """Threads, with 0 resolved."""
+        """Number of threads, with 0 resolved."""
         if self.threads:
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def stated(self) -> JsonObject:
-        """The options by name for the summary of a search, but for the objective."""
+        """Options by name for the summary of a search, without the objective."""
         names = ("nb_ga_individuals", "nb_ga_generations", "seed")
         stated = {name: getattr(self, name) for name in names} | {"time_budget_s": self.ga_time_budget_s}
         if self.allocation_engine == EXACT:

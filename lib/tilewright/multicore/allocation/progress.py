@@ -1,4 +1,4 @@
-"""Progress of a search over allocations on stderr: a bar on a terminal, a line now and then in a log."""
+"""Progress of a search over allocations on stderr: a bar on a terminal, occasional lines in a log."""
 
 import contextlib
 import sys
@@ -11,7 +11,7 @@ from tilewright.base.units import energy_text
 from tilewright.multicore.allocation.result import SearchProgress
 
 QUIET_S = 1.0
-"""A search that takes no longer shows nothing."""
+"""Searches that take no longer than this show no progress, in seconds."""
 
 
 LOG_INTERVAL_S = 15.0
@@ -22,7 +22,7 @@ Told = Callable[[SearchProgress], None]
 
 @contextlib.contextmanager
 def allocation_progress(title: str, shown: bool) -> Iterator[Told]:
-    """Show a search while the context lasts; yields the function that is told after each evaluation."""
+    """Context that shows the progress of a search; yields the function to call after each evaluation."""
     with contextlib.ExitStack() as stack:
         if not shown:
             yield lambda progress: None
@@ -33,7 +33,7 @@ def allocation_progress(title: str, shown: bool) -> Iterator[Told]:
 
 
 def progress_text(progress: SearchProgress) -> str:
-    """The state of a search on one line."""
+    """State of the search on one line."""
     best = progress.best
     so_far = (
         "no schedule yet" if best is None else f"best {best.latency_cycles:,} cycles, {energy_text(best.energy_pj, 4)}"
@@ -57,7 +57,7 @@ def _log_lines(title: str) -> Told:
 
 
 def _bar(title: str, stack: contextlib.ExitStack) -> Told:
-    """A bar that `stack` ends, begun when QUIET_S are over."""
+    """Progress bar that appears after QUIET_S and ends with `stack`."""
     started: list[Any] = []
 
     def tell(progress: SearchProgress) -> None:

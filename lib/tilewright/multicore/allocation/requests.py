@@ -1,4 +1,4 @@
-"""The `core_allocation` of a mapping file as requests to the search, and back."""
+"""Requests to the search from the `core_allocation` of a mapping file, and mapping entries from an allocation."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,13 +20,12 @@ from tilewright.workload.layer import Layer
 def layer_requests(
     graph: CnGraph, workload: Workload, mapping: Mapping, accelerator: MultiCoreAccelerator
 ) -> tuple[LayerRequest, ...]:
-    """A request for each layer of a CN graph; cores are columns, the places of ids in `accelerator.core_ids`.
+    """Request for each layer of a CN graph; cores are columns, the places of ids in `accelerator.core_ids`.
 
-    Fixed cores are those of the entry, one for each group or one for all; a layer that is not cut into groups may run
-    on any of them.
-    Else the request names the cores that may run the layer by entry, operator types and roles (`mapping.core_choice`).
-    An id that no core has becomes a column that none has, so that the space of allocations says so. Raises InputError
-    with each layer that none of its cores can run.
+    Fixed cores are those of the entry, one for each group or one for all groups; a layer that is not cut into groups
+    may run on any of them. Otherwise the request names the cores that may run the layer by entry, operator types and
+    roles (`mapping.core_choice`). An unknown core id becomes a column that no core has, so that the space of
+    allocations reports it. Raises InputError with each layer that none of its cores can run.
     """
     column = {core_id: place for place, core_id in enumerate(accelerator.core_ids)}
     node_of = {node.node_id: node for node in workload.nodes}
@@ -59,12 +58,12 @@ def layer_requests(
 def fixed_entries(
     cores_of: dict[int, list[int]], graph: CnGraph, workload: Workload, mapping: Mapping
 ) -> list[JsonObject]:
-    """Entries of a mapping file that fix the cores of every layer, and behind them those of `mapping`.
+    """Mapping entries that fix the cores of every layer, followed by those of `mapping`.
 
-    `cores_of` has the core ids of the groups of each layer. Each entry repeats what the original says for its layer,
-    under the layer's name: an exact name goes before all other selectors; tilings say how the layer really is cut,
-    since more tiles than a layer has are a slip in an entry for this layer alone. Raises InputError for layers of one
-    name on different cores, which no mapping file can tell apart.
+    `cores_of` has the core ids of the groups of each layer. Each entry repeats the original entry of its layer under
+    the layer's exact name, which takes precedence over all other selectors. Its tilings are the actual cut of the
+    layer, since an entry for a single layer must not have more tiles than the layer. Raises InputError for layers of
+    one name on different cores, which a mapping file cannot distinguish.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     entries: dict[str, dict[str, Any]] = {}
@@ -84,7 +83,7 @@ def fixed_entries(
 
 
 def _tiled_as_it_is(layer: Layer, entry: MappingConstraints) -> MappingConstraints:
-    """An entry with the loops that the layer has, none with more tiles than it has, and numbers in place of `*`."""
+    """Entry with the actual loops of the layer: no more tiles than it has, and numbers in place of `*`."""
     names = dimension_names(layer, entry)
 
     def possible(loops: tuple[TilingEntry, ...]) -> tuple[TilingEntry, ...]:

@@ -1,9 +1,7 @@
-"""Results of a search over allocations as objects, tables and `allocation.json`: evaluations, Pareto front, and the
-choice.
+"""Results of a search over allocations as objects, tables and `allocation.json`: evaluations, Pareto front, choice,
+proof.
 
 Cores are named by their ids in the accelerator file, layers by their numbers in the CN graph.
-
-A proof of the best allocation stands beside it.
 """
 
 from collections import Counter
@@ -24,7 +22,7 @@ from tilewright.multicore.scheduling.problem import Booleans, Integers
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An allocation and what its schedule costs."""
+    """Allocation with the latency and energy of its schedule."""
 
     genome: Genome
     latency_cycles: int
@@ -37,9 +35,9 @@ class Evaluation:
 
     @property
     def objectives(self) -> tuple[int, float]:
-        """(latency, energy) as they are compared.
+        """(Latency, energy) for comparisons.
 
-        Energy is taken to 12 significant digits: sums of the same parts in another order are no different energy.
+        Energy is rounded to 12 significant digits, so that the order of summation makes no difference.
         """
         return self.latency_cycles, float(f"{self.energy_pj:.12g}")
 
@@ -54,23 +52,23 @@ def _rank(point: Evaluation, objective: str) -> _Rank:
 
 
 def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
-    """Points by `objective`, best first, ties as in `choose`."""
+    """Points ordered by `objective`, best first, with ties as in `choose`."""
     return sorted(points, key=lambda point: _rank(point, objective))
 
 
 def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
-    """The best point by `objective`.
+    """Best point by `objective`.
 
-    Ties: least latency, then least energy, then the smallest genome (core numbers, first part first), so that the
-    choice does not depend on the order in which allocations were evaluated.
+    Ties go to the least latency, then the least energy, then the smallest genome (core numbers, first part first), so
+    that the choice does not depend on the order of evaluation.
     """
     return min(points, key=lambda point: _rank(point, objective))
 
 
 def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
-    """Points that no other beats in latency or energy without losing in the other, by rising latency.
+    """Undominated points in latency and energy, by rising latency.
 
-    Of points with equal latency and energy the one with the smallest genome stands for all.
+    Points with equal latency and energy are represented by the one with the smallest genome.
     """
     front: list[Evaluation] = []
     for point in ranked(points, "latency"):
@@ -84,33 +82,33 @@ BOUND = "no schedule is below the lower bound"
 RELAXATION = "no schedule of any allocation meets the relaxation and is better"
 EXCLUSIONS = "no allocation that was not scheduled meets the relaxation and is better"
 EFFORT = "effort"
-"""Why a search ended without a proof: evaluations or effort of the solver were used up."""
+"""Reason of the end of a search without a proof: the evaluations or the effort of the solver were used up."""
 
 
 @dataclass(frozen=True)
 class AllocationProof(BoundedValue):
-    """Proof of an allocation: whether it is the best of its space, and how that is known."""
+    """Proof that an allocation is the best of its space, or lower bounds where this is not proven."""
 
     rule: str
-    """Rule by which it is proven; '' where nothing is proven."""
+    """Rule that proves the allocation optimal; '' where it is not proven."""
     value: float
-    """Value of the objective, for the best allocation: cycles, pJ or pJ · cycles."""
+    """Value of the objective for the best allocation: cycles, pJ or pJ · cycles."""
     lower_bound: float
-    """No allocation of the space is below this by these settings of schedules."""
+    """Lower bound of the objective over all allocations of the space with these schedule settings."""
     of_any_schedule: float
-    """No schedule is below this, whatever its settings."""
+    """Lower bound of the objective over all schedules with any settings."""
     excluded: int
-    """Blocks of allocations that were scheduled and excluded."""
+    """Number of blocks of allocations that were scheduled and excluded."""
     certificate: Mapping[str, Any]
-    """What another program can check of it: docs/proofs.md#exact-allocation"""
+    """Certificate that another program can check: docs/proofs.md#exact-allocation"""
 
     @property
     def is_proven(self) -> bool:
-        """Whether a rule says that no allocation is better."""
+        """Whether a rule proves that no allocation is better."""
         return bool(self.rule)
 
     def stated(self) -> JsonObject:
-        """The proof as JSON values, without the certificate."""
+        """Proof as JSON values, without the certificate."""
         names = ("is_proven", "rule", "value", "lower_bound", "of_any_schedule", "excluded")
         return {name: getattr(self, name) for name in names} | {"gap": self.gap}
 
@@ -119,80 +117,81 @@ REASONS_SHOWN = 10
 
 
 Cores = Mapping[str, int | Sequence[int]]
-"""Layer -> id of the core that runs it, or of one core for each of its groups."""
+"""Core id of each layer by name, or one core id for each of its groups."""
 
 
 @dataclass(frozen=True)
 class GenerationRow:
-    """One generation; generation 0 is the first population."""
+    """Statistics of one generation; generation 0 is the first population."""
 
     generation: int
     evaluations: int
-    """Made in this generation."""
+    """Number of evaluations in this generation."""
     evaluations_so_far: int
     best_latency_cycles: int
-    """Least latency of all so far, as the next two."""
+    """Least latency of all evaluations so far; the next two fields have the least energy and EDP."""
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
-    """Over the allocations that survive the generation, as the next."""
+    """Mean latency of the allocations that survive the generation; the next field has the mean energy."""
     mean_energy_pj: float
 
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """How far a search is."""
+    """Progress of a search."""
 
     evaluations: int
     evaluations_planned: int
-    """Number of evaluations at most."""
+    """Largest number of evaluations."""
     best: Evaluation | None
-    """Best evaluation by the objective; None while nothing has a schedule."""
+    """Best evaluation by the objective; None before the first schedule."""
     elapsed_s: float
     unit: str = "allocations"
-    """What is evaluated, for people."""
+    """Unit of the evaluations in messages."""
     time_budget_s: float | None = None
-    """Seconds after which the search ends in any case."""
+    """Seconds after which the search ends in any case; None: no limit."""
 
     @property
     def share(self) -> float:
-        """How much of the search is over, by count or by time."""
+        """Share of the search that is done, by count or by time."""
         by_time = self.elapsed_s / self.time_budget_s if self.time_budget_s else 0.0
         return max(self.evaluations / max(self.evaluations_planned, 1), by_time)
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationResult:
-    """The chosen allocation and what it was chosen from."""
+    """Chosen allocation, with the evaluations that it was chosen from."""
 
     space: AllocationSpace
     objective: str
-    """What the chosen allocation minimises."""
+    """Objective that the chosen allocation minimises."""
     options: Mapping[str, Any]
-    """What the search was told, by name, as a summary tells it: each way to search has its own."""
+    """Options of the search by name, as in the summary; each engine has its own."""
     chosen: Evaluation
     front: tuple[Evaluation, ...]
-    """Pareto front over everything that was evaluated, by rising latency."""
+    """Pareto front over all evaluations, by rising latency."""
     generations: tuple[GenerationRow, ...]
-    """How the search went on; () for one that has no such steps."""
+    """Course of the search; () for an engine without generations."""
     evaluations: int
-    """Distinct allocations that were evaluated."""
+    """Number of distinct allocations that were evaluated."""
     infeasible: Mapping[Genome, str]
-    """Evaluated allocations without a schedule, and why."""
+    """Reasons why evaluated allocations have no schedule, by allocation."""
     stopped_by: str
-    """`generations`, `everything` (the whole space was evaluated: nothing is better), `proven`, `effort` (nothing is
-    proven within it), `time_budget` or `interrupted`."""
+    """Reason of the end: `generations`, `everything` (the whole space was evaluated, so nothing is better), `proven`,
+    `effort` (the effort was used up without a proof), `time_budget` or `interrupted`.
+    """
     proof: AllocationProof | None = None
-    """What the exact search proves of the chosen allocation."""
+    """Proof of the exact search for the chosen allocation."""
 
     @property
     def allocation(self) -> Integers:
-        """[cn] core of the chosen allocation, as the scheduler takes it."""
+        """[cn] core of the chosen allocation, in the form that the scheduler reads."""
         return self.space.allocation(self.chosen.genome)
 
 
 def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
-    """A row for each point of the front: latency, energy, EDP, whether it is the chosen one, the core of each part."""
+    """Rows for the points of the front: latency, energy, EDP, whether the point is chosen, the core of each part."""
     return [
         {
             "latency_cycles": point.latency_cycles,
@@ -206,12 +205,12 @@ def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
 
 
 def generation_table(result: AllocationResult) -> list[JsonObject]:
-    """A row for each generation, keys as in `GenerationRow`."""
+    """Rows for the generations, with keys as in `GenerationRow`."""
     return [asdict(row) for row in result.generations]
 
 
 def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, Any]]:
-    """A row for each part: layer, group, core, whether there was no other choice."""
+    """Rows for the parts: layer, group, core, whether the part has no other core."""
     return [
         {"layer": layer, "group": group, "core": core, "is_only_choice": len(space.choices[part]) == 1}
         for part, ((layer, group), core) in enumerate(zip(space.parts, space.part_cores(genome), strict=True))
@@ -219,7 +218,9 @@ def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, A
 
 
 def summary(result: AllocationResult) -> dict[str, Any]:
-    """Plain data of a search: options, size of the space, evaluations, why it ended, why some have no schedule."""
+    """Summary of a search as plain data: options, size of the space, evaluations, reason of the end, reasons without a
+    schedule.
+    """
     reasons = sorted(Counter(result.infeasible.values()).items(), key=lambda item: (-item[1], item[0]))
     return {
         "objective": result.objective,
@@ -240,22 +241,24 @@ SCHEMA = "tilewright/allocation"
 
 @dataclass(frozen=True)
 class SingleCore:
-    """The network on one core as far as it can run there, the other parts on their fastest cores."""
+    """Schedule with every part on one core if it can run there, and all other parts on their fastest cores."""
 
     core: int
-    """Column."""
+    """Column of the core."""
     parts_elsewhere: int
     parts: int
     latency_cycles: int
     energy_pj: float
     energy_parts_pj: Mapping[str, Any]
-    """The terms of the energy, as in files: on_core, link_pj and memory_pj of each cause of movement, further ones."""
+    """Terms of the energy by name, as in files: on_core, link_pj and memory_pj of each cause of movement, further
+    terms.
+    """
 
 
 def allocation_document(
     result: AllocationResult, names: SystemNames, settings: Mapping[str, Any], single_cores: Sequence[SingleCore]
 ) -> dict[str, Any]:
-    """What a search found, as plain data. `settings` are those of the schedules."""
+    """Content of `allocation.json` as plain data. `settings` are those of the schedules."""
     ids = names.core_ids
     search = summary(result)
     exclusions = search.pop("excluded_cores")
@@ -310,7 +313,9 @@ def _figures(point: Evaluation) -> JsonObject:
 
 
 def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names: SystemNames, file: str) -> Genome:
-    """The genome of the allocation in a document. Raises InputError where it is of another CN graph or accelerator."""
+    """Genome of the allocation in a document. Raises InputError where the document is for another CN graph or
+    accelerator.
+    """
     column = {core_id: place for place, core_id in enumerate(names.core_ids)}
     rows = document["allocation"]
     found = {(row["layer"], row["group"]): row["core"] for row in rows}
@@ -328,7 +333,7 @@ def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names
 
 
 def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Genome:
-    """The genome of an allocation by names of layers; those that may run on one core only need not be named.
+    """Genome of an allocation by names of layers; layers that can run on only one core may be left out.
 
     Raises InputError with every layer or core that is wrong or missing.
     """
@@ -354,7 +359,7 @@ def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Ge
 
 
 def _core_of_group(given: int | Sequence[int] | None, group: int) -> int | None:
-    """One core is that of all groups."""
+    """Core of a group; a single core holds for all groups."""
     of_groups = [given] if isinstance(given, int) else list(given or ())
     return of_groups[0] if len(of_groups) == 1 else of_groups[group] if group < len(of_groups) else None
 
@@ -364,7 +369,7 @@ def _layer_name(names: SystemNames, layer: int) -> str:
 
 
 def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> dict[int, list[int]]:
-    """Layer -> core id of each of its groups; groups without CNs get that of the group before."""
+    """Core id of each group, by layer; groups without CNs get the core of the previous group."""
     cores_of: dict[int, list[int]] = {}
     for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):
         cores = cores_of.setdefault(layer, [])
@@ -375,7 +380,7 @@ def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> d
 
 
 def allowed_cores(space: AllocationSpace, core_count: int) -> Booleans:
-    """[cn, core] whether the space lets a CN run on a core, for lower bounds."""
+    """[cn, core] whether the space allows the CN on the core, for lower bounds."""
     allowed = np.zeros((len(space.parts), core_count), np.bool_)
     for part, cores in enumerate(space.choices):
         allowed[part, list(cores)] = True

@@ -1,15 +1,15 @@
-"""The search over allocations: a genetic algorithm (NSGA-II), or all of them where there are few.
+"""Search over allocations: a genetic algorithm (NSGA-II), or exhaustive evaluation of small spaces.
 
-Latency and energy are minimised together; the Pareto front is kept over everything that was evaluated, and one point of
-it is chosen by the objective. No allocation is evaluated twice: a child that is known is made again, by stronger
-mutation, until it is new.
+Latency and energy are minimised together. The Pareto front covers all evaluations, and the objective chooses one of
+its points. No allocation is evaluated twice: a child that is known is replaced, with stronger mutation, until it is
+new.
 
-Of what makes the next generation, non-dominated sorting, crowding distances and the survival of the best are DEAP's (K.
-Deb, A. Pratap, S. Agarwal, T. Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans.
-Evolutionary Computation 6(2), 2002). Tournament, crossover and mutation are a few lines here, since DEAP's draw from
-the random numbers of the whole process: two searches at once would disturb each other.
+Non-dominated sorting, crowding distances and selection of survivors are those of DEAP (K. Deb, A. Pratap, S. Agarwal,
+T. Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evolutionary Computation
+6(2), 2002). Tournament, crossover and mutation are implemented here, since those of DEAP use the global random numbers
+of the process: two searches at once would disturb each other.
 
-Allocations that are often good, for the first population.
+Warm starts, allocations that are often good, are half of the first population.
 """
 
 import itertools
@@ -38,11 +38,11 @@ from tilewright.multicore.scheduling.simulate import Scheduler
 
 
 def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
-    """Distinct starts, the most promising first.
+    """Distinct warm starts, the most promising first.
 
-    Each part on its fastest core; each on the core of least energy; each where the work so far would end first; parts
-    in turn over the cores that are equally fast; layers in turn over them; everything on one core where it may run
-    there, else on the fastest, for each core.
+    These are: each part on its fastest core; each part on the core of least energy; each part where it would end
+    first; parts in turn over the equally fast cores; layers in turn over these; and, for each core, all parts on this
+    core if they may run there, else on their fastest core.
     """
     cores = sorted({core for choice in space.choices for core in choice})
     starts = [
@@ -65,12 +65,14 @@ def _least_energy(space: AllocationSpace, part: int) -> int:
 
 
 def on_one_core(space: AllocationSpace, core: int) -> list[int]:
-    """[part] the core where the part may run there, else the fastest one for it."""
+    """[part] the given core where the part may run there, else the fastest core of the part."""
     return [core if core in choices else _fastest(space, part) for part, choices in enumerate(space.choices)]
 
 
 def _balanced(space: AllocationSpace) -> list[int]:
-    """Parts by layer, each on the core where the work given to it so far and the part end first."""
+    """[part] core on which the part would end first after the work assigned so far; parts are assigned
+    layer by layer.
+    """
     load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
     cores = []
     for part, choices in enumerate(space.choices):
@@ -81,7 +83,7 @@ def _balanced(space: AllocationSpace) -> list[int]:
 
 
 def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
-    """Parts over the cores on which they are fastest; parts of the same unit take the same turn."""
+    """[part] cores in turn, among the fastest cores of each part; parts of the same unit get the same turn."""
     return list(_turns(space, unit))
 
 
@@ -99,7 +101,7 @@ def _turns(space: AllocationSpace, unit: Callable[[int], int]) -> Iterator[int]:
 
 
 CROSSOVER_PROBABILITY = 0.9
-"""Probability of a child having two parents."""
+"""Probability that a child has two parents."""
 
 
 class _Fitness(base.Fitness):  # type: ignore[misc] # DEAP has no types
@@ -109,7 +111,7 @@ class _Fitness(base.Fitness):  # type: ignore[misc] # DEAP has no types
 
 
 class Individual:
-    """An evaluated genome as DEAP takes it."""
+    """Evaluated genome in the form that DEAP reads."""
 
     def __init__(self, point: Evaluation) -> None:
         self.point = point
@@ -117,15 +119,15 @@ class Individual:
 
 
 def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
-    """The `count` best by rank of non-domination, then by crowding distance."""
+    """Best `count` individuals by rank of non-domination, then by crowding distance."""
     if not population:
-        return []  # the library's sorting takes none
+        return []  # DEAP's sorting fails for an empty population
     chosen: list[Individual] = tools.selNSGA2(list(population), count, nd="log")
     return chosen
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """The better of two drawn at random: the one that dominates, else the one in the less crowded place."""
+    """Better of two random individuals: the one that dominates, else the one with the larger crowding distance."""
     first, second = draw.choice(population), draw.choice(population)
     if first.fitness.dominates(second.fitness):
         return first
@@ -135,12 +137,12 @@ def tournament(population: Sequence[Individual], draw: random.Random) -> Individ
 
 
 def uniform_crossover(first: Genome, second: Genome, draw: random.Random) -> Genome:
-    """Each gene from either parent with equal probability; a gene's core stays one that its part may run on."""
+    """Child with each gene from either parent with equal probability."""
     return tuple(ours if draw.random() < 0.5 else other for ours, other in zip(first, second, strict=True))
 
 
 def mutate(genome: Genome, choices: Sequence[Sequence[int]], rate: float, draw: random.Random) -> Genome:
-    """Each gene becomes another core that its part may run on with probability `rate / genes`."""
+    """Genome in which each gene changes to another allowed core with probability `rate / genes`."""
     probability = rate / len(genome)
     return tuple(
         draw.choice([other for other in choices[gene] if other != core]) if draw.random() < probability else core
@@ -149,7 +151,7 @@ def mutate(genome: Genome, choices: Sequence[Sequence[int]], rate: float, draw: 
 
 
 def neighbours(genome: Genome, choices: Sequence[Sequence[int]]) -> Iterator[Genome]:
-    """Every genome that differs in one gene."""
+    """All genomes that differ in one gene."""
     for gene, cores in enumerate(choices):
         for core in cores:
             if core != genome[gene]:
@@ -157,22 +159,23 @@ def neighbours(genome: Genome, choices: Sequence[Sequence[int]]) -> Iterator[Gen
 
 
 def random_genome(choices: Sequence[Sequence[int]], draw: random.Random) -> Genome:
-    """Each gene by equal probability over the cores that its part may run on."""
+    """Genome with each gene drawn uniformly from the allowed cores of its part."""
     return tuple(draw.choice(cores) for cores in choices)
 
 
 Progress = Callable[[SearchProgress], None]
 LOCAL_SHARE = 0.75
-"""Share of a generation's children that are neighbours of the best by objective; the genetic operators make the others.
-NSGA-II spreads its population over the whole Pareto front; this makes it end in the best of a neighbourhood."""
+"""Share of a generation's children that are neighbours of the best allocation by the objective; genetic operators make
+the others. NSGA-II spreads its population over the whole Pareto front; neighbours let it end in a local optimum.
+"""
 TRIES_A_STRENGTH = 4
-"""Known children in a row after which mutation becomes one gene stronger."""
+"""Number of consecutive known children after which mutation changes one gene more."""
 TRIES = 200
-"""Known children in a row after which a generation is left with fewer children."""
+"""Number of consecutive known children after which a generation stays incomplete."""
 
 
 def schedule_judge(problem: SchedulingProblem, options: ScheduleOptions | None = None) -> Judge:
-    """Latency and energy of allocations of `problem` by the compiled scheduler."""
+    """Judge of allocations of `problem`, by the compiled scheduler."""
     scheduler = Scheduler(problem, replace(options or ScheduleOptions(), record=False))
 
     def judge(allocation: Integers) -> tuple[int, float]:
@@ -189,13 +192,13 @@ def search_allocation(
     progress: Progress | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AllocationResult:
-    """The best allocation of `space` that was found, by `judge` (see `schedule_judge`).
+    """Best allocation of `space` that was found, by `judge` (see `schedule_judge`).
 
-    Where the space has no more allocations than the options plan to evaluate, or is small by `exhaustive_nodes`, all of
-    them are evaluated; with nothing to choose that is one. `progress` is called after every evaluation, in the calling
-    thread. The same space, options and judge give the same result whatever the number of threads, unless time budget
-    or Ctrl-C end the search early; then the best so far is the result. Raises MappingError where no evaluated
-    allocation has a schedule, and lets Ctrl-C through before one has.
+    If the space is not larger than the planned number of evaluations, or small by `exhaustive_nodes`, all allocations
+    are evaluated. `progress` is called after every evaluation, in the calling thread. The result does not depend on
+    the number of threads, unless the time budget or Ctrl-C end the search early; the result is then the best
+    allocation so far. Raises MappingError where no evaluated allocation has a schedule. Ctrl-C before the first
+    schedule raises KeyboardInterrupt.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.thread_count, options.ga_time_budget_s, clock) as evaluator:
@@ -209,7 +212,7 @@ def search_allocation(
 
 
 class GeneticSearch:
-    """The state of one search."""
+    """State of one search."""
 
     def __init__(
         self, space: AllocationSpace, options: AllocationOptions, evaluator: Evaluator, progress: Progress | None
@@ -226,14 +229,14 @@ class GeneticSearch:
         evaluator.on_result = self._report
 
     def run(self) -> None:
-        """Evaluate until everything planned is done or the evaluator stops."""
+        """Evaluate until the plan is completed or the evaluator stops."""
         if self.evaluates_all:
             self._evaluate_all()
         else:
             self._evolve()
 
     def result(self) -> AllocationResult:
-        """What was found; at least one allocation must have a schedule."""
+        """Result of the search; at least one allocation must have a schedule."""
         points = list(self.evaluator.points.values())
         complete = EVERYTHING if self.evaluator.count == self.space.size else GENERATIONS
         return AllocationResult(
@@ -249,7 +252,7 @@ class GeneticSearch:
         )
 
     def _evaluate_all(self) -> None:
-        """Every allocation, the warm starts first, in batches as large as a generation."""
+        """Evaluate every allocation, the warm starts first, in batches as large as a generation."""
         every = itertools.chain(warm_starts(self.space), itertools.product(*self.space.gene_choices))
         for batch in _batches(_distinct(every), self.options.nb_ga_individuals):
             if self.evaluator.stopped_by:
@@ -257,7 +260,7 @@ class GeneticSearch:
             self._record(self._evaluated(batch), len(self.rows))
 
     def _evolve(self) -> None:
-        """The genetic algorithm."""
+        """Run the genetic algorithm."""
         count = self.options.nb_ga_individuals
         population = survivors(self._evaluated(self._first_population()), count)
         self._record(population, 0)
@@ -269,21 +272,21 @@ class GeneticSearch:
             self._record(population, generation)
 
     def _evaluated(self, genomes: Sequence[Genome]) -> list[Individual]:
-        """The individuals of those genomes that have a schedule."""
+        """Individuals of the genomes that have a schedule."""
         self.evaluator.evaluate(genomes)
         points = self.evaluator.points
         return [Individual(points[genome]) for genome in genomes if genome in points]
 
     def _first_population(self) -> list[Genome]:
-        """Warm starts for at most half of it, the rest at random."""
+        """First population: at most half warm starts, the rest random."""
         count = self.options.nb_ga_individuals
         genomes = dict.fromkeys(warm_starts(self.space)[: (count + 1) // 2])
-        while len(genomes) < count:  # ends: the space has more allocations than this
+        while len(genomes) < count:  # this loop ends, since the space has more allocations than the population
             genomes[random_genome(self.space.gene_choices, self.draw)] = None
         return list(genomes)
 
     def _children(self, population: Sequence[Individual]) -> list[Genome]:
-        """Distinct genomes that were not evaluated, one for each individual of the population where that succeeds."""
+        """New distinct genomes, at most one for each individual of the population."""
         children = dict.fromkeys(self._neighbours_of_best(int(self.options.nb_ga_individuals * LOCAL_SHARE)))
         for _ in range(self.options.nb_ga_individuals - len(children)):
             for attempt in range(TRIES):
@@ -294,7 +297,9 @@ class GeneticSearch:
         return list(children)
 
     def _neighbours_of_best(self, count: int) -> list[Genome]:
-        """New genomes one gene away from the best by objective; once it has no more, from the next best, and so on."""
+        """New genomes one gene away from the best by the objective; if these are used up, from the next best, and so
+        on.
+        """
         found: dict[Genome, None] = {}
         for point in ranked(self.evaluator.points.values(), self.options.objective):
             new = [
@@ -309,7 +314,7 @@ class GeneticSearch:
         return list(found)
 
     def _child(self, population: Sequence[Individual], mutated_genes: int) -> Genome:
-        """A child of one parent or two, mutated in about `mutated_genes` genes."""
+        """Child of one or two parents, mutated in about `mutated_genes` genes."""
         choices = self.space.gene_choices
         if not population:
             return random_genome(choices, self.draw)
@@ -319,7 +324,7 @@ class GeneticSearch:
         return mutate(genome, choices, min(mutated_genes, len(choices)), self.draw)
 
     def _record(self, population: Sequence[Individual], generation: int) -> None:
-        """Add a row of the table of generations; none while nothing has a schedule."""
+        """Add a row to the table of generations, if some allocation has a schedule."""
         points = list(self.evaluator.points.values())
         kept = [individual.point for individual in population] or points
         if not points:
@@ -339,7 +344,7 @@ class GeneticSearch:
         )
 
     def _report(self) -> None:
-        """Tell how far the search is."""
+        """Report the progress of the search."""
         if self.progress is None:
             return
         newest = next(reversed(self.evaluator.points.values()), None)

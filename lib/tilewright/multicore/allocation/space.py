@@ -1,9 +1,9 @@
-"""The space of allocations: the parts of layers that a core is chosen for, and the cores that can run each, whatever
-else runs where.
+"""Space of allocations: the parts of layers that get a core, and the cores that can run each part, independently of
+other parts.
 
-A core can run a CN if the cost table has a runtime, the core has a memory for each operand that does not stream, what
-the CN keeps while it runs fits these memories, and the off-chip memory is reached. These are the checks of the
-scheduler that look at one CN and its core only; made before the search, no evaluation is spent on what they forbid.
+A core can run a CN if the cost table has a runtime, the core has a memory for each operand that does not stream, the
+CN's data fit these memories while it runs, and a path leads to the off-chip memory. These are the scheduler's checks
+that depend on one CN and its core only. They are made before the search, so that no evaluation is wasted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,17 +22,17 @@ NO_COST = "it has no cost there: the core cannot run it"
 
 @dataclass(frozen=True)
 class Unfit:
-    """CNs that a core cannot run for one reason; `texts` says why, for the first CN of a part."""
+    """CNs that a core cannot run for one reason; `texts` has the reason, for the first CN of a part."""
 
     cns: Integers
     texts: tuple[str, ...]
-    """One for each of `cns`"""
+    """Reason for each of `cns`"""
 
 
 def unfit_for_core(
     problem: SchedulingProblem, core: int, reasons: Mapping[tuple[int, int], str] | None = None
 ) -> list[Unfit]:
-    """Everything that keeps a core from running CNs; the plainest reason first.
+    """All reasons why a core cannot run CNs, the simplest reason first.
 
     `reasons` says why there is no cost, by row of the cost table and core.
     """
@@ -46,14 +46,15 @@ def unfit_for_core(
 
 
 def _streams(problem: SchedulingProblem, core: int) -> Booleans:
-    """[cn, operand] streams from or to the off-chip memory."""
+    """[cn, operand] whether the operand streams from or to the off-chip memory."""
     streams: Booleans = problem.costs.stream_bits[problem.graph.cost_row, core] > 0
     return streams
 
 
 def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs that read on a core without a path from the off-chip core, or write on one without a path to it; what streams
-    is read and written too."""
+    """CNs that read on a core without a path from the off-chip core, or write on a core without a path to it; streams
+    count as reads and writes.
+    """
     system, graph = problem.system, problem.graph
     found, streams = [], _streams(problem, core)
     inward = bool(system.path_exists[system.off_chip_core * system.core_count + core])
@@ -69,7 +70,7 @@ def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
 
 
 def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs that lack a memory on the core, and CNs that do not fit."""
+    """CNs for which the core lacks a memory, and CNs that do not fit a memory."""
     graph, system = problem.graph, problem.system
     memory_of, memories = system.core_memory[core], len(system.memory_capacity_bits)
     streams = _streams(problem, core)
@@ -83,12 +84,12 @@ def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
     absent = memory < 0
     lacking = Unfit(cn[absent], tuple(f"no memory for operand {number}" for number in operand[absent]))
     cn, piece, memory = cn[~absent], piece[~absent], memory[~absent]
-    # At most this is kept; where that fits, nothing has to be sorted.
+    # This is an upper bound of the stored data: if it fits, no sorting is needed.
     place = cn * memories + memory
     most = np.bincount(place, graph.piece_bits[piece], minlength=graph.node_count * memories)
     may_be_over = (most.reshape(-1, memories) > system.memory_capacity_bits).reshape(-1)[place]
     cn, piece, memory = cn[may_be_over], piece[may_be_over], memory[may_be_over]
-    # A piece that a CN reads by two operands is one copy in a memory that holds both.
+    # A piece that a CN reads by two operands is stored once in a memory that holds both operands.
     key = np.sort((cn * memories + memory) * max(len(graph.piece_bits), 1) + piece)
     key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # np.unique hashes, which is slow for such keys
     place, piece = np.divmod(key, max(len(graph.piece_bits), 1))
@@ -105,7 +106,7 @@ def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
 
 
 Genome = tuple[int, ...]
-"""The core of each flexible part, in the order of `AllocationSpace.flexible`."""
+"""Core of each flexible part, in the order of `AllocationSpace.flexible`."""
 
 
 @dataclass(frozen=True)
@@ -115,13 +116,13 @@ class LayerRequest:
     layer: int
     """Number of the layer, as in `NodeGraph.layer`."""
     cores: tuple[int, ...]
-    """Cores that any group of the layer may run on; where fixed, the core of each group."""
+    """Cores that any group of the layer may run on; if fixed, the core of each group."""
     is_fixed: bool = False
 
 
 @dataclass(frozen=True)
 class Exclusion:
-    """A core that was asked for, or not ruled out, and that cannot run a part."""
+    """Core that cannot run a part, although a request names it or does not exclude it."""
 
     layer: int
     group: int
@@ -130,52 +131,52 @@ class Exclusion:
 
 
 _Stranded = tuple[int, int, Sequence[Exclusion]]
-"""Layer and group of a part that no core can run, and why each core cannot."""
+"""(Layer, group, reasons for each core) of a part that no core can run."""
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationSpace:
-    """Parts (layer, group) in rising order, and the cores each may run on; made by `allocation_space`."""
+    """Parts (layer, group) in rising order, with the cores that may run each; `allocation_space` makes it."""
 
     parts: tuple[tuple[int, int], ...]
     part_of_cn: Integers
-    """[cn]"""
+    """[cn] part of the CN"""
     choices: tuple[tuple[int, ...], ...]
-    """[part] cores in rising order, at least one"""
+    """[part] allowed cores in rising order, at least one"""
     runtime_cycles: Integers
-    """[part, core] sum over the CNs of the part; -1 where the core cannot run one of them"""
+    """[part, core] runtime in cycles, summed over the CNs of the part; -1 where the core cannot run one of them"""
     on_core_energy_pj: Floats
-    """[part, core] sum over the CNs of the part"""
+    """[part, core] energy in pJ, summed over the CNs of the part"""
     exclusions: tuple[Exclusion, ...] = ()
 
     @cached_property
     def flexible(self) -> tuple[int, ...]:
-        """Parts with more than one choice: the genes."""
+        """Parts with more than one allowed core: the genes."""
         return tuple(part for part, cores in enumerate(self.choices) if len(cores) > 1)
 
     @cached_property
     def gene_choices(self) -> tuple[tuple[int, ...], ...]:
-        """[gene] cores."""
+        """[gene] allowed cores."""
         return tuple(self.choices[part] for part in self.flexible)
 
     @cached_property
     def size(self) -> int:
-        """How many allocations there are."""
+        """Number of allocations."""
         return prod(len(cores) for cores in self.gene_choices)
 
     def part_cores(self, genome: Genome) -> tuple[int, ...]:
-        """[part] core."""
+        """[part] core of the part."""
         cores = [choice[0] for choice in self.choices]
         for part, core in zip(self.flexible, genome, strict=True):
             cores[part] = core
         return tuple(cores)
 
     def allocation(self, genome: Genome) -> Integers:
-        """[cn] core, as the scheduler takes it."""
+        """[cn] core of the CN, in the form that the scheduler reads."""
         return np.array(self.part_cores(genome), np.int64)[self.part_of_cn]
 
     def genome(self, part_cores: Sequence[int]) -> Genome:
-        """The genome of cores [part]. Raises InputError for each part whose core is none of its choices."""
+        """Genome of cores [part]. Raises InputError for each part whose core is not allowed."""
         if len(part_cores) != len(self.parts):
             message = f"must name a core for each of {len(self.parts)} parts of layers"
             raise InputError([Problem(message, path="core_allocation", value=str(len(part_cores)))])
@@ -208,13 +209,13 @@ def allocation_space(
     names: SystemNames | None = None,
     reasons: Mapping[tuple[int, int], str] | None = None,
 ) -> AllocationSpace:
-    """The parts of `problem` and the cores that each may run on.
+    """Space of the parts of `problem` and the cores that may run each part.
 
-    A part may run on the cores that can run all its CNs and, where a request names its layer, that the request allows.
-    Cores of a flexible request that cannot run the part are left out and listed in `exclusions`. Raises InputError with
-    every request that names what is not there, every fixed core that cannot run its part, and every part without core.
+    A part may run on the cores that can run all its CNs and that the request for its layer allows. Cores of a flexible
+    request that cannot run the part are left out and listed in `exclusions`. Raises InputError with every request for
+    unknown layers or cores, every fixed core that cannot run its part, and every part without a core.
 
-    `names` are for messages; `reasons` say why a core (second) has no cost in a row of the cost table (first).
+    `names` are for messages; `reasons` say why there is no cost, by row of the cost table and core.
     """
     graph = problem.graph
     key, part_of_cn = np.unique(np.stack((graph.layer, graph.group)), axis=1, return_inverse=True)
@@ -243,7 +244,7 @@ def allocation_space(
 
 
 def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[Problem]:
-    """A problem for each cause for which no core can run parts of layers; of several parts the first tells why."""
+    """Problems of parts that no core can run, one for each cause; the first part of a cause gives the reason."""
     alike: dict[object, list[_Stranded]] = {}
     for one in stranded:
         cause = tuple((exclusion.core, cause_of([exclusion.reason])) for exclusion in one[2])
@@ -261,7 +262,7 @@ def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[P
 
 
 def _reason(refused: Sequence[Exclusion], names: SystemNames | None) -> str:
-    """Cores of one file that cannot run a part for one reason are told together."""
+    """Reasons why no core can run a part; cores of one file with the same reason are named together."""
     cores_of: dict[tuple[str, str], list[int]] = {}
     for exclusion in refused:
         file = "" if names is None else names.core_files[exclusion.core]
@@ -274,7 +275,7 @@ def _reason(refused: Sequence[Exclusion], names: SystemNames | None) -> str:
 
 
 def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, group: int) -> tuple[int, ...]:
-    """Cores that a request leaves for a group, in rising order; those it names wrongly are another's problem."""
+    """Cores that a request allows for a group, in rising order; unknown cores are left out and reported elsewhere."""
     off_chip, count = problem.system.off_chip_core, problem.system.core_count
     if request is None:
         return tuple(core for core in range(count) if core != off_chip)
@@ -287,7 +288,7 @@ def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, grou
 def _request_problems(
     problem: SchedulingProblem, parts: Sequence[tuple[int, int]], requests: Sequence[LayerRequest]
 ) -> list[Problem]:
-    """Requests for layers and cores that are not there, twice for a layer, or of the wrong length."""
+    """Problems of requests: unknown layers or cores, several requests for a layer, or the wrong number of cores."""
     groups = {layer: group + 1 for layer, group in parts}  # in rising order: the highest group stays
     count, off_chip = problem.system.core_count, problem.system.off_chip_core
     allowed = ", ".join(str(core) for core in range(count) if core != off_chip)
@@ -315,7 +316,7 @@ def _request_problems(
 def _reasons(
     problem: SchedulingProblem, part_of_cn: Integers, parts: int, of_costs: Mapping[tuple[int, int], str] | None
 ) -> dict[tuple[int, int], str]:
-    """(part, core) -> why the core cannot run it, of the first reason and its first CN."""
+    """Reason why a core cannot run a part, by (part, core); the first reason and the first CN count."""
     reasons: dict[tuple[int, int], str] = {}
     for core in range(problem.system.core_count):
         for unfit in unfit_for_core(problem, core, of_costs):
@@ -326,7 +327,7 @@ def _reasons(
 
 
 def _part_costs(problem: SchedulingProblem, part_of_cn: Integers, parts: int) -> tuple[Integers, Floats]:
-    """(runtime, energy) [part, core], sums over CNs."""
+    """(Runtime, energy) [part, core], summed over CNs."""
     rows = len(problem.costs.runtime_cycles)
     uses = np.bincount(part_of_cn * rows + problem.graph.cost_row, minlength=parts * rows).reshape(parts, rows)
     energy_pj: Floats = np.where(problem.costs.runtime_cycles < 1, 0.0, problem.costs.on_core_energy_pj)

@@ -1,5 +1,5 @@
-"""Exact search over allocations: a relaxation of every schedule says which could be better than the best one known.
+"""Exact search over allocations: a relaxation of all schedules bounds which allocations could beat the best known one.
 
-It is solved as a constraint program; what could be better is scheduled. The proofs are in
+The relaxation is solved as a constraint program; allocations that it does not exclude are scheduled. The proofs are in
 docs/proofs.md#exact-allocation.
 """

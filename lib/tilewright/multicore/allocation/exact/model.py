@@ -1,7 +1,7 @@
 """Constraint program of the relaxation for CP-SAT of OR-Tools (Perron, Didier and Gay, "The CP-SAT-LP solver", 2023).
 
-All numbers are whole. What the program demands never is more than the relaxation does: cycles are whole there too, bits
-are, and energies are counted in quanta, each term rounded down.
+All numbers are integers. The program is never stricter than the relaxation: cycles and bits are integers in both, and
+energies are counted in quanta, with each term rounded down.
 """
 
 import math
@@ -18,15 +18,17 @@ from tilewright.multicore.allocation.exact.moves import Condition, ConditionalSu
 from tilewright.multicore.allocation.exact.relaxation import LinkLoad, Relaxation
 
 TOLERANCE = 1e-9
-"""Part by which an energy must be less to be better."""
+"""Relative amount by which an energy must be lower to count as better."""
 _ROUNDING = 1e-11
-"""Part by which sums of floating-point numbers may be off."""
+"""Relative error of sums of floating-point numbers."""
 _QUANTA = 2**43
-"""Quanta of energy in the most that is better: terms that are rounded down to them lose less than 10⁻¹² of it each."""
+"""Number of energy quanta in the largest energy that is better: rounding a term down to quanta loses less than 10⁻¹²
+of this energy.
+"""
 _MOST_PRODUCT = 2**61
-"""Products of widths and cycles stay below this, or the link is left out."""
+"""Upper limit of products of widths and cycles; links with larger products are left out."""
 _SLICES = 48
-"""Parts into which latencies are divided where energy and latency count."""
+"""Number of intervals into which latencies are divided if the objective has energy and latency."""
 FOUND, NOTHING, UNDECIDED = "found", "nothing", "undecided"
 Quantity = Literal["latency", "energy"]
 LATENCY: Quantity = "latency"
@@ -34,36 +36,36 @@ ENERGY: Quantity = "energy"
 
 
 class Wanted(NamedTuple):
-    """What an allocation must be better than."""
+    """Requirement that an allocation is better than the best known one."""
 
     powers: Powers
     value: float
     least_latency_cycles: int
-    """A lower bound of all allocations"""
+    """Lower bound of the latency of all allocations"""
     least_energy_pj: float
-    """A lower bound of all allocations"""
+    """Lower bound of the energy of all allocations"""
     most_latency_cycles: int
-    """No schedule that is better needs more."""
+    """Upper bound of the latency of all better schedules."""
 
 
 class SolverAnswer(NamedTuple):
-    """What the solver says."""
+    """Answer of the solver."""
 
     status: str
     """FOUND, NOTHING (proven) or UNDECIDED"""
     part_cores: tuple[int, ...] = ()
     effort: float = 0.0
-    """Deterministic time that it took."""
+    """Deterministic time that the solver used."""
 
 
 _HORIZON = 2**40
-"""Cycles that are enough where nothing else limits them."""
+"""Number of cycles that suffices if nothing else limits a schedule."""
 
 
 def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float) -> Wanted:
-    """What is better than a value of the objective, by lower bounds of all allocations.
+    """Requirement to beat a value of the objective, from lower bounds of all allocations.
 
-    Latencies above the last one cannot be better, whatever the energy.
+    Latencies above its largest latency cannot be better, whatever the energy.
     """
     most = _HORIZON
     if powers.latency:
@@ -81,11 +83,11 @@ class _Literals:
 
     model: Any
     of_core: dict[OnCore, Any]
-    """None where the part has no other core"""
+    """Variable of each part and core; None where the part has no other core"""
     of_condition: dict[Condition, Any]
 
     def holds(self, condition: Condition) -> Any:
-        """A variable that is 1 where a condition holds (and may be where it does not)."""
+        """Variable that is 1 where a condition holds; it may also be 1 elsewhere."""
         if condition not in self.of_condition:
             self.of_condition[condition] = self._made(condition)
         return self.of_condition[condition]
@@ -105,12 +107,12 @@ class _Literals:
         return made
 
     def total(self, terms: ConditionalSum, scale: float = 1.0) -> Any:
-        """A sum, each term rounded down."""
+        """Sum of terms, each rounded down."""
         return sum(math.floor(amount * scale) * self.holds(condition) for condition, amount in terms.terms.items())
 
 
 class RelaxationProgram:
-    """A relaxation with what is wanted, and the allocations that are out of the question."""
+    """Constraint program of a relaxation with a requirement, and with excluded allocations."""
 
     def __init__(self, relaxation: Relaxation, aim: Wanted) -> None:
         self.model = cp_model.CpModel()
@@ -134,8 +136,9 @@ class RelaxationProgram:
             self._energy(relaxation, latency, aim)
 
     def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
-        """Keep one of the allocations that differ by the names of interchangeable cores: of two cores in a row the
-        second runs a part only if the first runs an earlier one."""
+        """Break the symmetry of interchangeable cores: of two consecutive cores of a class, the second runs a part
+        only if the first runs an earlier part.
+        """
         for one in classes:
             for first, second in pairwise(one):
                 earlier: list[Any] = []
@@ -145,11 +148,13 @@ class RelaxationProgram:
                         earlier.append(self.literals.of_core[OnCore(part, first)])
 
     def exclude(self, part_cores: dict[int, int]) -> None:
-        """No allocation that has all these cores: part -> core."""
+        """Exclude all allocations that have all these cores, by part."""
         self.model.add(sum(self.literals.of_core[OnCore(*pair)] for pair in part_cores.items()) <= len(part_cores) - 1)
 
     def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> SolverAnswer:
-        """An allocation that meets everything; `effort` is the most deterministic time, `seconds` the most time."""
+        """Allocation that satisfies all constraints. `effort` limits the deterministic time, `seconds` the wall-clock
+        time.
+        """
         solver, status, took = self._solved(effort, seed, seconds, stop)
         if status == cp_model.INFEASIBLE:
             return SolverAnswer(NOTHING, effort=took)
@@ -165,8 +170,9 @@ class RelaxationProgram:
     def least(
         self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None
     ) -> float:
-        """What no allocation that meets everything is below, in cycles or pJ; infinite if it is proven that there is
-        none. The objective of the program stays."""
+        """Lower bound, in cycles or pJ, over all allocations that satisfy the constraints; infinite if there provably
+        are none. The program keeps this objective.
+        """
         self.model.minimize(self._latency if what == LATENCY else self._quanta)
         solver, status, _ = self._solved(effort, seed, seconds, stop)
         if status == cp_model.INFEASIBLE:
@@ -179,14 +185,14 @@ class RelaxationProgram:
     def _solved(
         self, effort: float, seed: int, seconds: float | None, stop: "Stop | None"
     ) -> tuple[cp_model.CpSolver, Any, float]:
-        """(solver, its status, its deterministic time)"""
+        """(Solver, its status, its deterministic time)"""
         solver = cp_model.CpSolver()
         parameters = solver.parameters
         parameters.num_workers = 1
         parameters.random_seed = seed % 2**31
         parameters.max_deterministic_time = effort
         parameters.catch_sigint_signal = False
-        # Programs are small and many: what presolving finds here does not pay for its time.
+        # Programs are small and many: presolving takes longer than it saves.
         parameters.symmetry_level = 0
         parameters.cp_model_probing_level = 0
         if seconds is not None:
@@ -196,7 +202,7 @@ class RelaxationProgram:
         return solver, status, float(solver.response_proto.deterministic_time)
 
     def _times(self, relaxation: Relaxation, latency: Any, horizon: int) -> None:
-        """Starts of CNs, and all that keeps the latency from being less."""
+        """Add variables for the start times of CNs, and all constraints that bound the latency from below."""
         model, part_of = self.model, relaxation.space.part_of_cn.tolist()
         self._horizon = horizon
         start = [model.new_int_var(0, horizon, "") for _ in part_of]
@@ -242,11 +248,11 @@ class RelaxationProgram:
         for load in loads:
             total = sum(load.bits.terms.values())
             if total <= load.bits_per_cycle or load.bits_per_cycle * self._horizon > _MOST_PRODUCT:
-                continue  # says nothing, or is too large for the solver
+                continue  # the constraint is trivial, or too large for the solver
             self.model.add(load.bits_per_cycle * cycles >= self.literals.total(load.bits))
 
     def _energy(self, relaxation: Relaxation, latency: Any, aim: Wanted) -> None:
-        """The energy, and what it may be at most for each latency."""
+        """Add the energy, and its upper limit for each latency."""
         powers = aim.powers
         limit = _energy_limit(aim, max(aim.least_latency_cycles, 1))
         scale = _QUANTA / limit
@@ -266,18 +272,18 @@ class RelaxationProgram:
 
 
 def _energy_limit(aim: Wanted, latency_cycles: int) -> float:
-    """Energy from which on a latency is no better."""
+    """Energy from which on a schedule of this latency is no better."""
     rest = aim.value / float(latency_cycles) ** aim.powers.latency
     return float(rest ** (1 / aim.powers.energy))
 
 
 def _energy_quanta(limit_pj: float, scale: float) -> int:
-    """Whole quanta that every energy stays within which is less than a limit by more than the tolerance."""
+    """Number of quanta that no energy exceeds if it is below a limit by more than the tolerance."""
     return math.ceil(limit_pj * scale * (1 - TOLERANCE) * (1 + _ROUNDING))
 
 
 class Stop:
-    """Lets another thread end a solver that runs, and all that would run after it."""
+    """Signal by which another thread ends a running solver and all later runs."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -285,14 +291,14 @@ class Stop:
         self._lock = threading.Lock()
 
     def ask(self) -> None:
-        """End it."""
+        """End the running solver and all later runs."""
         with self._lock:
             self.asked = True
             if self._solver is not None:
                 self._solver.stop_search()
 
     def watching(self, solver: Any) -> "Stop":
-        """Watch for the time that a solver runs."""
+        """Context in which a solver runs and can be ended."""
         self._next = solver
         return self
 

@@ -1,12 +1,8 @@
-"""Movement that an allocation causes at least: loads of links, and energy.
+"""Data movement that an allocation causes at least: loads of links, and energy.
 
-Each rule below is proven in docs/proofs.md#exact-allocation. The pieces of equal maker, readers and use are one
-kind.
-
-Links that data passes whatever way it takes: what is certain of moves between cores and memories.
-
-Sums over the parts of a network whose terms depend on the cores that some parts run on: what the relaxation of
-schedules says of links and energy (docs/proofs.md#exact-allocation).
+docs/proofs.md#exact-allocation proves each rule below. Pieces with the same producer, readers and use are one kind. A
+link counts if every path of a move uses it. Results are sums over the parts of a network, whose terms depend on the
+cores that some parts run on; the relaxation bounds links and energy by these sums.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,19 +21,20 @@ _NONE: Links = frozenset()
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """The ways of a system; `Links` are those of a path, each once."""
+    """Paths of a system between cores and memories; `Links` are the links of a path, each once."""
 
     system: CoreSystem
 
     @cached_property
     def fetchers(self) -> tuple[tuple[int, ...], ...]:
-        """[memory] cores that have it: any of them may bring a piece there (rule 10 of
-        docs/multi-core-model.md#scheduling)."""
+        """[memory] cores that have the memory: any of them may fetch a piece into it (rule 10 of
+        docs/multi-core-model.md#scheduling).
+        """
         memories = range(len(self.system.memory_capacity_bits))
         return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
 
     def path(self, source: int, target: int) -> Links | None:
-        """Links from a core to another one; none within a core, None where there is no path."""
+        """Links from a core to another core; () within a core, None where there is no path."""
         if source == target:
             return _NONE
         if not self.system.path_exists[source * self.system.core_count + target]:
@@ -45,35 +42,35 @@ class Ways:
         return frozenset(self.system.path(source, target).tolist())
 
     def written(self, core: int) -> Links:
-        """Links that a piece passes which is written off-chip from a core."""
+        """Links of the path on which a core writes a piece off-chip."""
         return self.path(core, self.system.off_chip_core) or _NONE
 
     def home(self, core: int) -> int:
-        """Memory in which a core has what it makes."""
+        """Memory in which a core stores its results."""
         return int(self.system.core_memory[core, OUTPUT_OPERAND])
 
     def into(self, source: int, memory: int) -> list[Links]:
-        """The paths from a core over which a piece can come into a memory."""
+        """Paths on which a piece can move from a core into a memory."""
         found = (self.path(source, core) for core in self.fetchers[memory])
         return [path for path in found if path is not None]
 
     def fetched(self, memory: int) -> list[Links]:
-        """The paths over which a piece can come into a memory from the off-chip memory."""
+        """Paths on which a piece can move from the off-chip memory into a memory."""
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """Whether one transfer from a core can serve several memories (rule 13): some path has a bus."""
+        """Whether one transfer from a core can serve several memories (rule 13), since some path has a bus."""
         count = self.system.core_count
         paths = (self.path(core, target) or _NONE for target in range(count))
         return any(bool(self.system.link_is_broadcast[link]) for path in paths for link in path)
 
     def link_pj(self, links: Links) -> float:
-        """Energy of a bit over links."""
+        """Energy in pJ to move a bit over links."""
         return float(sum(self.system.link_energy_pj_per_bit[link] for link in sorted(links)))
 
 
 def common(paths: list[Links]) -> Links:
-    """Links that all paths have; none where there is no path."""
+    """Links that all paths share; none where there is no path."""
     return frozenset.intersection(*paths) if paths else _NONE
 
 
@@ -85,13 +82,13 @@ class OnCore(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """Condition under which a term counts: `owner` holds (None: always), and some of `any_of` hold (None: always)."""
+    """Condition of a term: `owner` holds (None: always), and at least one of `any_of` holds (None: always)."""
 
     owner: OnCore | None = None
     any_of: frozenset[OnCore] | None = None
 
     def holds(self, part_cores: Sequence[int]) -> bool:
-        """Whether it holds for an allocation, [part] core."""
+        """Whether the condition holds for an allocation, [part] core."""
         owned = self.owner is None or part_cores[self.owner.part] == self.owner.core
         return owned and (self.any_of is None or any(part_cores[part] == core for part, core in self.any_of))
 
@@ -101,28 +98,28 @@ ALWAYS = Condition()
 
 @dataclass
 class ConditionalSum:
-    """Amounts by the condition under which they count."""
+    """Sum of amounts, each with the condition under which it counts."""
 
     terms: dict[Condition, float] = field(default_factory=dict)
 
     def add(self, amount: float, owner: OnCore | None = None, any_of: Iterable[OnCore] | None = None) -> None:
-        """Add a term; one whose condition nothing can meet counts nothing."""
+        """Add a term; a term whose condition is unsatisfiable is left out."""
         found = None if any_of is None else frozenset(any_of)
         if amount and (found is None or found):
             condition = Condition(owner, found)
             self.terms[condition] = self.terms.get(condition, 0) + amount
 
     def add_sum(self, other: "ConditionalSum", factor: float = 1) -> None:
-        """Add all terms of another sum."""
+        """Add all terms of another sum, times a factor."""
         for condition, amount in other.terms.items():
             self.add(amount * factor, *condition)
 
     def value(self, part_cores: Sequence[int]) -> float:
-        """Value for an allocation, [part] core."""
+        """Value of the sum for an allocation, [part] core."""
         return sum(amount for condition, amount in self.terms.items() if condition.holds(part_cores))
 
     def simplified(self, space: AllocationSpace) -> "ConditionalSum":
-        """Equal sum, where no condition asks for what every allocation of the space has."""
+        """Equal sum without conditions that every allocation of the space satisfies."""
         found = ConditionalSum()
         for (owner, any_of), amount in self.terms.items():
             if any_of is not None and _is_certain(any_of, owner, space):
@@ -134,7 +131,7 @@ class ConditionalSum:
 
 
 def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
-    """Whether some of the literals hold in every allocation in which the owner holds."""
+    """Whether at least one of the literals holds in every allocation in which the owner holds."""
     if owner in any_of:
         return True
     cores_of: dict[int, set[int]] = {}
@@ -148,33 +145,34 @@ class _Kind:
     """Pieces that are treated alike."""
 
     maker: int
-    """Part; -1 for constants."""
+    """Part that makes the pieces; -1 for constants."""
     row: int
-    """Row of the cost table, of their maker; -1 for constants."""
+    """Row of the producer in the cost table; -1 for constants."""
     is_output: bool
     readers: frozenset[tuple[int, int, int]]
-    """(part, row of the cost table, operand)"""
+    """(Part, row of the cost table, operand) of each reader"""
 
 
 @dataclass
 class Moves:
-    """What all moves load and cost at least."""
+    """Lower bounds of the loads and energy of all moves."""
 
     links: dict[int, ConditionalSum] = field(default_factory=dict)
-    """Link -> bits"""
+    """Bits of each link"""
     memory_pj: ConditionalSum = field(default_factory=ConditionalSum)
-    """Energy of words, and of links that some way of several passes"""
+    """Energy in pJ of memory words, and of links that lie on only some of the possible paths"""
 
     def load(self, link: int) -> ConditionalSum:
-        """The bits of a link."""
+        """Bits of a link."""
         return self.links.setdefault(link, ConditionalSum())
 
 
 def moves_of(
     problem: SchedulingProblem, space: AllocationSpace, needs: Booleans, results: Booleans, made: Booleans
 ) -> Moves:
-    """The moves for some needs [need, in fetch order], for results of the network [piece] and for what is made [piece]:
-    of a piece that is not, only constants move."""
+    """Moves for some needs [need, in fetch order], for the outputs of the network [piece] and for the pieces that are
+    made [piece]. Pieces that are not made move only if they are constants.
+    """
     builder = _Builder(problem, space, Ways(problem.system))
     for kind, pieces in _kinds(problem, space, needs, results, made).items():
         bits = problem.graph.piece_bits[np.array(pieces)]
@@ -216,7 +214,7 @@ class _Builder:
     moves: Moves = field(default_factory=Moves)
 
     def constant(self, kind: _Kind, bits: Integers) -> None:
-        """A constant comes from the off-chip memory into each memory in which some CN has it."""
+        """Add the moves of a constant from the off-chip memory into each memory in which some CN reads it."""
         arrivals: dict[int, set[OnCore]] = {}
         for literal, operand, streams in self._readers(kind):
             if not streams:
@@ -226,7 +224,7 @@ class _Builder:
         self._fetches(None, arrivals, bits, self.ways.has_bus(off))
 
     def produced(self, kind: _Kind, core: int, bits: Integers) -> None:
-        """What a part makes on a core: it is written off-chip for some reasons, and moves to those who need it."""
+        """Add the moves of a part's result on a core: off-chip where that is required, and to its readers."""
         owner = OnCore(kind.maker, core)
         streams_out = self._streams(kind.row, core, OUTPUT_OPERAND)
         home = self.ways.home(core)
@@ -252,7 +250,7 @@ class _Builder:
         self._direct(owner, core, arrivals, written, bits, shared)
 
     def _readers(self, kind: _Kind) -> Iterable[tuple[OnCore, int, bool]]:
-        """(part on core, operand, whether that streams there) of all that read pieces of a kind."""
+        """(Part on core, operand, whether the operand streams there) of all readers of a kind of pieces."""
         for part, row, operand in sorted(kind.readers):
             for core in self.space.choices[part]:
                 yield OnCore(part, core), operand, self._streams(row, core, operand)
@@ -261,7 +259,7 @@ class _Builder:
         return bool(self.problem.costs.stream_bits[row, core, operand] > 0)
 
     def _fetches(self, owner: OnCore | None, arrivals: dict[int, set[OnCore]], bits: Integers, shared: bool) -> None:
-        """Pieces come from the off-chip memory into memories."""
+        """Add the fetches of pieces from the off-chip memory into memories."""
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
         certain = {memory: common(self.ways.fetched(memory)) for memory in arrivals}
         for link in sorted(frozenset().union(*certain.values())):
@@ -283,8 +281,9 @@ class _Builder:
         bits: Integers,
         shared: bool,
     ) -> None:
-        """Pieces come from their home, or by way of the off-chip memory; `written` (None: always) are those for whom
-        they are written off-chip in any case."""
+        """Add the moves of pieces from their home memory or through the off-chip memory. `written` are the readers for
+        which pieces are written off-chip in any case; None: always.
+        """
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
         out, home = self.ways.written(core), self.ways.home(core)
         straight = {memory: self.ways.into(core, memory) for memory in arrivals}
@@ -314,7 +313,7 @@ class _Builder:
     def _count(
         into: ConditionalSum, amount: float, owner: OnCore | None, arrivals: list[set[OnCore]], shared: bool
     ) -> None:
-        """Once for each memory, or once for all where one transfer can serve several."""
+        """Add an amount once for each memory, or once for all where one transfer can serve several."""
         if shared:
             into.add(amount, owner, set().union(*arrivals))
             return

@@ -1,8 +1,8 @@
-"""Relaxation of all schedules of a problem: least makespan and energy of every allocation (proofs in
+"""Relaxation of all schedules of a problem: lower bounds of makespan and energy of every allocation (proofs in
 docs/proofs.md#exact-allocation).
 
-Every schedule of an allocation gives times of CNs that meet all that is said here, so that what no such times meet is
-no schedule either.
+The times of CNs in every schedule of an allocation satisfy all constraints of the relaxation. So an allocation for
+which no times satisfy them has no schedule.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths, latest_of
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
 
 MOST_SPLITS = 6
-"""CNs of which the relaxation says what is over before them and what begins after them."""
+"""Number of CNs for which the relaxation bounds the work before their start and after their end."""
 
 
 @dataclass(frozen=True)
 class LinkLoad:
-    """Bits that a link carries in some time."""
+    """Bits that a link carries in a period."""
 
     bits_per_cycle: int
     bits: ConditionalSum
@@ -31,47 +31,47 @@ class LinkLoad:
 
 @dataclass(frozen=True)
 class Split:
-    """What is over when a CN starts, and what begins after it ends."""
+    """Work that is done before a CN starts, and work that begins after its end."""
 
     cn: int
     before: tuple[LinkLoad, ...]
     after: tuple[LinkLoad, ...]
     work_before: tuple[ConditionalSum, ...]
-    """Cycles of each core before its start."""
+    """Cycles of work of each core before the CN's start."""
     work_after: tuple[ConditionalSum, ...]
 
 
 @dataclass(frozen=True)
 class Precedence:
-    """A CN starts at least `delays[cores]` cycles after the end of another one."""
+    """Precedence: a CN starts at least `delays[cores]` cycles after the end of another CN."""
 
     first: int
     second: int
     delays: dict[tuple[int, int], int]
-    """(core of the first, core of the second) -> cycles"""
+    """Cycles by (core of the first CN, core of the second CN)"""
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """What holds of every schedule of every allocation of a space."""
+    """Constraints that every schedule of every allocation of a space satisfies."""
 
     space: AllocationSpace
     runtime_cycles: tuple[dict[int, int], ...]
-    """[cn] core -> least runtime"""
+    """[cn] least runtime in cycles, by core"""
     release_cycles: tuple[dict[int, int], ...]
-    """[cn] core -> least start"""
+    """[cn] earliest start in cycles, by core"""
     tail_cycles: tuple[dict[int, int], ...]
-    """[cn] core -> least time from its end to the end of all"""
+    """[cn] least time in cycles from the CN's end to the end of the schedule, by core"""
     precedences: tuple[Precedence, ...]
     links: tuple[LinkLoad, ...]
     core_work: tuple[ConditionalSum, ...]
-    """Cycles of each core, with least times before its first CN and after its last one."""
+    """Work of each core in cycles, with the least idle time before its first CN and after its last CN."""
     splits: tuple[Split, ...]
     energy_pj: ConditionalSum
 
 
 def relaxation_of(problem: SchedulingProblem, space: AllocationSpace) -> Relaxation:
-    """The relaxation. Raises InputError where CNs wait for each other in a circle."""
+    """Relaxation of a problem over a space. Raises InputError where the dependences of CNs form a cycle."""
     allowed = allowed_cores(space, problem.system.core_count)
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths = paths_through(problem, classes, limits)
@@ -111,7 +111,7 @@ def _runtime(classes: CnClasses) -> tuple[dict[int, int], ...]:
 def _ends(
     problem: SchedulingProblem, space: AllocationSpace, limits: SystemLimits
 ) -> tuple[tuple[dict[int, int], ...], tuple[dict[int, int], ...]]:
-    """([cn] core -> least start, [cn] core -> least time after its end), from the data that it moves alone."""
+    """([cn] earliest start by core, [cn] least time after the end by core), from the CN's own data transfers only."""
     graph, ways, costs = problem.graph, Ways(problem.system), problem.costs
     release: list[dict[int, int]] = []
     tail: list[dict[int, int]] = []
@@ -132,7 +132,7 @@ def _ends(
                 if costs.stream_bits[row, core, o] == 0
             }
             fetches = [(int(graph.piece_bits[p]), certain[m], float(limits.fetch_rate[m])) for p, m in sorted(moved)]
-            # Of a piece in two memories one transfer may serve both.
+            # If a piece goes to two memories, one transfer may serve both.
             distinct = {p: (bits, links) for (p, _), (bits, links, _) in zip(sorted(moved), fetches, strict=True)}
             release[-1][core] = _cycles(problem, list(distinct.values()), [(bits, rate) for bits, _, rate in fetches])
             kept = results if costs.stream_bits[row, core, OUTPUT_OPERAND] == 0 else results[:0]
@@ -145,7 +145,7 @@ def _ends(
 def _cycles(
     problem: SchedulingProblem, loads: list[tuple[int, frozenset[int]]], single: list[tuple[int, float]]
 ) -> int:
-    """Cycles that transfers take at least: on each link together, and each by itself."""
+    """Least number of cycles of transfers: together on each link, and each by itself."""
     bits_of: dict[int, int] = {}
     for bits, links in loads:
         for link in links:
@@ -180,7 +180,7 @@ def _precedences(problem: SchedulingProblem, classes: CnClasses, limits: SystemL
 
 
 def _add_streams(problem: SchedulingProblem, space: AllocationSpace, moves: Moves, cns: Booleans) -> None:
-    """Add what some CNs [cn] stream to the loads of links."""
+    """Add the streams of some CNs [cn] to the loads of links."""
     ways, off = Ways(problem.system), problem.system.off_chip_core
     bits = problem.costs.stream_bits
     for part, choices in enumerate(space.choices):
@@ -207,7 +207,7 @@ def _work(
     release: tuple[dict[int, int], ...] | None,
     tail: tuple[dict[int, int], ...] | None,
 ) -> ConditionalSum:
-    """Cycles that some CNs take on a core, and those before the first and after the last of them."""
+    """Cycles of some CNs on a core, with the least idle time before the first and after the last of them."""
     found = ConditionalSum()
     able = [cn for cn in np.flatnonzero(cns).tolist() if core in space.choices[int(space.part_of_cn[cn])]]
     for cn in able:
@@ -218,7 +218,7 @@ def _work(
 
 
 def _split_cns(problem: SchedulingProblem, paths: LongestPaths) -> list[int]:
-    """CNs evenly over the network: of some layers the one that can start last."""
+    """CNs spread evenly over the network: from each range of layers, the CN that can start last."""
     last = latest_of_layers(problem.graph.layer, paths.head)
     if len(last) <= MOST_SPLITS:
         return [int(cn) for cn in last]
@@ -257,7 +257,7 @@ def _split(
 
 
 def _energy(problem: SchedulingProblem, space: AllocationSpace, moves: Moves) -> ConditionalSum:
-    """Each part on its core with its streams, and all that moves."""
+    """Energy of all moves, and of each part on its core with its streams."""
     found, costs, system = ConditionalSum(), problem.costs, problem.system
     off = system.off_chip_memory
     outward = np.arange(costs.stream_bits.shape[2]) == OUTPUT_OPERAND

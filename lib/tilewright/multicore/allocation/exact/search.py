@@ -1,11 +1,12 @@
-"""The exact search over allocations: what the relaxation does not exclude is scheduled, until nothing is left.
+"""Exact search over allocations: allocations that the relaxation does not exclude are scheduled, until none is left.
 
 Logic-based Benders decomposition (J. N. Hooker, G. Ottosson, "Logic-based Benders decomposition", Mathematical
-Programming 96, 2003): the program proposes an allocation that could be better than the best one known, the scheduler
-says what it and those that differ from it in the least important parts cost, and all of them are excluded.
+Programming 96, 2003). The program proposes an allocation that could be better than the best known one. The scheduler
+evaluates the proposal together with the allocations that differ from it in the least important parts. All of these are
+then excluded.
 
-Cores that are interchangeable: an exchange of two of them, with their memories and links, leaves the system, the
-costs and the choices as they are (docs/proofs.md#exact-allocation).
+Two cores are interchangeable if exchanging them, with their memories and links, changes neither the system nor the
+costs nor the choices (docs/proofs.md#exact-allocation).
 """
 
 import itertools
@@ -54,17 +55,17 @@ from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 MOST_IMAGES = 24
-"""Ways to rename cores, above which only some of the cores are taken for interchangeable."""
+"""Largest number of renamings of cores; if there are more, fewer cores count as interchangeable."""
 Renaming = dict[int, int]
-"""Core -> core; those that are left out stay."""
+"""New number of each core, by core; cores that are left out keep their number."""
 
 
 def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) -> tuple[tuple[int, ...], ...]:
-    """Sets of two cores or more any of which can be exchanged, in rising order."""
+    """Sets of at least two interchangeable cores, in rising order."""
     cores = sorted({core for choices in space.choices for core in choices})
     classes: list[list[int]] = []
     for core in cores:
-        # If a and b can be exchanged, and b and c, then a and c can.
+        # Interchangeability is transitive: a and b, b and c, so a and c.
         known = next((one for one in classes if _can_exchange(problem, space, one[0], core)), None)
         if known is None:
             classes.append([core])
@@ -74,7 +75,7 @@ def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) ->
 
 
 def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[tuple[int, ...], ...]:
-    """The most cores that have at most so many renamings."""
+    """Largest classes of cores that have at most so many renamings."""
     found, count = [], 1
     for one in classes:
         size = 1
@@ -87,7 +88,7 @@ def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[
 
 
 def renamings(classes: Sequence[Sequence[int]]) -> Iterator[Renaming]:
-    """Every renaming of the cores of each class among themselves, the one that changes nothing first."""
+    """All renamings of cores within their classes, the identity first."""
     for orders in itertools.product(*(itertools.permutations(one) for one in classes)):
         pairs = zip(classes, orders, strict=True)
         yield {core: other for one, order in pairs for core, other in zip(one, order, strict=True)}
@@ -104,7 +105,7 @@ def _can_exchange(problem: SchedulingProblem, space: AllocationSpace, one: int, 
 
 
 def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
-    """Whether memories and links can be renamed such that all is as before with the two cores exchanged."""
+    """Whether memories and links can be renamed such that exchanging the two cores changes nothing."""
     system = problem.system
     core_of = {core: core for core in range(system.core_count)} | {one: other, other: one}
     memories: list[tuple[int, int]] = []
@@ -127,7 +128,7 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
 
 
 def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) -> bool:
-    """Whether pairs (number, its new number) are a renaming, of things of which all columns agree."""
+    """Whether pairs (number, new number) are a consistent renaming of items that agree in all columns."""
     there: dict[int, int] = {}
     back: dict[int, int] = {}
     for number, renamed in pairs:
@@ -141,11 +142,13 @@ def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) ->
 
 Found = TypeVar("Found")
 SHARE_OF_BOUNDS, SHARE_WHERE_PROVEN = 0.1, 0.001
-"""Part of the effort for the bounds of all schedules; where the best is proven, they are of less interest."""
+"""Share of the effort for bounds of all schedules: before the best allocation is proven, and afterwards, when these
+bounds matter less.
+"""
 PROVEN = "proven"
-"""Why a search ended: nothing that was left out can be better."""
+"""Reason of the end of a search: no excluded allocation can be better."""
 BLOCK = 256
-"""Most allocations that are scheduled and excluded together."""
+"""Largest number of allocations that are scheduled and excluded together."""
 
 
 def search_exactly(
@@ -158,11 +161,12 @@ def search_exactly(
     clock: Callable[[], float] = time.monotonic,
     block: int = BLOCK,
 ) -> AllocationResult:
-    """The best allocation by `judge`, with what is proven of it.
+    """Best allocation by `judge`, with a proof.
 
-    `bounds` are those of the problem over the space; at most `block` allocations are excluded together. The same
-    arguments give the same result, whatever the number of threads, unless time budget or Ctrl-C end the search early.
-    Raises MappingError where no evaluated allocation has a schedule, and lets Ctrl-C through before one has.
+    `bounds` are lower bounds of the problem over the space; at most `block` allocations are excluded together. The
+    result does not depend on the number of threads, unless the time budget or Ctrl-C end the search early. Raises
+    MappingError where no evaluated allocation has a schedule. Ctrl-C before the first schedule raises
+    KeyboardInterrupt.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.thread_count, options.ga_time_budget_s, clock) as evaluator:
@@ -184,7 +188,7 @@ def search_exactly(
 
 
 class _ExactSearch:
-    """What was excluded so far."""
+    """State of the search: the excluded allocations and the bounds."""
 
     def __init__(
         self,
@@ -203,15 +207,15 @@ class _ExactSearch:
         self.evaluator = evaluator
         self.powers = OBJECTIVES[options.objective]
         self.excluded: list[tuple[dict[int, int], float | None]] = []
-        """Part -> core of what the allocations of a block have in common, and their best value; None without any"""
+        """(Cores by part that all allocations of an excluded block share, best value of the block or None)"""
         self.rule = ""
         self.tightened = 0.0
-        """Lower bound of the objective by the relaxation."""
+        """Lower bound of the objective from the relaxation."""
         self.effort = 0.0
-        """Deterministic time of the solver; its last digit differs from run to run, so it decides only when to end."""
+        """Deterministic time of the solver. Its last digit differs between runs, so it only decides when to end."""
 
     def run(self) -> None:
-        """Exclude until nothing is left, or an end is set."""
+        """Propose and exclude allocations until none is left, or a limit is reached."""
         evaluator = self.evaluator
         if evaluator.count == self.space.size:
             self.rule = EXHAUSTION
@@ -239,7 +243,9 @@ class _ExactSearch:
                 newest = self._exclude(program, self.space.genome(answer.part_cores))
 
     def tighten(self) -> None:
-        """Bound what any schedule of any allocation can reach by the relaxation, where that may say more."""
+        """Compute lower bounds of all schedules of all allocations from the relaxation, where these can improve the
+        bound.
+        """
         if self.rule in (EXHAUSTION, BOUND, RELAXATION) or self.evaluator.stopped_by:
             return
         best = choose(self.evaluator.points.values(), self.options.objective)
@@ -254,7 +260,7 @@ class _ExactSearch:
         self.tightened = float(self.powers.value(least[ENERGY], least[LATENCY]))
 
     def proof(self) -> AllocationProof:
-        """What is proven."""
+        """Proof of the best allocation."""
         best = choose(self.evaluator.points.values(), self.options.objective)
         if self.evaluator.count == self.space.size:
             self.rule = EXHAUSTION
@@ -288,7 +294,9 @@ class _ExactSearch:
         return TOLERANCE if self.powers.energy else 0.0
 
     def _program(self, best: Evaluation, all_of_it: bool = False) -> RelaxationProgram:
-        """The program of what is better than the best: of `all_of_it`, else without the excluded blocks."""
+        """Program of all allocations that are better than the best; with `all_of_it` excluded blocks are
+        allowed, too.
+        """
         aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
         program = RelaxationProgram(self._relaxation, aim)
         program.name_cores_in_turn(self._classes)
@@ -305,7 +313,7 @@ class _ExactSearch:
         return left is not None and left <= 0.01
 
     def _in_thread(self, thread: ThreadPoolExecutor, solve: Callable[[int, float | None, Stop], Found]) -> Found:
-        """What a solver says, in another thread, so that Ctrl-C is heard."""
+        """Answer of the solver, which runs in another thread so that Ctrl-C is handled."""
         stop = Stop()
         running = thread.submit(solve, self.options.seed, self._seconds_left(), stop)
         try:
@@ -323,10 +331,10 @@ class _ExactSearch:
         return answer
 
     def _exclude(self, program: RelaxationProgram, genome: Genome) -> list[Genome]:
-        """Schedule and exclude an allocation, with all that differ from it in genes of little weight.
+        """Schedule and exclude an allocation, with all that differ from it only in genes of little weight.
 
-        The same with interchangeable cores renamed: schedules break ties by numbers of cores, so these may cost
-        something else.
+        Copies with renamed interchangeable cores are scheduled, too: schedules break ties by core number, so copies
+        may differ in cost.
         """
         scheduled: list[Genome] = []
         blocks = []
@@ -360,7 +368,7 @@ class _ExactSearch:
 
     @cached_property
     def _light_genes(self) -> frozenset[int]:
-        """Genes that are free in a block: those whose runtimes on their cores differ least."""
+        """Genes that vary within a block: those with the smallest differences in runtime between their cores."""
         runtime = self.space.runtime_cycles
         spread = [max(runtime[part, core] for core in self.space.choices[part]) for part in self.space.flexible]
         free: list[int] = []
