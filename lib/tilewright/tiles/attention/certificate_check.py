@@ -1,7 +1,7 @@
-"""Checks the certificates of attentions again: what was searched costs what it says, and no plan could be better.
+"""Checks the certificates of attentions independently: the searched costs are right, and no plan could be better.
 
-It shares floors, costs and the program of a plan with the search, and nothing of how that finds its way: every plan of
-the space is bounded once, with what the certificate says was searched.
+The check shares floors, costs and the program of a plan with the search, but not its algorithm: it bounds every plan
+of the space once, from the costs that the certificate lists.
 """
 
 import json
@@ -30,7 +30,7 @@ Reach = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class AttentionCertificate:
-    """The certificate in a file."""
+    """Certificate of an attention, as read from a file."""
 
     objective: str
     value: float
@@ -46,21 +46,21 @@ class AttentionCertificate:
 
 @dataclass(frozen=True)
 class CertifiedAttention:
-    """An attention in a file."""
+    """Attention with its best plan, as read from a file."""
 
     name: str
     repeats: int
     shape: dict[str, Any]
     plan: dict[str, Any] | None
     costs: tuple[float, float]
-    """Energy and latency of the best plan."""
+    """Energy in pJ and latency in cycles of the best plan."""
     unfused: tuple[float, float]
     certificate: AttentionCertificate
 
 
 @dataclass(frozen=True)
 class CertifiedFile:
-    """What a file says."""
+    """Content of a file of certified attentions."""
 
     core: str
     workload: str
@@ -70,7 +70,7 @@ class CertifiedFile:
 
 
 def read_certified(file: Path) -> CertifiedFile:
-    """What a file says. Raises InputError where that is no certificate."""
+    """Content of a file. Raises InputError where the file is no certificate."""
     content = read_sealed(file, is_required=False)
     try:
         told = json.loads(content)
@@ -96,7 +96,7 @@ def read_certified(file: Path) -> CertifiedFile:
 
 
 def check_certificates(told: CertifiedFile, name: str, problems: Sequence[AttentionCosts]) -> list[Check]:
-    """The checks of the certificates of all attentions of a workload, of this name."""
+    """Checks of the certificates of all attentions of a workload; `name` is the workload's name."""
     core = problems[0].core.name if problems else told.core
     about = ("core", core, told.core), ("workload", name, told.workload)
     faults = list(differing((*about, ("attentions", len(problems), len(told.attentions)))))
@@ -130,7 +130,7 @@ class _Checker:
         return AttentionSpace(self.costs.attention.shape, self.costs.memories, self.told.certificate.sizes)
 
     def _plan(self) -> AttentionPlan | None:
-        """The plan of the file as a plan of the space; None where there is none like it."""
+        """Plan of the file as a plan of the space; None where the space has no such plan."""
         told = self.told.plan
         assert told is not None
         try:
@@ -158,7 +158,7 @@ class _Checker:
             yield f"no plan of the space: {self.told.plan}"
 
     def _costs(self) -> Iterator[str]:
-        """Layers of tiles that cost something else."""
+        """Messages on layers of tiles with other costs than the certificate says."""
         for row in self.told.certificate.searched:
             problem = problem_of(self.costs, row)
             if problem is None:
@@ -170,7 +170,7 @@ class _Checker:
                 yield f"{row[:4]}: energy and latency {row[4:]}, not {cost}"
 
     def _value(self) -> Iterator[str]:
-        """What the plan and the numbers of the certificate contradict."""
+        """Messages on numbers of the certificate that the plan contradicts."""
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         unfused = self.costs.unfused()
         yield from _differs("unfused", self.told.unfused, (unfused.energy_pj, unfused.latency_cycles()))
@@ -188,7 +188,7 @@ class _Checker:
         yield from contradictions(claim)
 
     def _bound(self) -> Iterator[str]:
-        """Plans that could be below the lower bound."""
+        """Messages on plans that could be below the lower bound."""
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         searched: dict[TileLayerProblem, tuple[float, float] | None] = {}
         for row in claim.searched:

@@ -35,27 +35,27 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass
 class AttentionCosts:
-    """Costs the parts of plans of an attention, each problem once. Not for several threads."""
+    """Costs of the parts of plans of an attention; each problem is computed once. Not thread-safe."""
 
     attention: NetworkAttention
     core: Core
     mapping: Mapping
     options: LayerOptions
     known: dict[TileLayerProblem, Ledger | None] = field(default_factory=dict)
-    """What was searched; None where nothing fits."""
+    """Results of searches; None where no mapping fits."""
 
     @cached_property
     def memories(self) -> Memories:
-        """Where tensors can lie."""
+        """Memories in which tensors can lie."""
         return Memories(self.core, self.constraints(next(iter(self.attention.templates()))))
 
     def constraints(self, name: str) -> MappingConstraints:
-        """What the mapping file says of a layer of tiles."""
+        """Constraints of the mapping file for a layer of tiles."""
         return self.mapping.constraints_for(self.attention.templates()[name])
 
     @cached_property
     def alike(self) -> tuple[Any, ...]:
-        """Equal for attentions that cost the same, on cores that differ in sizes of memories alone."""
+        """Key that is equal for attentions of equal cost, on cores that differ only in sizes of memories."""
         nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
         layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
         given = [self.constraints(name) for name in self.attention.templates()]
@@ -63,7 +63,7 @@ class AttentionCosts:
         return self.attention.shape, tuple(layers), tuple(given), sizes
 
     def check(self) -> None:
-        """Raise InputError for all that cannot be costed, or is not proven."""
+        """Raise InputError with all that cannot be costed, or that the bounds do not cover."""
         problems = []
         profile, place = self.options.profile, self.attention.name
         if not all(getattr(profile, name) for name in SWITCHES):
@@ -87,11 +87,11 @@ class AttentionCosts:
         self.memories.check()
 
     def program(self, plan: AttentionPlan) -> PlanProgram:
-        """What a plan does."""
+        """Program of a plan: its parts and how often each runs."""
         return program(self.attention.shape, self.memories, plan)
 
     def layer(self, problem: TileLayerProblem) -> tuple[Layer, Core, MappingConstraints]:
-        """The layer of a problem, the core as it sees it, and what is given of its mapping."""
+        """Layer of a problem, the core with the memories that the layer uses, and the constraints on its mapping."""
         template = self.attention.templates()[problem.layer]
         layer = tile_layer(template, problem.layer, self.attention.shape, problem.tile)
         names = [memory.name for memory in self.core.memories]
@@ -104,7 +104,7 @@ class AttentionCosts:
         return replace(layer, name=""), reached, given
 
     def of_layer(self, problem: TileLayerProblem) -> Ledger | None:
-        """The cost of a layer of a tile, by operand; None where nothing fits. Not to be changed."""
+        """Cost of a layer of a tile, by operand; None where no mapping fits. Must not be changed."""
         if problem not in self.known:
             try:
                 layer, core, given = self.layer(problem)
@@ -115,14 +115,14 @@ class AttentionCosts:
         return self.known[problem]
 
     def of_copy(self, problem: CopyProblem) -> Ledger:
-        """The cost of a copy. Not to be changed."""
+        """Cost of a copy. Must not be changed."""
         (source, start), (target, end) = problem.source, problem.target
         links = self.memories.links
         hops = hops_between(self.core, links[source], start, links[target], end)
         return copy_ledger(self.core, (Copy(problem.bits, hops),), True)
 
     def of_plan(self, plan: AttentionPlan) -> Ledger | None:
-        """The cost of a plan, by kind of tensor; None where a layer of a tile fits in no way."""
+        """Cost of a plan, by kind of tensor; None where no mapping fits for some layer of a tile."""
         total = Ledger()
         found = self.program(plan)
         if not found.fits(self.memories):
@@ -135,9 +135,9 @@ class AttentionCosts:
         return total
 
     def unfused(self) -> Ledger:
-        """The cost of the layers as they stand in the network, from and to the outermost memory.
+        """Cost of the layers as they are in the network, each from and to the outermost memory.
 
-        Raises MappingError where one of them fits in no way.
+        Raises MappingError where no mapping fits for one of them.
         """
         total = Ledger()
         for node in layer_nodes(self.attention.unfused):
@@ -150,7 +150,7 @@ class AttentionCosts:
 
 
 def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]) -> dict[str, str]:
-    """Operand, or the cause of a copy -> kind of tensor."""
+    """Kind of tensor, by operand or cause of a copy."""
     if isinstance(problem, CopyProblem):
         return {COPY: problem.tensor}
     sequences = (steps(stages, False), LAST)
@@ -159,7 +159,7 @@ def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]
 
 
 def _tensors_of_node(name: str) -> dict[str, str]:
-    """Operand -> kind of tensor, of a layer as it stands in the network."""
+    """Kind of tensor, by operand, for a layer as it is in the network."""
     part = name.rpartition("/")[2]
     if part.startswith(SCORES):
         return {"I": QUERIES, "W": KEYS, OUTPUT: SCORE}
@@ -174,7 +174,7 @@ def _tensors_of_node(name: str) -> dict[str, str]:
 
 
 def _by_tensor(ledger: Ledger, names: dict[str, str]) -> Ledger:
-    """A ledger whose accesses are those of kinds of tensors, instead of those of operands."""
+    """Ledger with the accesses by kind of tensor instead of by operand."""
     found = replace(ledger, terms_pj=dict(ledger.terms_pj), cycles=dict(ledger.cycles))
     for table in ("memory_pj", "read_words", "written_words"):
         summed: dict[Cause, float] = {}

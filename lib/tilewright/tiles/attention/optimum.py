@@ -1,10 +1,12 @@
-"""The search for the best plan of an attention: best-first over all plans, by bounds that costs of layers replace.
+"""Search for the best plan of an attention: best-first over all plans, by bounds that are refined with searched costs.
 
-A plan is a sum of copies, whose cost is known, and of layers of tiles. Each layer counts with its cost once it was
-searched, and with its floor until then, so that a sum is a lower bound of the plan until it is the plan's cost. The
-plan with the least bound is looked at; what of it weighs most is searched; it ends when nothing is below what is known.
+A plan is a sum of copies, whose cost is known, and of layers of tiles. A layer counts with its floor until it is
+searched, and then with its cost. So the sum is a lower bound of the plan, and in the end its cost. The plan with the
+least bound is refined first, by searching its largest unknown part. The search ends when no bound is below the best
+known plan.
 
-Lower bounds of what a layer of a tile costs, whatever its mapping (docs/tiles.md#fused-attention, "The bounds").
+Floors are lower bounds of the cost of a layer of a tile over all its mappings (docs/tiles.md#fused-attention, "The
+bounds").
 """
 
 import heapq
@@ -29,10 +31,11 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 
 def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, float]:
-    """(energy in pJ, latency in cycles) that no mapping of a layer of a tile is below.
+    """Lower bounds (energy in pJ, latency in cycles) over all mappings of a layer of a tile.
 
-    Each operation is paid for; each element passes each boundary between the memories from the array to where its
-    tensor lies, at least once; and the layer takes the passes of the array, or as long as some port is busy.
+    Each operation costs its energy. Each element crosses each boundary between the array and the memory where its
+    tensor lies at least once. The latency is at least the number of passes of the array, and the busy time of each
+    port.
     """
     template = costs.attention.templates()[problem.layer]
     layer = tile_layer(template, problem.layer, costs.attention.shape, problem.tile)
@@ -60,13 +63,13 @@ def _elements(layer: Layer, operand: str) -> int:
 
 
 def _least_bits(layer: Layer, operand: str) -> int:
-    """Least bits of an element, on its way as a sum or as a result."""
+    """Smallest number of bits of an element, as a partial sum or as a final result."""
     return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
 
 
 @lru_cache(maxsize=4096)
 def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tuple[tuple[int, int], ...]:
-    """(memory, direction) of each access between the array and the memory where a tensor lies."""
+    """(Memory, direction) of each access between the array and the memory where a tensor lies."""
     chain = memory_hierarchy(core).memories_of(operand)
     chain = chain[: chain.index(outermost) + 1]
     if is_output:
@@ -75,8 +78,9 @@ def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tup
 
 
 def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
-    """The cycles of the array at the least: by the loops that the mapping file lays on it, where that says it for all
-    its sides, else by the number of its units."""
+    """Smallest number of cycles of the array: from the loops that the mapping file unrolls, if it gives them for all
+    sides; else from the number of units.
+    """
     sides = {name for name, _ in core.operational_array.dimensions}
     if {name for name, _ in given.spatial_mapping} != sides:
         return math.ceil(layer.mac_count / core.operational_array.unit_count)
@@ -85,16 +89,16 @@ def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
 
 @dataclass
 class Bounds:
-    """Lower bounds of plans from what was searched so far, of the `searched` problems alone."""
+    """Lower bounds of plans, from the floors and the `searched` costs."""
 
     costs: AttentionCosts
     searched: dict[TileLayerProblem, tuple[float, float] | None] = field(default_factory=dict)
-    """(energy in pJ, latency in cycles); None where nothing fits."""
+    """Costs (energy in pJ, latency in cycles) of searched layers; None where no mapping fits."""
     _floors: dict[TileLayerProblem, tuple[float, float]] = field(default_factory=dict)
     _copies: dict[CopyProblem, tuple[float, float]] = field(default_factory=dict)
 
     def of_part(self, problem: TileLayerProblem | CopyProblem) -> tuple[float, float]:
-        """Energy and latency that a part has at least; infinite where nothing fits."""
+        """Lower bounds of energy and latency of a part; infinite where no mapping fits."""
         if isinstance(problem, CopyProblem):
             if problem not in self._copies:
                 ledger = self.costs.of_copy(problem)
@@ -108,7 +112,7 @@ class Bounds:
         return self._floors[key]
 
     def of_program(self, program: PlanProgram) -> tuple[float, float]:
-        """Energy and latency that a plan has at least."""
+        """Lower bounds of energy and latency of a plan."""
         if not program.fits(self.costs.memories):
             return math.inf, math.inf
         energy = cycles = 0.0
@@ -120,21 +124,21 @@ class Bounds:
 
 @dataclass(frozen=True)
 class AttentionOptimum(BoundedValue):
-    """The best way to run an attention, and how that is known."""
+    """Best way to run an attention, with its proof."""
 
     costs: AttentionCosts
     sizes: Sizes
     plan: AttentionPlan | None
-    """None: unfused."""
+    """Best plan; None: the attention runs unfused."""
     ledger: Ledger
     unfused: Ledger
     value: float
-    """Value of the objective."""
+    """Value of the objective for the best plan."""
     lower_bound: float
-    """No plan of the space is below it, but for rounding."""
+    """Lower bound of the objective over all plans of the space, up to rounding."""
     plans_in_space: int
     searched: dict[TileLayerProblem, tuple[float, float] | None]
-    """What was searched, in that order."""
+    """Searched layers with their costs, in the order of the search."""
 
 
 def find_optimum(
@@ -143,9 +147,11 @@ def find_optimum(
     time_budget_s: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
 ) -> AttentionOptimum:
-    """The best plan of the space, or unfused where that is no worse; the best found where the time ends before.
+    """Best plan of the space, or unfused execution where it is at least as good. After `time_budget_s` seconds the
+    result is the best plan found so far.
 
-    Raises InputError for what cannot be costed, MappingError where a layer of the network fits in no way.
+    Raises InputError for attentions that cannot be costed, MappingError where no mapping fits for a layer of the
+    network.
     """
     costs.check()
     unfused = costs.unfused()
@@ -189,5 +195,5 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """What of a part can weigh most, by its cycles: the most operations come first."""
+    """Weight of a part in the choice of what to search next: its cycles, so that the most operations come first."""
     return bounds.of_part(part.problem)[1] * part.times

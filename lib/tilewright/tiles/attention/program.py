@@ -1,8 +1,8 @@
 """Program of a plan: layers of each kind of tile, where their tensors lie, copies between memories, and how often each
 runs.
 
-Tiles are whole ones from the first query and key on; the last of an axis is what is left. A tile runs where one of its
-queries sees one of its keys, and then as a whole.
+Tiles start at the first query and key and have their full size, except the last tile of an axis, which is the
+remainder. A tile runs as a whole if one of its queries sees one of its keys.
 """
 
 from collections import Counter
@@ -31,33 +31,32 @@ from tilewright.workload.layer import OUTPUT
 
 Key = TypeVar("Key")
 Counts = tuple[tuple[int, int], ...]
-"""(size, how many)."""
+"""(Size, number of tiles of this size), one pair for each size."""
 
 
 @dataclass(frozen=True)
 class Visits:
-    """Visits of one tile of units. Sizes in brackets are (heads, queries, keys), (heads, queries) or keys."""
+    """Numbers of visits for one tile of units. Keys are (heads, queries, keys), (heads, queries) or keys."""
 
     first: dict[tuple[int, int, int], int]
-    """Tiles that begin a row of tiles: there is no output of it so far."""
+    """Visits of tiles that begin a row of tiles, which has no output yet."""
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
-    """Rows of tiles, each of which ends with a division."""
+    """Visits of rows of tiles, each of which ends with a division."""
     query_loads: dict[tuple[int, int], int]
     key_loads: dict[int, int]
     output_loads: dict[tuple[int, int], int]
-    """How often a row comes back to its output so far; as often it is put away."""
+    """Number of times that the partial output of a row is loaded again; it is stored as often."""
 
 
 def split(size: int, tile: int) -> Counts:
-    """The tiles of an axis."""
+    """Tiles of an axis."""
     whole, rest = divmod(size, tile)
     return tuple([(one, count) for one, count in ((tile, whole), (rest, 1 if rest else 0)) if count])
 
 
 def visits(shape: AttentionShape, tile: Tile, order: str) -> Visits:
-    """The visits of all tiles in an order of loops: heads, queries, keys from the outermost one, or keys, heads,
-    queries."""
+    """Visits of all tiles in an order of loops: heads, queries, keys from the outermost, or keys, heads, queries."""
     return _visits(shape, tile.heads, tile.queries, tile.keys, order)
 
 
@@ -93,7 +92,7 @@ def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: s
 
 
 def _of_heads(counts: "Counter[Any]", head_tiles: Counts) -> "Counter[Any]":
-    """The counts of one tile of heads, of all of them."""
+    """Counts for all tiles of heads, from the counts for one tile of heads."""
     return Counter({(height, *key[1:]): n * count for key, n in counts.items() for height, count in head_tiles})
 
 
@@ -102,7 +101,7 @@ def _some(counts: Counter[Key]) -> dict[Key, int]:
 
 
 def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[int, int]]:
-    """(first, last) tile of keys that each tile of queries sees."""
+    """(First, last) tile of keys that each tile of queries sees."""
     found = []
     for start in range(0, shape.queries, queries):
         first, last = shape.seen(start, min(start + queries, shape.queries) - 1)
@@ -111,7 +110,9 @@ def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[in
 
 
 def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: int, last_key: int) -> Counter[int]:
-    """Changes of the tile of keys where rows are outside: it stays where the next row begins as the last one ended."""
+    """Number of changes of the tile of keys if rows are the outer loop: a tile of keys stays where the next row begins
+    with the last tile of the previous row.
+    """
     loads: Counter[int] = Counter()
     before = -1
     for times in (1, head_tiles - 1):  # all heads but the first do as the second one
@@ -125,7 +126,9 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
 
 
 def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: int) -> Counter[int]:
-    """Where keys are outside: the row that is the last one of a tile of keys and the first one of the next."""
+    """Number of rows that stay if keys are the outer loop: the row is the last one of a tile of keys and the first one
+    of the next tile.
+    """
     stays: Counter[int] = Counter()
     last = first = 0
     for place in range(ranges[0][0], last_key):
@@ -139,28 +142,28 @@ def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: in
 
 
 QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT = "queries", "keys", "values", "scores", "statistics", "output"
-"""Kinds of tensors; STATISTICS are extremes, sums and factors of rows, an element each."""
+"""Kinds of tensors; STATISTICS are the maxima, sums and factors of rows, one element per row."""
 TENSORS = (QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT)
 
 
 class TileStep(NamedTuple):
-    """A layer of a tile: the tensors that it reads, as first and second operand, and the one that it makes."""
+    """Layer of a tile, with the tensors of its first and second operand and the tensor that it makes."""
 
     layer: str
     first: str
     second: str
-    """'' for none."""
+    """Tensor of the second operand; '' for none."""
     made: str
 
 
 def kind_of(tensor: str) -> str:
-    """The kind of a tensor of a tile, by its name: the kind, a dot, and which one."""
+    """Kind of a tensor of a tile. Names of tensors are the kind, a dot, and the role of the tensor."""
     return tensor.partition(".")[0]
 
 
 @lru_cache(maxsize=64)
 def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
-    """The layers of a tile in order; the first tile of a row has nothing to merge with."""
+    """Layers of a tile in order; in the first tile of a row there is no earlier result to merge with."""
     names = [f"{SCORE}.{place}" for place in range(len(stages) + 1)]
     most, total, output = f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far"
     powers = f"{SCORE}.powers"
@@ -193,35 +196,35 @@ def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
 
 
 LAST = (TileStep(DIVIDE, f"{RESULT}.so_far", f"{STATISTICS}.sum", f"{RESULT}.final"),)
-"""The end of a row of tiles."""
+"""Steps at the end of a row of tiles."""
 STATE = (f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far")
-"""What of a row stays from tile to tile."""
+"""Tensors of a row that are kept from tile to tile."""
 
 
 class TileLayerProblem(NamedTuple):
-    """A layer of a tile, to be mapped with the memories above its tensors cut off."""
+    """Layer of a tile, to be mapped without the memories above those where its tensors lie."""
 
     layer: str
     tile: Tile
     reach: tuple[tuple[str, int], ...]
-    """(operand, memory where its tensor lies)."""
+    """(Operand, memory where its tensor lies)."""
     reserved: tuple[tuple[int, int], ...]
-    """(memory, bits of it that other tensors take)."""
+    """(Memory, bits of it that other tensors take)."""
 
 
 class CopyProblem(NamedTuple):
-    """Data that go from one memory to another."""
+    """Copy of data from one memory to another."""
 
     tensor: str
     """Kind of the tensor."""
     bits: int
     source: tuple[str, int]
-    """(operand of a layer, memory)."""
+    """(Operand of a layer, memory) from which the data come."""
     target: tuple[str, int]
 
 
 class PlanPart(NamedTuple):
-    """Something that a plan does so many times."""
+    """Problem that a plan runs a number of times."""
 
     problem: TileLayerProblem | CopyProblem
     times: int
@@ -229,14 +232,14 @@ class PlanPart(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanProgram:
-    """What a plan does in all."""
+    """All work of a plan."""
 
     parts: tuple[PlanPart, ...]
     live_bits: tuple[tuple[int, int], ...]
-    """(memory, the most bits of it that tensors take)."""
+    """(Memory, largest number of its bits that tensors take at a time)."""
 
     def fits(self, memories: Memories) -> bool:
-        """Whether tensors have room where they lie."""
+        """Whether each memory has room for the tensors that lie there."""
         return all(memories.core.memories[k].size_bits >= bits for k, bits in self.live_bits)
 
 
@@ -287,7 +290,9 @@ def _add(
 def _moves(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, units: int
 ) -> Iterator[tuple[CopyProblem, int]]:
-    """What brings queries, keys and values to where they lie, and swaps outputs so far, for one tile of units."""
+    """Copies that bring queries, keys and values to where they lie, and that swap partial outputs, for one tile of
+    units.
+    """
     seen = visits(shape, plan.tile, plan.order)
     whole = Tile(units, shape.heads, shape.queries, shape.keys)
     for kind, place, operand in ((QUERIES, plan.queries, "I"), (KEYS, plan.keys, "W"), (VALUES_IN, plan.values, "W")):
@@ -320,23 +325,23 @@ def _moves(
 
 
 class _Layer(NamedTuple):
-    """A layer of a tile, whatever the sizes: kinds of the tensors that it uses, and of those that lie beside them."""
+    """Layer of a tile for any sizes, with the kinds of its tensors and of the tensors that lie next to them."""
 
     name: str
     own: tuple[tuple[str, str], ...]
-    """(operand, kind), in the order of operands; that of a result that leaves is ''."""
+    """(Operand, kind), in the order of operands; '' is the kind of a result that leaves the tile."""
     has_copy: bool
-    """Whether the second operand is a copy, beside those memories where results lie."""
+    """Whether the second operand is a copy outside of the memories where results lie."""
     is_copied_now: bool
     others: tuple[tuple[str, int], ...]
-    """(kind, how many) that lie in their place."""
+    """(Kind, number) of other tensors that lie in their place."""
     other_copies: tuple[tuple[str, int], ...]
-    """Other copies of the layer."""
+    """Other copies that exist while the layer runs."""
 
 
 @lru_cache(maxsize=64)
 def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
-    """The layers of a tile; `copies` says whether second operands that were made here are copied to be read."""
+    """Layers of a tile; `copies` says whether second operands that were made in the tile are copied to be read."""
     found = []
     uses = _last_uses(sequence)
     living = {(one, False) for one in (QUERIES, KEYS, VALUES_IN, *_read_from_before(sequence))}
@@ -357,7 +362,7 @@ def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
 def _tile(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, tile: Tile, sequence: tuple[TileStep, ...]
 ) -> tuple[list[TileLayerProblem | CopyProblem], dict[int, int]]:
-    """The problems of a tile, and the most bits that tensors take of each memory while it runs."""
+    """Problems of a tile, and the largest number of bits that tensors take of each memory while the tile runs."""
     problems: list[TileLayerProblem | CopyProblem] = []
     most: dict[int, int] = {}
     bits, top = {kind: tensor_bits(shape, kind, tile) for kind in TENSORS}, memories.top
@@ -390,7 +395,7 @@ _OVER_KEYS = (SCORES, MOST, POWERS, SUM, VALUES)
 
 
 def _places(plan: AttentionPlan) -> dict[str, int]:
-    """Kind -> memory."""
+    """Memory of each kind of tensor."""
     output = plan.output.memory
     return {
         QUERIES: plan.queries.memory,
@@ -403,13 +408,13 @@ def _places(plan: AttentionPlan) -> dict[str, int]:
 
 
 def _with_room(memories: Memories, bits: int) -> int:
-    """The lowest memory of second operands that has room."""
+    """Lowest memory of second operands that has room for so many bits."""
     sizes = memories.core.memories
     return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)
 
 
 def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
-    """Tensors that are read before they are made, besides those from outside."""
+    """Tensors that are read before they are made, without those from outside the tile."""
     made: set[str] = {QUERIES, KEYS, VALUES_IN, ""}
     found = []
     for step in sequence:
@@ -419,7 +424,7 @@ def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
 
 
 def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
-    """(tensor, whether it is a copy) -> number of the last step that needs it; what is not there stays to the end."""
+    """Last step that needs a tensor, by (tensor, whether it is a copy); tensors that are left out stay to the end."""
     uses: dict[tuple[str, bool], int] = {}
     for number, step in enumerate(sequence):
         uses[step.first, False] = number
@@ -430,7 +435,7 @@ def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
 
 
 def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
-    """Memory -> bits of tensors that lie there as a whole, less those of the tile."""
+    """Bits of whole tensors in each memory, without the bits of the current tile."""
     if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
         return {}
     whole = Tile(tile.units, shape.heads, shape.queries, shape.keys)

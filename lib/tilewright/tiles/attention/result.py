@@ -1,4 +1,4 @@
-"""Results of attentions as tables and JSON values: plans, and what fusion saves or costs by tensor and memory."""
+"""Results of attentions as tables and JSON values: plans, and the savings or costs of fusion by tensor and memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def problem_row(costs: AttentionCosts, problem: TileLayerProblem) -> list[Any]:
 
 
 def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> TileLayerProblem | None:
-    """The layer of a tile of a row; None where the core or the attention has nothing like it."""
+    """Layer of a tile from a row; None where the core or the attention has no such layer."""
     place = {memory.name: k for k, memory in enumerate(costs.core.memories)}
     layer, size, reach, reserved = row[:4]
     named = {name for _, name in reach} | {name for name, _ in reserved}
@@ -74,7 +74,7 @@ def ledger_object(ledger: Ledger) -> JsonObject:
 
 
 def optimum_object(found: AttentionOptimum) -> JsonObject:
-    """An attention with its best plan, both costs and the certificate."""
+    """Attention with its best plan, the costs of both ways and the certificate, as JSON values."""
     costs, shape = found.costs, found.costs.attention.shape
     names = [memory.name for memory in costs.core.memories]
     live = () if found.plan is None else costs.program(found.plan).live_bits
@@ -99,7 +99,7 @@ def optimum_object(found: AttentionOptimum) -> JsonObject:
 
 
 def row(found: AttentionOptimum, points: AttentionPoints) -> JsonObject:
-    """A row of the table."""
+    """Row of the table."""
     costs, plan = found.costs, found.plan
     shape, told = costs.attention.shape, {} if plan is None else plan_object(costs, plan)
     energy, latency = found.unfused.energy_pj, found.unfused.latency_cycles()
@@ -129,7 +129,7 @@ def row(found: AttentionOptimum, points: AttentionPoints) -> JsonObject:
 
 
 def table_text(found: Sequence[AttentionOptimum], points: AttentionPoints) -> str:
-    """The attentions as a table for people."""
+    """Attentions as a table for the terminal."""
     width = max(len(_plan_text(one.plan)) for one in found)
     size = f" {points.memory:>14}" if points.memory else ""
     ends = f"{'best':<{width}} {'energy':>11} {'latency':>15} {'of unfused':>16}"
@@ -155,7 +155,7 @@ def _plan_text(plan: AttentionPlan | None) -> str:
 
 
 def why_text(found: AttentionOptimum) -> str:
-    """What the best plan is, what it saves by tensor and memory, and how that is known."""
+    """Text with the best plan, its savings by tensor and memory, and its proof."""
     costs, plan = found.costs, found.plan
     lines = [f"{costs.attention.name}: {'unfused' if plan is None else 'fused'}"]
     if plan is not None:
@@ -175,7 +175,7 @@ def why_text(found: AttentionOptimum) -> str:
 
 
 def _saved(unfused: Ledger, fused: Ledger) -> list[str]:
-    """Energy by tensor and memory, and cycles by part, of both."""
+    """Lines with the energy by tensor and memory, and the cycles by part, unfused and fused."""
     lines = [f"  {'':<24} {'unfused':>14} {'fused':>14}"]
     keys = {*unfused.memory_pj, *fused.memory_pj}
     for tensor in TENSORS:

@@ -1,5 +1,6 @@
 """Shape of an attention: queries, keys, heads, channels, the mask, the layers of a tile, and the points where it is
-studied."""
+studied.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,46 +20,46 @@ from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece
 from tilewright.workload.layer import Layer
 
 SCORES, MOST, POWERS, SUM, VALUES = "scores", "softmax.max", "softmax.exp", "softmax.sum", "values"
-"""Layers of a network that a tile has too, besides those that scale and cap."""
+"""Layers of the network that a tile also has, besides those that scale and cap."""
 MERGE_MOST, FACTOR, RESCALE_SUM, MERGE_SUM = "online.max", "online.factor", "online.sum_rescale", "online.sum"
 RESCALE_OUTPUT, MERGE_OUTPUT, DIVIDE = "online.output_rescale", "online.output", "online.div"
-"""Layers that the online softmax adds, and the division, which comes last."""
+"""Layers that the online softmax adds; the division comes last."""
 
 
 @dataclass(frozen=True)
 class Bits:
-    """Bits of an element."""
+    """Bits of an element of each kind of tensor."""
 
     queries: int
     keys: int
     values: int
     activations: int
-    """Scores, extremes, sums and outputs."""
+    """Bits of scores, maxima, sums and outputs."""
     partial_sums: int | None = None
 
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """An attention whose requests and key heads are all alike."""
+    """Attention whose requests and key heads are all alike."""
 
     units: int
-    """Requests times key heads: parts that share no data."""
+    """Number of requests times key heads: parts that share no data."""
     heads: int
-    """Query heads of each key head."""
+    """Number of query heads for each key head."""
     queries: int
     keys: int
     key_width: int
     value_width: int
     bits: Bits
     stages: tuple[str, ...] = ("scale",)
-    """Layers between the scores and the softmax, an operation for each score."""
+    """Layers between the scores and the softmax, with one operation for each score."""
     is_causal: bool = True
-    """Whether a query sees no later token; the last query is the last key then."""
+    """Whether a query sees only itself and earlier tokens; the last query is then the last key."""
     window: int | None = None
-    """Keys that a query sees at most, itself included."""
+    """Largest number of keys that a query sees, itself included; None: all."""
 
     def seen(self, first: int, last: int) -> tuple[int, int]:
-        """The first and the last key that some query from `first` to `last` sees."""
+        """First and last key that some query from `first` to `last` sees."""
         if not self.is_causal:
             return 0, self.keys - 1
         own = self.keys - self.queries
@@ -67,29 +68,29 @@ class AttentionShape:
 
     @property
     def pairs(self) -> int:
-        """Pairs of a query and a key that it sees, of one head."""
+        """Number of pairs of a query and a key that the query sees, for one head."""
         return sum(last - first + 1 for first, last in (self.seen(q, q) for q in range(self.queries)))
 
 
 @dataclass(frozen=True)
 class NetworkAttention:
-    """An attention of a network, with the layers that it is there."""
+    """Attention of a network, with its layers."""
 
     name: str
-    """What the names of its layers begin with."""
+    """Prefix of the names of its layers."""
     repeats: int
-    """Blocks that it stands for."""
+    """Number of blocks with this attention."""
     shape: AttentionShape
     unfused: Workload
-    """The layers of one of them as they stand in the network."""
+    """Layers of one such attention as they are in the network."""
 
     def templates(self) -> dict[str, Layer]:
-        """The layers of a tile by name, with the loops of the whole attention."""
+        """Layers of a tile by name, with the loops of the whole attention."""
         return _templates(self.name, self.shape)
 
 
 def language_model_attentions(model: Architecture, step: ModelStep) -> tuple[NetworkAttention, ...]:
-    """Each attention of one step of a language model."""
+    """Attentions of one step of a language model."""
     builder, sites = attentions_of(model, step)
     return tuple([_attention(builder, site) for site in sites])
 
@@ -126,8 +127,9 @@ def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
 
 @lru_cache(maxsize=256)
 def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
-    """Templates of the network, made by what makes them there, for one rectangle of all queries and keys; and the
-    others after their pattern."""
+    """Templates of the layers, for all queries and keys as one rectangle. The code that makes the network makes those
+    that the network has; the others follow their pattern.
+    """
     nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
     found = {one: nodes[one] for one in (SCORES, *shape.stages, MOST, POWERS, SUM, VALUES)}
     merged, scaled = nodes[f"{SUM}.with_"], nodes[POWERS]
@@ -154,7 +156,7 @@ def _rectangle(shape: AttentionShape) -> Builder:
 
 
 def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[int, int, int, int]) -> Layer:
-    """A layer of a tile of (units, heads, queries, keys)."""
+    """Layer of a tile of (units, heads, queries, keys)."""
     units, heads, queries, keys = tile
     sizes = {"B": 1, "G": units, "H": heads, "D": queries, "K": keys}
     if name == SCORES:
@@ -169,22 +171,24 @@ def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[in
 
 
 def layer_nodes(workload: Workload) -> Iterator[WorkloadNode]:
-    """The nodes that cost something."""
+    """Nodes that have a cost."""
     return (node for node in workload.nodes if node.layer is not None)
 
 
 @dataclass(frozen=True)
 class AttentionPoints:
-    """Every context with every size; () for what the files say."""
+    """All combinations of contexts and memory sizes; () stands for the value in the files."""
 
     contexts: tuple[int, ...] = ()
-    """Tokens that the last query sees."""
+    """Numbers of tokens that the last query sees."""
     memory: str = ""
-    """The memory of other sizes."""
+    """Name of the memory whose size is varied."""
     sizes_bits: tuple[int, ...] = ()
 
     def steps(self, step: ModelStep) -> list[ModelStep]:
-        """The step at each context: a request of one new token has the others in its cache, of a prompt all are new."""
+        """Step at each context. A request with one new token has the other tokens in its cache; in a prompt all tokens
+        are new.
+        """
 
         def moved(group: Requests, context: int) -> Requests:
             one = group.tokens == 1
@@ -195,7 +199,9 @@ class AttentionPoints:
         ]
 
     def cores(self, core: Core) -> list[Core]:
-        """The core with each size of the memory; its costs stay. Raises InputError where it has no such memory."""
+        """Core with each size of the memory, at unchanged costs. Raises InputError where the core has no
+        such memory.
+        """
         names = [memory.name for memory in core.memories]
         if self.memory and self.memory not in names:
             text = "the core has no such memory"
@@ -204,7 +210,7 @@ class AttentionPoints:
         return [_resized(core, self.memory, bits) for bits in self.sizes_bits] or [core]
 
     def size_of(self, core: Core) -> int | None:
-        """The size in bits that a core has at its point; None where sizes are those of the file."""
+        """Size of the memory of a core, in bits; None where sizes are those of the file."""
         return next((memory.size_bits for memory in core.memories if memory.name == self.memory), None)
 
 
@@ -214,7 +220,7 @@ def _resized(core: Core, name: str, bits: int) -> Core:
 
 
 def read_sizes(text: str) -> tuple[str, tuple[int, ...]]:
-    """The memory and the sizes of `sram=64 KiB,1 MiB`, ascending; ("", ()) for ''. Raises InputError."""
+    """Memory and sizes of `sram=64 KiB,1 MiB`, ascending; ("", ()) for ''. Raises InputError."""
     if not text:
         return "", ()
     name, equals, sizes = text.partition("=")

@@ -1,4 +1,4 @@
-"""The ways to run an attention fused: sizes of tiles, the order of their loops, and where tensors lie."""
+"""Space of fused attention: sizes of tiles, the order of their loops, and where tensors lie."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,31 +27,33 @@ class Tile(NamedTuple):
 
 
 class TensorPlace(NamedTuple):
-    """Where a tensor lies while tiles run."""
+    """Place of a tensor while tiles run."""
 
     memory: int
-    """Memory by its index in the core; the outermost one: it is read and written there, and never copied."""
+    """Index of the memory in the core; in the outermost memory the tensor is read and written in place, without
+    copies.
+    """
     is_whole: bool = False
-    """Whether all of it lies there that the tiles of the same units need, not that of one tile."""
+    """Whether the memory holds the tensor for all tiles of the same units, instead of for one tile."""
 
 
 class AttentionPlan(NamedTuple):
-    """A way to run an attention fused."""
+    """Way to run an attention fused."""
 
     tile: Tile
     order: str
     scores: int
-    """The memory of scores and what the softmax makes of them."""
+    """Memory of the scores and of the results of the softmax."""
     queries: TensorPlace
     keys: TensorPlace
     values: TensorPlace
     output: TensorPlace
-    """Place of the output so far, with the extremes and sums of its rows."""
+    """Place of the partial output, with the maxima and sums of its rows."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of tiles that are searched; () for all divisors and powers of two of an axis, and all of it."""
+    """Sizes of tiles that are searched; () for all divisors and powers of two of an axis, and the whole axis."""
 
     units: tuple[int, ...] = ()
     heads: tuple[int, ...] = ()
@@ -61,7 +63,7 @@ class Sizes:
 
 
 def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """Sizes along an axis, ascending, each once; a larger one than there is takes all."""
+    """Sizes along an axis, ascending, without duplicates; a size beyond the axis becomes the whole axis."""
     if given:
         return tuple(sorted({min(size, most) for size in given}))
     found = {size for size in range(1, most + 1) if most % size == 0}
@@ -70,9 +72,9 @@ def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)  # compared as the object that it is: a core takes long to hash
 class Memories:
-    """The memories of a core that tensors of an attention can lie in, by index, innermost first.
+    """Memories of a core in which tensors of an attention can lie, by index, innermost first.
 
-    What several parts of the array read or write lies in a memory that exists once.
+    Data that several parts of the array read or write must lie in a memory with one instance.
     """
 
     core: Core
@@ -80,7 +82,7 @@ class Memories:
 
     @cached_property
     def links(self) -> dict[str, str]:
-        """Operand of a layer -> memory operand."""
+        """Memory operand, by operand of a layer."""
         return dict(self.constraints.memory_operand_links)
 
     def chain(self, operand: str) -> tuple[int, ...]:
@@ -88,32 +90,34 @@ class Memories:
         return memory_hierarchy(self.core).memories_of(self.links[operand])
 
     def single(self, operand: str) -> tuple[int, ...]:
-        """Memories that exist once, and the outermost one."""
+        """Memories with one instance, and the outermost memory."""
         chain = self.chain(operand)
         return tuple([k for k in chain if k == chain[-1] or instance_count(self.core, k) == 1])
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """Memories of queries, and of what is read after it was made."""
+        """Memories of queries, and of tensors that are read after they were made."""
         return self.single("I")
 
     @cached_property
     def seconds(self) -> tuple[int, ...]:
-        """Memories of keys and values, and of rows' extremes, sums and factors where they are the second operand."""
+        """Memories of keys and values, and of the maxima, sums and factors of rows where these are the
+        second operand.
+        """
         return self.single("W")
 
     @cached_property
     def made(self) -> tuple[int, ...]:
-        """Memories of what is made and read again."""
+        """Memories of tensors that are made and read again."""
         return tuple([k for k in self.single(OUTPUT) if k in self.inputs])
 
     @property
     def top(self) -> int:
-        """Where attention begins and ends."""
+        """Outermost memory, where attention begins and ends."""
         return self.inputs[-1]
 
     def check(self) -> None:
-        """Raise InputError for a core that cannot hand tensors over."""
+        """Raise InputError for a core in which layers cannot hand over tensors."""
         chains = [self.chain(operand) for operand in ("I", "W", OUTPUT)]
         if not all(chains) or len({chain[-1] for chain in chains}) > 1:
             text = "inputs and outputs of layers have no outermost memory in common, where attention begins and ends"
@@ -122,7 +126,7 @@ class Memories:
 
 @dataclass(frozen=True)
 class AttentionSpace:
-    """All plans of an attention on a core."""
+    """Space of all plans of an attention on a core."""
 
     shape: AttentionShape
     memories: Memories
@@ -130,7 +134,7 @@ class AttentionSpace:
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
-        """Tiles of all sizes; heads are cut only where units run one by one."""
+        """Tiles of all sizes; heads are cut only if units run one by one."""
         shape, given = self.shape, self.sizes
         axes = (
             sizes_of(given.units, shape.units),
@@ -141,8 +145,9 @@ class AttentionSpace:
         return tuple([Tile(*sizes) for sizes in product(*axes)])
 
     def plans(self) -> Iterator[AttentionPlan]:
-        """Every plan once. Of plans that differ in nothing the first is there: loops of one tile have no order, and
-        all of a tensor is its one tile."""
+        """All plans, without duplicates. Of equivalent plans the first one counts: loops of one tile have no order,
+        and a tensor with one tile is as large as this tile.
+        """
         memories, shape = self.memories, self.shape
         held = [k for k in memories.made if k != memories.top]
         for tile in self.tiles:
@@ -161,7 +166,7 @@ class AttentionSpace:
         return plan in set(self.plans_of(plan.tile))
 
     def plans_of(self, tile: Tile) -> Iterator[AttentionPlan]:
-        """The plans in tiles of a size; none for a size that is not searched."""
+        """Plans with tiles of this size; none for a size outside the space."""
         units, heads, queries, keys = ((size,) for size in tile)
         some = Sizes(units, heads, queries, keys, self.sizes.orders)
         return AttentionSpace(self.shape, self.memories, some).plans() if tile in self.tiles else iter(())

@@ -1,7 +1,8 @@
-"""Tiles along one axis: which positions of each tensor a tile makes, reads again and keeps (DeFiNES, section II-III).
+"""Tiles along one axis: the positions of each tensor that a tile makes, reads again and keeps (DeFiNES, section
+II-III).
 
-Positions of the last tensor are cut; what each layer before must make follows from the windows, backwards. Tensor 0 is
-the input of the stack, tensor i + 1 the output of its layer i.
+The last tensor is cut into tiles; windows determine, backwards, the positions that each earlier layer must make.
+Tensor 0 is the input of the stack, tensor i + 1 the output of its layer i.
 """
 
 from dataclasses import dataclass
@@ -10,35 +11,38 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class AxisWindow:
-    """What a layer reads along an axis: output o reads inputs o * stride - before ... o * stride - before + extent - 1,
-    as far as these exist."""
+    """Window that a layer reads along an axis: output o reads inputs o * stride - before ... o * stride - before +
+    extent - 1, as far as these exist.
+    """
 
     stride: int
     extent: int
     before: int
-    """Positions of padding before the first input."""
+    """Number of padding positions before the first input."""
     input_size: int
     output_size: int
 
 
 @dataclass(frozen=True)
 class AxisTile:
-    """One tile along an axis, in positions."""
+    """Tile along one axis, in positions."""
 
     made: tuple[int, ...]
-    """[tensor] made by this tile; of tensor 0: fetched. 0 where all that the tile needs is kept."""
+    """[tensor] positions that this tile makes, or fetches for tensor 0. 0 where all needed positions were kept."""
     read: tuple[int, ...]
-    """[layer] part of its input that is made or fetched by this tile, and kept from before."""
+    """[layer] input positions that the layer reads: those this tile makes or fetches, and those kept from the previous
+    tile.
+    """
     reused: tuple[int, ...]
-    """[layer] part of its input that is kept from the tile before."""
+    """[layer] input positions that were kept from the previous tile."""
     kept: tuple[int, ...]
-    """[layer] part of its input that is made by this tile and kept for the next one."""
+    """[layer] input positions that this tile makes and keeps for the next tile."""
     is_first: bool
     is_last: bool
 
 
 def tile_ends(size: int, tile: int) -> list[int]:
-    """Where tiles end: the remainder comes first (DeFiNES, section IV)."""
+    """Ends of the tiles; the first tile is the remainder (DeFiNES, section IV)."""
     tile = min(tile, size)
     first = size % tile or tile
     return list(range(first, size + 1, tile))
@@ -46,7 +50,9 @@ def tile_ends(size: int, tile: int) -> list[int]:
 
 @lru_cache(maxsize=65536)
 def axis_tiles(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> tuple[AxisTile, ...]:
-    """The tiles of a stack along an axis, in order; `keeps`: what the next tile needs too is kept, else made again."""
+    """Tiles of a stack along an axis, in order. `keeps`: positions that the next tile also needs are kept; else they
+    are made again.
+    """
     count = len(windows)
     ends = tile_ends(windows[-1].output_size, tile)
     done = [0] * (count + 1)  # positions of each tensor before which all that is needed has been made

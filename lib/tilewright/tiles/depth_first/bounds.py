@@ -1,9 +1,8 @@
-"""Lower bounds of what stacks cost depth-first, for all sizes of tiles at once
+"""Lower bounds of the cost of depth-first stacks, for all sizes of tiles at once
 (docs/tiles.md#optimal-depth-first-schedules).
 
-Tiles are bounded many at a time: a few operations on vectors for each layer and each pair of kinds of tiles.
-
-Quick bounds are products of a number of each width and one of each height of tiles.
+Many tiles are bounded together: a few vector operations for each layer and each pair of kinds of tiles. Quick bounds
+are products of a number for each width and a number for each height of tiles.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,20 +38,22 @@ from tilewright.tiles.depth_first.tile_loops import (
 
 @dataclass(frozen=True)
 class AxisKinds:
-    """Kinds of tiles along an axis, those of a size of tiles one after the other."""
+    """Kinds of tiles along an axis; the kinds for one tile size are consecutive."""
 
     made: np.ndarray
-    """[kind, tensor]"""
+    """[kind, tensor] positions that a tile makes"""
     read: np.ndarray
-    """[kind, layer]"""
+    """[kind, layer] positions that a tile reads"""
     count: np.ndarray
-    """[kind] tiles of it."""
+    """[kind] number of tiles of this kind."""
     start: np.ndarray
-    """[size of a tile] where its kinds begin, and one more: where the last ones end."""
+    """[size of a tile, and one more] first kind of this size; the last entry is the number of kinds."""
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
-    """The kinds of tiles of layers `first` to `last` along an axis; `keeps`: what neighbours need too is kept."""
+    """Kinds of tiles of layers `first` to `last` along an axis. `keeps`: positions that neighbouring tiles also need
+    are kept.
+    """
     windows = chain.windows(first, last, axis)
     made: list[tuple[int, ...]] = []
     read: list[tuple[int, ...]] = []
@@ -73,7 +74,7 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 PARTS_AT_ONCE = 16384
 """Number of parts that the fast memory of a processor has room for."""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Says of which tiles energy and latency are too large for a better schedule."""
+"""Function that says for which tiles energy and latency are too large for a better schedule."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class StackBounds:
 
 
 def check_boundable(chain: Chain, profile: ModelProfile) -> None:
-    """Raise InputError for all that the bounds are not proven for."""
+    """Raise InputError with all that the proofs of the bounds do not cover."""
     problems = []
     if not all(getattr(profile, name) for name in SWITCHES):
         problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
@@ -104,26 +105,26 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Kinds of tiles along both axes: which tile sizes they are of, and how often they are there."""
+    """Kinds of tiles along both axes, with their tile sizes and numbers of tiles."""
 
     owner: np.ndarray
     times: np.ndarray
     made: tuple[np.ndarray, np.ndarray]
-    """[axis][part, tensor]"""
+    """[axis][part, tensor] positions that a tile makes"""
     read: tuple[np.ndarray, np.ndarray]
 
     def of(self, some: np.ndarray) -> "_Parts":
-        """Parts for which it is true."""
+        """Parts selected by a mask."""
         made, read = ((of[0][some], of[1][some]) for of in (self.made, self.read))
         return _Parts(self.owner[some], self.times[some], made, read)
 
     def total(self, values: np.ndarray, count: int) -> np.ndarray:
-        """[size of tiles] the sum over its parts."""
+        """[size of tiles] sum over the parts of this size."""
         return np.bincount(self.owner, self.times * values, count)
 
 
 def _parts(chain: Chain, first: int, last: int, mode: str, tiles: np.ndarray) -> Iterator[tuple[slice, _Parts]]:
-    """Some sizes of tiles at a time, with their parts."""
+    """Batches of tile sizes, with their parts."""
     kinds, places = [], []
     for axis, keeps in enumerate(MODES[mode]):
         sizes, which = np.unique(tiles[:, axis], return_inverse=True)
@@ -157,10 +158,10 @@ def stack_bounds(
     excluded: Excluded | None = None,
     needs: tuple[int, int] = (1, 1),
 ) -> StackBounds:
-    """The bounds of layers `first` to `last` in a mode, for tiles of some [place, (width, height)].
+    """Lower bounds of layers `first` to `last` in a mode, for `tiles`: [place, (width, height)].
 
-    `known`: bounds of each layer [layer, place], which are made better layer by layer, for tiles that are not excluded
-    yet. `needs`: whether those of energy, and of latency, are asked for.
+    `known` has bounds [layer, place]. They are improved layer by layer, for tiles that are not excluded yet. `needs`
+    says whether bounds of energy, and of latency, are requested.
     """
     places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:
@@ -212,10 +213,10 @@ def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, G
 
 
 def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
-    """Lower bounds of energy and latency of a stack, whatever its tiles and mode.
+    """Lower bounds of energy and latency of a stack over all tiles and modes.
 
-    Tiles together make at least what tiles of one position make that keep everything, and read all of its input from
-    the outermost memory. Larger tiles also make what windows with gaps between them skip.
+    Any tiles together make at least as many positions as tiles of one position that keep everything, and read the
+    whole input from the outermost memory. Larger tiles also make positions that lie in gaps between windows.
     """
     places = MemoryPlaces(chain)
     made = [_least_made(chain, first, last, axis) for axis in (0, 1)]
@@ -237,13 +238,13 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
 
 
 def _least_made(chain: Chain, first: int, last: int, axis: int) -> list[int]:
-    """[tensor] positions along an axis that any tiles make."""
+    """[tensor] smallest number of positions along an axis that any tiles make."""
     tiles = axis_tiles(chain.windows(first, last, axis), 1, True)
     return [sum(counts) for counts in zip(*[tile.made for tile in tiles], strict=True)]
 
 
 def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
-    """Energy of a bit of activations that is read from, or written to, a memory, through its cheapest port."""
+    """Energy in pJ to read, or write, one bit of activations through the cheapest port of a memory."""
     held = chain.core.memories[memory]
     cost = held.read_energy_pj if reads else held.write_energy_pj
     found = [
@@ -268,15 +269,15 @@ class _Along:
 
     positions: np.ndarray
     passes: np.ndarray
-    """[lanes - 1, size]: passes of tiles with so many lanes at most at a time."""
+    """[lanes - 1, size] number of passes of tiles with at most so many lanes."""
     tiles: np.ndarray
-    """[lanes - 1, size]: tiles with so many lanes at most at a time."""
+    """[lanes - 1, size] number of tiles with at most so many lanes."""
     least_tiles: np.ndarray
-    """[lanes - 1, size]: tiles with so many lanes at least at a time."""
+    """[lanes - 1, size] number of tiles with at least so many lanes."""
 
 
 def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
-    """The bounds of layers `first` to `last`; what the fetch of their input costs is left out."""
+    """Quick bounds of layers `first` to `last`, without the cost of fetching their input."""
     keeps, places = MODES[mode], MemoryPlaces(chain)
     kinds = [axis_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1)]
     energy, latency = (np.zeros((last - first + 1, len(sizes[0]), len(sizes[1]))) for _ in range(2))
@@ -301,7 +302,7 @@ def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
 
 
 def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
-    """What the tiles of a layer that makes a tensor add up to along an axis, with so many lanes at most."""
+    """Sums over the tiles of a layer that makes a tensor, along an axis, for each largest number of lanes."""
     made, count = kinds.made[:, tensor], kinds.count
     passes = np.ceil(made / np.minimum(factor, np.maximum(made, 1)))
     lanes = np.divide(made, passes, out=np.zeros_like(made), where=passes > 0)
@@ -316,6 +317,6 @@ def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
 
 
 def _by_size(kinds: AxisKinds, values: np.ndarray) -> np.ndarray:
-    """[size of a tile] the sum over its kinds."""
+    """[size of a tile] sum over the kinds of this size."""
     result: np.ndarray = np.add.reduceat(values, kinds.start[:-1])
     return result

@@ -1,4 +1,4 @@
-"""The question and the answer of a search for the best depth-first schedule: space, costed stacks, certificate."""
+"""Question and answer of a search for the best depth-first schedule: space, costed stacks, certificate."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,27 @@ from tilewright.tiles.depth_first.locations import MODES
 from tilewright.tiles.depth_first.schedule import DepthFirstSchedule
 
 Layers = tuple[int, int]
-"""(first layer, last layer) of a stack."""
+"""(First layer, last layer) of a stack."""
 
 
 @dataclass(frozen=True)
 class DepthFirstSpace:
-    """What is searched: every cut of the chain into stacks, and for each stack each of these."""
+    """Space of the search: every cut of the chain into stacks, and, for each stack, every mode and size of tiles."""
 
     modes: tuple[str, ...] = tuple(MODES)
     tile_x: tuple[int, ...] = ()
-    """Widths of tiles, () for all."""
+    """Widths of tiles; () for all."""
     tile_y: tuple[int, ...] = ()
 
     def sizes(self, axis: int, most: int) -> np.ndarray:
-        """The sizes of tiles of a stack along an axis, ascending; a larger one is the whole layer."""
+        """Sizes of tiles of a stack along an axis, ascending; a size beyond the layer becomes the whole layer."""
         given = self.tile_y if axis else self.tile_x
         return np.unique(np.minimum(np.array(given or range(1, most + 1), np.int64), most))
 
 
 @dataclass(frozen=True)
 class Costed:
-    """A stack in tiles, with what it costs."""
+    """Stack in tiles, with its cost."""
 
     layers: Layers
     mode: str
@@ -42,7 +42,7 @@ class Costed:
 
 @dataclass(frozen=True)
 class Unmappable:
-    """A stack in tiles of which a layer fits into no memories."""
+    """Stack in tiles with a layer that fits into no memories."""
 
     layers: Layers
     mode: str
@@ -51,24 +51,24 @@ class Unmappable:
 
 @dataclass(frozen=True)
 class Optimum(BoundedValue):
-    """The best schedule, and how that is known."""
+    """Best schedule, with its proof."""
 
     schedule: DepthFirstSchedule
     space: DepthFirstSpace
     objective: str
     value: float
-    """Value of the objective."""
+    """Value of the objective for the schedule."""
     lower_bound: float
-    """No schedule of the space is below it, but for rounding."""
+    """Lower bound of the objective over all schedules of the space, up to rounding."""
     schedules_in_space: int
     stacks_bounded: tuple[Layers, ...]
-    """Stacks of which each size of tiles has a bound of its own; the others are excluded as a whole."""
+    """Stacks with a separate bound for each size of tiles; all other stacks are excluded as a whole."""
     costed: tuple[Costed, ...]
     """Stacks in the order in which they were costed."""
     unmappable: tuple[Unmappable, ...] = ()
-    """What was to be costed too."""
+    """Stacks that were tried but cannot be mapped."""
     is_interrupted: bool = False
-    """Whether Ctrl-C ended the search; it is the best schedule so far then."""
+    """Whether Ctrl-C ended the search; the schedule is then the best one found so far."""
 
     def as_object(self) -> JsonObject:
         """The certificate as JSON values."""

@@ -1,7 +1,8 @@
-"""Checks the certificate of an optimum again: what was costed, and that nothing that was left out could be better.
+"""Checks the certificate of an optimum independently: the costs are right, and no stack that was left out could be
+better.
 
-It shares the bounds and the costs with the search, which `benchmarks/attack_depth_first.py` attacks, but nothing of how
-that goes about it: every stack is looked at once, in the order of the certificate, with the least value known from the
+The check shares bounds and costs with the search; `benchmarks/attack_depth_first.py` attacks these. It does not share
+the search algorithm: it looks at every stack once, in the order of the certificate, and knows the least value from the
 start (docs/tiles.md#depth-first-schedules, "The certificate").
 """
 
@@ -29,12 +30,12 @@ from tilewright.tiles.depth_first.stack_cost import StackModel
 
 Layers = tuple[int, int]
 Tile = tuple[int, int, str, int, int]
-"""(first layer, last layer, mode, width, height)."""
+"""(First layer, last layer, mode, width, height)."""
 
 
 @dataclass(frozen=True)
 class DepthFirstCertificate:
-    """The certificate in a file, with the schedule that it is about."""
+    """Certificate in a file, with its schedule."""
 
     objective: str
     value: float
@@ -50,18 +51,18 @@ class DepthFirstCertificate:
 
 @dataclass(frozen=True)
 class CertifiedSearch:
-    """What a file of a search for the optimum says."""
+    """Content of a file of a search for the optimum."""
 
     certificate: DepthFirstCertificate
     options: TileOptions
     stacks: tuple[tuple[list[str], str, int, int, float, float], ...]
-    """(layers, mode, width, height, energy, latency) of the schedule."""
+    """(Layers, mode, width, height, energy, latency) of each stack of the schedule."""
     core: str
     workload: str
 
 
 def read_certified(file: Path) -> CertifiedSearch:
-    """What a file says. Raises InputError where that is no certificate."""
+    """Content of a file. Raises InputError where the file is no certificate."""
     content = read_sealed(file, is_required=False)
     try:
         told = json.loads(content)
@@ -85,7 +86,7 @@ def read_certified(file: Path) -> CertifiedSearch:
 
 
 def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> list[Check]:
-    """The checks of a certificate for the workload, core and mapping that it is about."""
+    """Checks of a certificate for its workload, core and mapping."""
     model = stack_model(problem, told.options)
     check_boundable(model.chain, told.options.profile)
     checker = _Checker(told, model)
@@ -112,7 +113,7 @@ class _Checker:
         self.powers = OBJECTIVES.get(self.claim.objective)
 
     def subject(self) -> Iterator[str]:
-        """What does not fit the descriptions, or itself."""
+        """Messages on what does not fit the descriptions, or contradicts itself."""
         chain, space = self.model.chain, self.claim.space
         yield from differing(
             (
@@ -140,7 +141,7 @@ class _Checker:
         return (first, last) if first <= last else None
 
     def _tile(self, row: tuple[Any, ...]) -> Tile | None:
-        """The stack of a row, None where it is no stack of the space."""
+        """Stack of a row; None where the space has no such stack."""
         span = self._span(row)
         if span is None or row[2] not in self.claim.space.modes:
             return None
@@ -154,10 +155,10 @@ class _Checker:
         given = (self.claim.space.tile_x, self.claim.space.tile_y)[axis] or range(1, most + 1)
         return np.array(sorted({min(size, most) for size in given}))
 
-    # What was costed.
+    # Costed stacks.
 
     def costs(self) -> Iterator[str]:
-        """Costs that are other ones."""
+        """Messages on costs that differ from the certificate."""
         for row in self.claim.stacks_costed:
             tile = self._tile(row)
             assert tile is not None
@@ -179,7 +180,7 @@ class _Checker:
                 continue
 
     def value(self) -> Iterator[str]:
-        """What the schedule and the numbers of the certificate contradict."""
+        """Messages on numbers of the certificate that its schedule contradicts."""
         claim, powers = self.claim, self.powers
         assert powers is not None
         rows = {tuple(row[:5]): row[5:] for row in claim.stacks_costed}
@@ -201,7 +202,7 @@ class _Checker:
             yield f"{claim.schedules_in_space} schedules, not {self._schedules()}"
 
     def _best(self) -> float:
-        """The least value of schedules of stacks that were costed."""
+        """Least value of the schedules that consist of costed stacks."""
         assert self.powers is not None
         reached: list[set[tuple[float, float]]] = [{(0.0, 0.0)}, *[set() for _ in self.layers]]
         for stop in range(1, len(self.layers) + 1):
@@ -225,10 +226,10 @@ class _Checker:
             counts.append(sum(counts) * len(self.claim.space.modes) * sizes[0] * sizes[1])
         return counts[-1]
 
-    # What was not.
+    # Stacks that were not costed.
 
     def bound(self) -> Iterator[str]:
-        """Stacks that could be part of a schedule below the lower bound, and were not costed."""
+        """Messages on stacks that were not costed and could be part of a schedule below the lower bound."""
         count = len(self.layers)
         floors = {(i, j): stack_floor(self.model.chain, i, j) for i in range(count) for j in range(i, count)}
         left: dict[tuple[Layers, str], tuple[np.ndarray, StackBounds]] = {}
@@ -256,7 +257,7 @@ class _Checker:
     def _left(
         self, layers: Layers, mode: str, floors: dict[Layers, tuple[float, float]]
     ) -> tuple[np.ndarray, StackBounds]:
-        """The tiles of a stack whose bounds do not exclude them, with these bounds."""
+        """Tiles of a stack that the bounds do not exclude, with their bounds."""
         sizes = (self._sizes(layers[1], 0), self._sizes(layers[1], 1))
         quick = quick_bounds(self.model.chain, *layers, mode, sizes)
         sums = quick.energy_pj.sum(axis=0), quick.latency_cycles.sum(axis=0)
@@ -281,7 +282,9 @@ class _Checker:
         latency_cycles: np.ndarray,
         floors: dict[Layers, tuple[float, float]],
     ) -> np.ndarray:
-        """Whether a schedule with a stack of so much at least could be below the lower bound."""
+        """Whether a schedule could be below the lower bound if one of its stacks has at least this
+        energy and latency.
+        """
         assert self.powers is not None
         outside = [self._outside(layers, floors, which) for which in (0, 1)]
         energy = np.maximum(energy_pj, floors[layers][0]) + outside[0]
@@ -290,7 +293,7 @@ class _Checker:
         return result
 
     def _outside(self, layers: Layers, floors: dict[Layers, tuple[float, float]], which: int) -> float:
-        """The least energy (0) or latency (1) of the layers before and after a stack."""
+        """Least energy (0) or latency (1) of the layers before and after a stack."""
         least = 0.0
         for start, end in ((0, layers[0]), (layers[1] + 1, len(self.layers))):
             best = {start: 0.0}

@@ -1,4 +1,6 @@
-"""The networks that can run depth-first: chains of layers with a height and a width, each reading the one before."""
+"""Networks that can run depth-first: chains of layers with a height and a width, in which each layer reads the
+previous one.
+"""
 
 import math
 from collections.abc import Iterator
@@ -30,12 +32,12 @@ ELEMENTWISE = (
     "Sigmoid",
     "Tanh",
 )
-"""Operators that are passed through without moving an element to another place."""
+"""Operators that are passed through, since they leave each element in its place."""
 
 
 @dataclass(frozen=True)
 class ChainLayer:
-    """A layer of a chain."""
+    """Layer of a chain."""
 
     layer: Layer
     constraints: MappingConstraints
@@ -49,14 +51,14 @@ class ChainLayer:
     """Bits of all final elements at one position of the output."""
     weight_bits: int
     data_dimensions: tuple[str, ...]
-    """Dimensions of the windows along x and y, '' where there is none."""
+    """Dimensions of the windows along x and y; '' where there is none."""
 
     def window(self, axis: int) -> AxisWindow:
-        """Along x (0) or y (1)."""
+        """Window of the layer along x (0) or y (1)."""
         return self.y if axis else self.x
 
     def tile(self, made: tuple[int, int], read: tuple[int, int]) -> Layer:
-        """The layer that makes so many positions from so many of its input, along x and y."""
+        """Layer that makes `made` positions from `read` positions of its input, along x and y."""
         sizes = dict(zip(AXES, made, strict=True))
         loops = tuple([(d, sizes.get(d, size)) for d, size in self.layer.loop_sizes])
         clipped = []
@@ -69,25 +71,25 @@ class ChainLayer:
 
 @dataclass(frozen=True)
 class Chain:
-    """A network of layers one after the other, and the core that it runs on."""
+    """Network of consecutive layers, with the core that it runs on."""
 
     name: str
     core: Core
     layers: tuple[ChainLayer, ...]
     activation: str
-    """Memory operand of the inputs of the layers."""
+    """Memory operand of the layers' inputs."""
     output: str
-    """Memory operand of their outputs."""
+    """Memory operand of the layers' outputs."""
     weight: str
-    """Memory operand of their weights."""
+    """Memory operand of the layers' weights."""
 
     def windows(self, first: int, last: int, axis: int) -> tuple[AxisWindow, ...]:
-        """Windows of the layers of a stack, `last` included, along an axis."""
+        """Windows of layers `first` to `last`, inclusive, along an axis."""
         return tuple([layer.window(axis) for layer in self.layers[first : last + 1]])
 
 
 def read_chain(workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> Chain:
-    """The chain that a workload is. Raises InputError naming every layer that does not fit into one."""
+    """Chain of a workload. Raises InputError that names every layer that does not fit into a chain."""
     refuse_folded(workload, "a chain runs each layer by itself")
     faults: dict[str, list[str]] = {}
     layers: list[ChainLayer] = []
@@ -150,7 +152,9 @@ def _faults(
 
 
 def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, str]:
-    """The layer behind operators that pass on what they read, or the operator that moves elements."""
+    """Producing layer, found through operators that leave elements in place; or the operator type that
+    moves elements.
+    """
     node = nodes[source]
     while node.layer is None:
         if node.operator_type not in ELEMENTWISE or len(node.sources) > 1:
@@ -162,7 +166,9 @@ def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, 
 
 
 def _window_text(layer: Layer, operand: str, axis: str) -> tuple[str, str | None, int, int] | None:
-    """(data dimension, loop of the kernel, stride, dilation) of the window of an operand along an axis; '' for none."""
+    """(Data dimension, loop of the kernel, stride, dilation) of the window of an operand along an axis; '' as data
+    dimension where there is no window.
+    """
     dimensions = dict(layer.operand_dimensions)[operand]
     if axis in dimensions:
         return "", None, 1, 1
@@ -220,7 +226,7 @@ def _misfits(producer: ChainLayer, reader: ChainLayer) -> Iterator[str]:
 
 
 def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> Iterator[Problem]:
-    """Layers hand tensors over in memories, so their operands must lie in the same ones."""
+    """Problems of operands that do not lie in the same memories: layers hand over tensors in memories."""
     roles = {"inputs": set[str](), "outputs": set[str](), "weights": set[str]()}
     for entry in layers:
         link = dict(entry.constraints.memory_operand_links)

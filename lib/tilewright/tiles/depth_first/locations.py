@@ -1,6 +1,7 @@
-"""Locations of tensors, weights and kept data of a stack, and the kinds of its tiles that cost the same (DeFiNES, IV).
+"""Locations of tensors, weights and kept data of a stack, and the kinds of its tiles with equal cost (DeFiNES, IV).
 
-The lowest memory counts that has room, of those that exist once: what one part of the array computes another one reads.
+Data lie in the lowest memory with room, among those with one instance: one part of the array reads what another part
+computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,23 +17,23 @@ from tilewright.tiles.depth_first.options import Reading
 
 @dataclass(frozen=True)
 class MemoryPlaces:
-    """The memories of a core that a chain of layers can lay data in, by index."""
+    """Memories of a core in which a chain of layers can place data, by index."""
 
     chain: Chain
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """Memories of the inputs of layers, innermost first."""
+        """Memories of the layers' inputs, innermost first."""
         return memory_hierarchy(self.chain.core).memories_of(self.chain.activation)
 
     @cached_property
     def outputs(self) -> tuple[int, ...]:
-        """Memories of the outputs of layers, innermost first."""
+        """Memories of the layers' outputs, innermost first."""
         return memory_hierarchy(self.chain.core).memories_of(self.chain.output)
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """Memories of the weights of layers, innermost first; () where there are none."""
+        """Memories of the layers' weights, innermost first; () for layers without weights."""
         return memory_hierarchy(self.chain.core).memories_of(self.chain.weight) if self.chain.weight else ()
 
     @cached_property
@@ -42,20 +43,20 @@ class MemoryPlaces:
 
     @cached_property
     def exist_once(self) -> tuple[bool, ...]:
-        """Whether there is one instance of a memory."""
+        """Whether each memory has one instance."""
         return tuple([instance_count(self.chain.core, k) == 1 for k in range(len(self.chain.core.memories))])
 
     @property
     def top(self) -> int:
-        """The outermost memory, where stacks hand over data."""
+        """Outermost memory, where stacks hand over data."""
         return self.outputs[-1]
 
     def for_input(self, bits: int) -> int:
-        """The lowest memory with room for the input of a layer; the topmost where none has."""
+        """Lowest memory with room for the input of a layer; the topmost memory where none has room."""
         return self._lowest(self.inputs, bits)
 
     def for_output(self, bits: int, input_bits: int, input_memory: int | None) -> int:
-        """The lowest memory with room for the output of a layer, and for its input where that lies there too."""
+        """Lowest memory with room for the output of a layer, and for its input where this lies in the same memory."""
         for k in self.outputs:
             needed = bits + (input_bits if k == input_memory else 0)
             if self.exist_once[k] and self.sizes[k] >= needed:
@@ -63,7 +64,7 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_kept(self, bits: int) -> int:
-        """The lowest memory of inputs and outputs with room for what is kept."""
+        """Lowest memory of inputs and outputs with room for kept data."""
         return self._lowest(tuple([k for k in self.outputs if k in self.inputs]), bits)
 
     def _lowest(self, memories: tuple[int, ...], bits: int) -> int:
@@ -81,17 +82,17 @@ class Stack:
 
     @cached_property
     def input_bits(self) -> tuple[int, ...]:
-        """[layer] bits of all elements at one position of its input."""
+        """[layer] bits of all elements at one position of the layer's input."""
         return tuple([entry.input_bits for entry in self._layers])
 
     @cached_property
     def output_bits(self) -> tuple[int, ...]:
-        """[layer] bits of all elements at one position of its output."""
+        """[layer] bits of all elements at one position of the layer's output."""
         return tuple([entry.output_bits for entry in self._layers])
 
     @cached_property
     def weight_bits(self) -> int:
-        """Bits of all layers."""
+        """Bits of the weights of all layers."""
         return sum(entry.weight_bits for entry in self._layers)
 
     @property
@@ -104,13 +105,13 @@ class Stack:
 
     @property
     def row_width(self) -> tuple[int, ...]:
-        """[layer] positions of its input along x, of the whole image."""
+        """[layer] number of positions of the layer's input along x, for the whole image."""
         return tuple([entry.x.input_size for entry in self._layers])
 
 
 @dataclass(frozen=True)
 class KeptPlaces:
-    """Where a tile of one kind would keep data, if it were up to it alone."""
+    """Memories in which a tile of one kind would keep data, without regard to its neighbours."""
 
     columns: int | None
     rows: int | None
@@ -118,9 +119,10 @@ class KeptPlaces:
 
 
 def live_bits(stack: Stack, x: AxisTile, y: AxisTile, kept_bits: tuple[int, ...] = ()) -> int:
-    """The most bits that are live at a time: input and output of a layer, and what layers before it have kept.
+    """Largest number of bits that are live at a time: input and output of a layer, and the data that earlier layers
+    have kept.
 
-    `kept_bits`: [layer] of its input; what is kept of the stack's input counts nowhere, as in DeFiNES.
+    `kept_bits` has the kept bits of each layer's input. Kept data of the stack's input do not count, as in DeFiNES.
     """
     most = stack.tensor_bits(0) * x.made[0] * y.made[0]
     kept = 0
@@ -141,10 +143,10 @@ def kept_places(
     kept: tuple[tuple[int, ...], tuple[int, ...]],
     keeps: tuple[bool, bool],
 ) -> KeptPlaces:
-    """Where columns, rows and weights find room beside the largest live tensors of a tile.
+    """Memories with room for columns, rows and weights in addition to the largest live tensors of a tile.
 
-    `column_y` says how high columns are; `kept` are the columns and rows of the input of each layer that the tile, or
-    in the first ones the next tile, reads again; `keeps` whether there are such columns and rows.
+    `column_y` is the height of columns. `kept` has the columns and rows of each layer's input that the tile reads
+    again, or, in the first tiles, the next tile. `keeps` says whether there are such columns and rows.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)
@@ -194,27 +196,27 @@ MODES: dict[str, tuple[bool, bool]] = {
     "h-cached-v-recompute": (True, False),
     "fully-cached": (True, True),
 }
-"""Whether columns and rows that neighbouring tiles need too are kept; else they are computed again."""
+"""Whether columns, and rows, that neighbouring tiles also need are kept; else they are computed again."""
 
 
 @dataclass(frozen=True)
 class TileKind:
-    """Tiles that are alike."""
+    """Tiles of equal cost."""
 
     x: AxisTile
     y: AxisTile
     columns_from: int | None
-    """The memory that kept columns come from, None where none do."""
+    """Memory from which kept columns are read; None where there are none."""
     columns_to: int | None
     rows_from: int | None
     rows_to: int | None
     weights: int | None
-    """The outermost memory of weights."""
+    """Outermost memory of weights."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Tiles of a row of tiles."""
+    """Row of tiles."""
 
     y: AxisTile
     column_y: AxisTile
@@ -222,7 +224,7 @@ class _Row:
 
 
 def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading) -> dict[TileKind, int]:
-    """How many tiles of each kind a stack has, in the order in which they first run."""
+    """Number of tiles of each kind in a stack, in the order in which the kinds first run."""
     keeps = MODES[mode]
     windows = [stack.places.chain.windows(stack.first, stack.last, axis) for axis in (0, 1)]
     columns = axis_tiles(windows[0], tile[0], keeps[0])
@@ -248,7 +250,7 @@ def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading)
 
 
 def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
-    """What a tile, or else the next one, reads again."""
+    """Data that a tile reads again, or else the next tile."""
     tile = tiles[place]
     if tile.is_first and place + 1 < len(tiles):
         return tiles[place + 1].reused
@@ -256,7 +258,7 @@ def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
 
 
 def _places_of_row(stack: Stack, columns: Sequence[AxisTile], row: _Row, keeps: tuple[bool, bool]) -> list[KeptPlaces]:
-    """[column] where each tile of a row would keep data; equal ones are found once."""
+    """[column] memories in which each tile of a row would keep data; equal tiles are computed once."""
     known: dict[tuple[AxisTile, tuple[int, ...]], KeptPlaces] = {}
     found = []
     for place, x in enumerate(columns):
@@ -275,7 +277,7 @@ def _row_kinds(
     weights: int | None,
     reading: Reading,
 ) -> Iterator[tuple[TileKind, int]]:
-    """The tiles of a row by kind. Neighbours agree on the higher memory for the columns between them."""
+    """Tiles of a row by kind. Neighbouring tiles keep the columns between them in the higher of their two memories."""
     counts: dict[TileKind, int] = {}
     for place, x in enumerate(columns):
         own = places[place].columns

@@ -1,8 +1,8 @@
-"""The best depth-first schedule of a chain: all sizes of tiles, modes and cuts, with a proof
+"""Best depth-first schedule of a chain: all sizes of tiles, modes and cuts, with a proof
 (docs/tiles.md#optimal-depth-first-schedules).
 
-Bounds of all tiles of a stack at once say which of them cannot be part of a better schedule than the best known; those
-that are left are costed, the most promising first, until none is.
+Bounds of all tiles of a stack together exclude the tiles that cannot be part of a better schedule than the best known
+one. The remaining tiles are costed, the most promising first, until none is left.
 """
 
 import heapq
@@ -24,26 +24,26 @@ from tilewright.tiles.depth_first.schedule import DepthFirstSchedule, ScheduledS
 from tilewright.tiles.depth_first.stack_cost import StackModel
 
 FIRST_TILES = 64
-"""Sizes of tiles of a stack that are bounded together at first; then twice as many each time."""
+"""Number of tile sizes of a stack that are bounded together at first; the number doubles each time."""
 TILES_COSTED_AHEAD = 12
-"""Sizes of tiles of the whole chain, in each mode, that are costed while others are bounded."""
+"""Number of tile sizes of the whole chain, in each mode, that are costed before all bounds are known."""
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """The tiles of a stack in a mode that could be part of a better schedule, the most promising first."""
+    """Tiles of a stack in a mode that could be part of a better schedule, the most promising first."""
 
     bound: np.ndarray
-    """Bound of schedules with it, as other stacks were known when it was made."""
+    """[place] bound of schedules with this tile, from the bounds of other stacks at the time it was computed."""
     energy_pj: np.ndarray
-    """Lower bounds, as are cycles."""
+    """[place] lower bound of energy; the next field has that of latency."""
     latency_cycles: np.ndarray
     tile: np.ndarray
-    """[place, 2]"""
+    """[place, 2] width and height of the tile"""
 
 
 def _merged(streams: list[_Stream], value: float) -> _Stream:
-    """One stream of several, without what is not better than a value."""
+    """Single stream from several, without tiles whose bound is not below a value."""
     empty = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
     all_of = [empty, *streams]
     bound = np.concatenate([one.bound for one in all_of])
@@ -66,7 +66,7 @@ class _Search:
     bounded: list[Layers] = field(default_factory=list)
     unmappable: list[Unmappable] = field(default_factory=list)
     reason: MappingError | None = None
-    """Why the first of these fits in no way."""
+    """Reason why the first unmappable stack fits no memories."""
     best: tuple[Costed, ...] = ()
     value: float = math.inf
     is_interrupted: bool = False
@@ -74,14 +74,14 @@ class _Search:
     _streams: dict[tuple[int, int, int], _Stream] = field(default_factory=dict)
     _fronts: dict[Layers, list[Costed]] = field(default_factory=dict)
     _heap: list[tuple[float, int, int, int, int]] = field(default_factory=list)
-    """(bound of schedules with it, first layer, last layer, mode or -1 for a whole stack, place in the stream)."""
+    """(Bound of schedules with it, first layer, last layer, mode or -1 for a whole stack, place in the stream)."""
 
     @property
     def _count(self) -> int:
         return len(self.model.chain.layers)
 
     def run(self, seconds: float, advance: Callable[[int], None]) -> float:
-        """Search; returns a lower bound of the value of all schedules."""
+        """Run the search. Returns a lower bound of the value of all schedules."""
         end = time.monotonic() + seconds
         stacks = [(first, last) for first in range(self._count) for last in range(first, self._count)]
         self._floors = {layers: stack_floor(self.model.chain, *layers) for layers in stacks}
@@ -101,7 +101,7 @@ class _Search:
         return min(self.value, self._heap[0][0]) if self._heap else self.value
 
     def _look(self, advance: Callable[[int], None]) -> None:
-        """Look at what has the least bound; it stays among what is left until that is done."""
+        """Refine the open entry with the least bound; the entry stays on the heap until this is done."""
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
         if bound > known:  # other stacks are known better than when it was put there
@@ -118,12 +118,12 @@ class _Search:
         heapq.heapify(self._heap)
 
     def _push(self, layers: Layers, mode: int, place: int) -> None:
-        """Put a stack, or the next of its tiles in a mode if there is one, among what is left to look at."""
+        """Add an open entry: a whole stack, or the next of its tiles in a mode if there is one."""
         if mode < 0 or place < len(self._streams[(*layers, mode)].tile):
             heapq.heappush(self._heap, (self._bound(layers, mode, place), *layers, mode, place))
 
     def _bound(self, layers: Layers, mode: int, place: int) -> float:
-        """The least value of schedules with a stack, or with one of its tiles in a mode."""
+        """Lower bound of schedules with a stack, or with one of its tiles in a mode."""
         if mode < 0:
             return float(self._completed(layers, *self._floors[layers]))
         stream = self._streams[(*layers, mode)]
@@ -135,13 +135,13 @@ class _Search:
         return self.model.chain.layers[layer].window(axis).output_size
 
     def _completed(self, layers: Layers, energy_pj: Any, latency_cycles: Any) -> Any:
-        """The least value of schedules in which a stack costs as much."""
+        """Lower bound of schedules in which a stack has this energy and latency."""
         before, after = self._least(0, layers[0]), self._least(layers[1] + 1, self._count)
         powers = OBJECTIVES[self.objective]
         return powers.value(energy_pj + before[0] + after[0], latency_cycles + before[1] + after[1])
 
     def _least(self, start: int, end: int) -> tuple[float, float]:
-        """The least energy, and the least latency, of layers from `start` to `end` - 1."""
+        """Lower bounds of energy and of latency for the layers from `start` to `end` - 1."""
         least = [(math.inf, math.inf)] * (end - start + 1)
         least[0] = (0.0, 0.0)
         for stop in range(start + 1, end + 1):
@@ -154,7 +154,7 @@ class _Search:
         return least[-1]
 
     def _open(self, layers: Layers) -> None:
-        """Bound each size of tiles of a stack; those that can be part of a better schedule become streams."""
+        """Bound each size of tiles of a stack; sizes that can be part of a better schedule become streams."""
         least = [(math.inf, math.inf)]
         for place, mode in enumerate(self.space.modes):
             self._streams[(*layers, place)] = stream = self._stream(layers, mode)
@@ -170,10 +170,10 @@ class _Search:
         self.bounded.append(layers)
 
     def _stream(self, layers: Layers, mode: str) -> _Stream:
-        """The tiles of a stack in a mode that can be part of a better schedule.
+        """Tiles of a stack in a mode that can be part of a better schedule.
 
-        Quick bounds say in which order they are looked at, some more each time, and leave out most; of the whole chain
-        the most promising ones are costed meanwhile, since a good schedule leaves out most of the others.
+        Quick bounds order the tiles and exclude most of them; they are refined in growing batches. For the whole chain
+        the most promising tiles are costed meanwhile, since a good schedule excludes most of the others.
         """
         chain, is_all = self.model.chain, layers == (0, self._count - 1)
         sizes = (self.space.sizes(0, self._size(layers[1], 0)), self.space.sizes(1, self._size(layers[1], 1)))
@@ -219,7 +219,7 @@ class _Search:
         return _merged([_Stream(own, bounds.energy_pj, bounds.latency_cycles, tiles)], self.value)
 
     def _cost(self, layers: Layers, mode: str, tile: tuple[int, int]) -> None:
-        """Cost a stack, and see whether it makes a better schedule."""
+        """Cost a stack, and update the best schedule."""
         try:
             ledger = self.model.cost(*layers, tile, mode)
         except MappingError as error:
@@ -236,7 +236,7 @@ class _Search:
         self._choose()
 
     def _choose(self) -> None:
-        """The best schedule of the stacks that are costed."""
+        """Update the best schedule from the costed stacks."""
         powers = OBJECTIVES[self.objective]
         labels: list[list[tuple[float, float, tuple[Costed, ...]]]] = [[(0.0, 0.0, ())]]
         for stop in range(1, self._count + 1):
@@ -254,7 +254,7 @@ class _Search:
 
 
 def _front(found: list[tuple[float, float, tuple[Costed, ...]]]) -> list[tuple[float, float, tuple[Costed, ...]]]:
-    """Points that no other beats in both; of equal ones the first."""
+    """Undominated points; of equal points the first one."""
     kept: list[tuple[float, float, tuple[Costed, ...]]] = []
     for label in sorted(found, key=lambda one: one[:2]):
         if not kept or label[1] < kept[-1][1]:
@@ -269,10 +269,10 @@ def find_optimum(
     seconds: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Optimum:
-    """The best schedule of a space, or the best found within `seconds` or before Ctrl-C, with a lower bound.
+    """Best schedule of a space with a lower bound, or the best schedule found within `seconds` or before Ctrl-C.
 
-    The mapping of each layer of each tile is that which the search finds. Raises InputError where the bounds are not
-    proven, MappingError where no schedule that was looked at fits.
+    The search of the options maps each layer of each tile. Raises InputError where the bounds are not proven,
+    MappingError where none of the tried schedules fits.
     """
     check_boundable(model.chain, options.profile)
     search = _Search(model, space, options.objective)
@@ -299,7 +299,7 @@ def find_optimum(
 
 
 def _schedules(model: StackModel, space: DepthFirstSpace) -> int:
-    """How many schedules there are: a stack after each prefix, with each mode and size of tiles."""
+    """Number of schedules: a stack after each prefix, with each mode and size of tiles."""
     layers = model.chain.layers
     counts: Sequence[int] = [1]
     for stop in range(1, len(layers) + 1):

@@ -13,19 +13,23 @@ ReadingName = Literal["tilewright", "defines"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reading counts and how; docs/tiles.md#depth-first-schedules names each difference with its size."""
+    """Rules of a reading; docs/tiles.md#depth-first-schedules explains each difference with its size."""
 
     name: ReadingName
     counts_offloading: bool
-    """Whether the last outputs of a tile leave the array, and its memories, in time of their own."""
+    """Whether writing the last outputs of a tile out of the array and its memories takes extra time."""
     time_passes_on_used_ports: bool
-    """Whether a hop of a copy whose receiving port the copy has used before takes time for the hops after it."""
+    """Whether a hop through a receiving port that the copy has used before delays the hops after it."""
     kept_columns_have_all_rows: bool
-    """Whether columns are as high as the tile that keeps them where rows are computed again, when room is sought."""
+    """Whether, in the search for room, columns have the full height of the tile that keeps them even if rows are
+    recomputed.
+    """
     last_tile_decides: bool
-    """Whether, of tiles that share kept data, the last one alone says where they lie, not who needs most room."""
+    """Whether the last of the tiles that share kept data decides where the data lie; else the tile that needs most
+    room does.
+    """
     own_tile_costs: bool
-    """Whether tiles are costed with the accesses and loading of ZigZag in 2022, instead of the model profile."""
+    """Whether tiles are costed with the accesses and loading of ZigZag of 2022, instead of the model profile."""
 
 
 DEFAULT = Reading("tilewright", True, True, True, False, False)
@@ -35,21 +39,22 @@ READINGS: dict[str, Reading] = {reading.name: reading for reading in (DEFAULT, D
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerOptions(LomaParameters, BoundaryParameters, SpatialParameters, Goal):
-    """How the mapping of a layer of a tile is searched."""
+    """Options of the search for mappings of layers of tiles."""
 
     model: Annotated[str, ParameterCheck(profile_by_name)] = CORRECTED.name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TileOptions(LayerOptions):
-    """How the mapping of each layer of each tile is searched, and whose rules say what tiles there are."""
+    """Options of the search for mappings of layers of tiles, and of the rules that define the tiles."""
 
     reading: ReadingName = "tilewright"
-    """Whose depth-first rules: tilewright, or defines, those of DeFiNES with its own costs of tiles, for which `model`
-    and `objective` play no part."""
+    """Rules of depth-first schedules: tilewright; or defines, the rules of DeFiNES with its own costs of tiles, for
+    which `model` and `objective` have no effect.
+    """
 
     def without_effect(self) -> dict[str, str]:
-        """What the costs of a reading do not go by."""
+        """Options that have no effect with the costs of a reading."""
         found = super().without_effect()
         if READINGS[self.reading].own_tile_costs:
             found |= dict.fromkeys(("model", "objective"), f"has no effect with reading {self.reading}")

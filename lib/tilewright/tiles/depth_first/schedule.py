@@ -30,7 +30,7 @@ from tilewright.workload.layer import Layer
 
 
 class TileSearch:
-    """Costs tiles of a chain, each problem once. Not for several threads."""
+    """Costs of tiles of a chain; each problem is searched once. Not thread-safe."""
 
     def __init__(self, chain: Chain, options: TileOptions, reading: Reading) -> None:
         self.chain, self.options, self.reading = chain, options, reading
@@ -38,11 +38,11 @@ class TileSearch:
 
     @property
     def searched(self) -> int:
-        """How many different problems have been searched."""
+        """Number of distinct problems that were searched."""
         return len(self._known)
 
     def __call__(self, problem: TileProblem) -> Ledger | None:
-        """The ledger of the best mapping, not to be changed; None where nothing fits."""
+        """Ledger of the best mapping, which must not be changed; None where no mapping fits."""
         if problem not in self._known:
             self._known[problem] = self._search(problem)
         return self._known[problem]
@@ -58,7 +58,7 @@ class TileSearch:
 def best_ledger(
     layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions, reading: Reading = DEFAULT
 ) -> Ledger | None:
-    """What the best mapping of a layer on a core costs; None where nothing fits."""
+    """Cost of the best mapping of a layer on a core; None where no mapping fits."""
     best: Ledger | None = None
     try:
         for prepared in _prepared(layer, core, constraints, options):
@@ -73,7 +73,7 @@ def best_ledger(
 def _prepared(
     layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions
 ) -> Iterator[PreparedProblem]:
-    """The problem with each of its spatial mappings that is possible."""
+    """Problem with each of its possible spatial mappings."""
     links = constraints.memory_operand_links
     count, mixed = options.spatial_count(False), options.enable_mix_spatial_mapping
     even = constraints.temporal_mapping_type or options.temporal_mapping_type
@@ -118,7 +118,7 @@ def _own_core(chain: Chain, place: int, ends: tuple[int, int, int | None]) -> Co
 
 
 def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-untyped-def]
-    """The parts of the cost of one mapping."""
+    """Ledger of the cost of one mapping."""
     workspace = workspace_of(prepared, order, None)
     ledger = Ledger(float(workspace["totals"][0]), mac_count=prepared.layer.mac_count)
     terms = energy_term_names(prepared.core)
@@ -145,7 +145,7 @@ def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
 
 
 def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) -> None:
-    """Accesses and their energy by memory, named by its index in the whole core, and operand."""
+    """Add accesses and their energy by memory, named by its index in the whole core, and operand."""
     levels, counts = prepared.arrays["level_memory"].tolist(), prepared.arrays["level_count"].tolist()
     for o, operand in enumerate(prepared.layer.operands):
         for m in range(counts[o]):
@@ -160,17 +160,17 @@ def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) 
 
 @dataclass(frozen=True)
 class Point:
-    """What is to be costed."""
+    """Size of tiles and mode to be costed."""
 
     mode: str
     tile_x: int
     tile_y: int
-    """Positions of the output of the last layer of each stack."""
+    """Height of tiles in positions of the output of the last layer of each stack."""
 
 
 @dataclass(frozen=True)
 class ScheduledStack:
-    """A part of a schedule: layers that run depth-first."""
+    """Stack of a schedule: layers that run depth-first."""
 
     first: int
     last: int
@@ -182,7 +182,7 @@ class ScheduledStack:
 
 @dataclass(frozen=True)
 class DepthFirstSchedule:
-    """A depth-first schedule of a network, with what it costs."""
+    """Depth-first schedule of a network, with its cost."""
 
     chain: Chain
     reading: Reading
@@ -190,7 +190,7 @@ class DepthFirstSchedule:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The sum over the stacks."""
+        """Sum of the ledgers of the stacks."""
         total = Ledger()
         for stack in self.stacks:
             total.add(stack.ledger)
@@ -198,21 +198,21 @@ class DepthFirstSchedule:
 
     @property
     def energy_pj(self) -> float:
-        """Energy of all tiles and copies."""
+        """Energy of all tiles and copies, in pJ."""
         return self.ledger.energy_pj
 
     @property
     def latency_cycles(self) -> float:
-        """Latency of all tiles and copies, one after the other."""
+        """Latency of all tiles and copies, one after the other, in cycles."""
         return self.ledger.latency_cycles(self.reading.counts_offloading)
 
     @property
     def repeated_macs(self) -> int:
-        """Multiply-accumulates beyond those of the layers: what tiles compute again."""
+        """Multiply-accumulates that tiles compute again, beyond those of the layers."""
         return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)
 
     def row(self) -> JsonObject:
-        """A row of the table; the tile is that of the first stack."""
+        """Row of the table; its tile size is that of the first stack."""
         first, ledger = self.stacks[0], self.ledger
         top = self.chain.core.memories[-1].name
         row: JsonObject = {
@@ -237,7 +237,7 @@ class DepthFirstSchedule:
         return row
 
     def as_object(self) -> JsonObject:
-        """All of it as JSON values."""
+        """Schedule with all its parts as JSON values."""
         names = [entry.layer.name for entry in self.chain.layers]
         return {
             "reading": self.reading.name,
@@ -277,10 +277,11 @@ def schedules_of(
     options: TileOptions,
     advance: Callable[[int], None] = lambda _: None,
 ) -> tuple[DepthFirstSchedule, ...]:
-    """The cost of each point. Layers of tiles that are alike are searched once for all of them.
+    """Schedule with its cost at each point. Equal layers of tiles are searched once for all points.
 
     `cuts` are the names of the layers, besides the last one, after which a stack ends. Raises InputError for networks
-    that are no chains, unknown names and sizes below 1, MappingError where a layer of a tile fits in no way.
+    that are no chains, unknown names and sizes below 1. Raises MappingError where no mapping fits for a layer of a
+    tile.
     """
     model = stack_model(problem, options)
     stacks = stacks_of(model.chain, cuts, points)
@@ -307,7 +308,7 @@ def stack_model(problem: tuple[Workload, Core, Mapping], options: TileOptions) -
 
 
 def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> list[tuple[int, int]]:
-    """(first layer, last layer) of each stack. Raises InputError for all that is wrong with cuts and points."""
+    """(First layer, last layer) of each stack. Raises InputError with all problems of cuts and points."""
     names = [entry.layer.name for entry in chain.layers]
     problems = [
         Problem("no such layer to cut after", path="cut", value=repr(name), nearest=nearest_name(name, names[:-1]))

@@ -1,5 +1,6 @@
 """Cost of a stack that runs depth-first: its tiles layer by layer, and the copies between memories (DeFiNES, section
-IV)."""
+IV).
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,22 +18,23 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces, Stack, TileKind
 from tilewright.tiles.depth_first.options import Reading
 
 LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain", "copies")
-"""Cycles of the array at its best, that idle units cost, of waiting for transfers; before and after each layer of each
-tile; and of copies between layers."""
+"""Parts of the latency: cycles of the full array, of idle units, of waiting for transfers; of loading before and of
+off-loading after each layer of each tile; and of copies between layers.
+"""
 COPY = "copy"
-"""What causes an access: an operand of a layer, or a copy between memories."""
+"""Cause of accesses by copies between memories; all other causes are operands of layers."""
 Key = TypeVar("Key")
 Cause = tuple[str, str]
-"""(name of a memory, operand or COPY)."""
+"""(Name of a memory, operand or COPY)."""
 
 
 @dataclass
 class Ledger:
-    """Sums over tiles."""
+    """Energy, accesses and cycles, summed over tiles."""
 
     energy_pj: float = 0.0
     terms_pj: dict[str, float] = field(default_factory=dict)
-    """What is no access of a memory, such as the multiply-accumulates."""
+    """Energy that belongs to no memory access, such as that of multiply-accumulates."""
     memory_pj: dict[Cause, float] = field(default_factory=dict)
     read_words: dict[Cause, float] = field(default_factory=dict)
     written_words: dict[Cause, float] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class Ledger:
     tile_count: int = 0
 
     def add(self, other: "Ledger", times: int = 1) -> None:
-        """Add another one so many times."""
+        """Add another ledger `times` times."""
         self.energy_pj += other.energy_pj * times
         self.mac_count += other.mac_count * times
         self.tile_count += other.tile_count * times
@@ -52,7 +54,7 @@ class Ledger:
         _add(self.cycles, other.cycles, times)
 
     def accesses(self, cause: str) -> list[JsonObject]:
-        """Energy and words of each memory and cause, by name, as JSON values; `cause` is the key for the latter."""
+        """Energy and words of each memory and cause, by name, as JSON values; `cause` is the key of the cause."""
         return [
             {
                 "memory": memory,
@@ -65,7 +67,7 @@ class Ledger:
         ]
 
     def latency_cycles(self, with_offloading: bool = True) -> float:
-        """The sum of the parts; that of DeFiNES is without off-loading."""
+        """Sum of the parts of the latency. The latency of DeFiNES is without off-loading."""
         left_out = 0.0 if with_offloading else self.cycles["offloading"]
         return sum(self.cycles.values()) - left_out
 
@@ -77,35 +79,35 @@ def _add(mine: dict[Key, float], theirs: dict[Key, float], times: int) -> None:
 
 @dataclass(frozen=True)
 class HopSide:
-    """One side of a hop: a memory that is read or written through a port."""
+    """Side of a hop: a memory that is read or written through a port."""
 
     memory: int
     port: tuple[int, int]
-    """(memory, port of it)."""
+    """(Memory, one of its ports)."""
     narrow_bits: int
     wide_bits: int
     word_pj: float
 
     def words(self, bits: int) -> float:
-        """Accesses of full-width words, in parts as small as the port allows."""
+        """Number of full-width words; fractions are as small as the port allows."""
         return math.ceil(bits / self.narrow_bits) * (self.narrow_bits / self.wide_bits)
 
 
 @dataclass(frozen=True)
 class Hop:
-    """Hop from one memory to the next."""
+    """Hop of data from one memory to the next."""
 
     read: HopSide
     write: HopSide
 
     def cycles(self, bits: int) -> int:
-        """The slower side decides."""
+        """Cycles of the slower side."""
         return max(math.ceil(bits / self.read.wide_bits), math.ceil(bits / self.write.wide_bits))
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Data that go from one memory to another, through those between them."""
+    """Data that move from one memory to another, through the memories between them."""
 
     bits: int
     hops: tuple[Hop, ...]
@@ -118,20 +120,20 @@ class Copy:
 
 @dataclass(frozen=True)
 class CopyCost:
-    """What copies that take place together cost."""
+    """Cost of copies that take place together."""
 
     energy_pj: float
     latency_cycles: int
     words: tuple[tuple[int, float, float], ...]
-    """(memory, words read, words written)."""
+    """(Memory, words read, words written)."""
 
 
 @lru_cache(maxsize=4096)
 def hops_between(core: Core, source_operand: str, source: int, operand: str, target: int) -> tuple[Hop, ...]:
-    """The hops from a memory in which data lie as one memory operand to another where they lie as `operand`.
+    """Hops from a memory that holds data as one memory operand to a memory that holds them as `operand`.
 
-    Within the hierarchy of one operand the way is straight; else it leads through the lowest memory above the source
-    that holds both.
+    Within the hierarchy of one operand the path is direct; else it goes through the lowest memory above the source
+    that holds both operands.
     """
     if source == target:
         return ()
@@ -158,8 +160,8 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 
 
 def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
-    """One side of a hop; a memory without a port for that direction is used through any other of the operand, or else
-    of another one. Raises MappingError where there is none.
+    """Side of a hop. A memory without a port for the direction uses any other port of the operand, or else a port of
+    another operand. Raises MappingError where there is none.
     """
     held = core.memories[memory]
     reads = direction in (TL, TH)
@@ -176,10 +178,10 @@ def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
 
 
 def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> CopyCost:
-    """Energy of all, and the time until the last port is done.
+    """Energy of all copies, and the time until the last port is done.
 
-    Hops of a copy follow one another; copies share ports. A port needs at least as long as it is busy, from the first
-    time it is used on, and until the last of its transfers would end by itself.
+    The hops of a copy follow one another; copies share ports. A port is done when all of its busy time since its first
+    use has passed, and not before the last of its transfers would end without sharing.
     """
     energy = 0.0
     words: dict[int, list[float]] = {}
@@ -209,51 +211,51 @@ def _port_cycles(ranges: list[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True)
 class TileProblem:
-    """A layer of a tile, to be mapped with the memories above its data cut off."""
+    """Layer of a tile, to be mapped without the memories above those where its data lie."""
 
     layer: int
     made: tuple[int, int]
-    """Positions of its output along x and y."""
+    """Positions of the layer's output along x and y."""
     read: tuple[int, int]
-    """Positions of its input."""
+    """Positions of the layer's input along x and y."""
     input_memory: int
     output_memory: int
     weight_memory: int | None
 
 
 TileCosts = Callable[[TileProblem], Ledger | None]
-"""What the best mapping of a layer of a tile costs; None where nothing fits."""
+"""Function that returns the cost of the best mapping of a layer of a tile; None where no mapping fits."""
 
 
 @dataclass(frozen=True)
 class LayerStep:
-    """A layer of a tile, with the copies before it."""
+    """Layer of a tile, with the copies before it."""
 
     layer: int
-    """-1: no layer, the copy that fetches the input of the stack."""
+    """Place of the layer in the chain; -1 for the copy that fetches the input of the stack."""
     copies: tuple[Copy, ...]
     problem: TileProblem | None
 
 
 @dataclass(frozen=True)
 class StackModel:
-    """Costs stacks of a chain."""
+    """Model of the costs of stacks of a chain."""
 
     chain: Chain
     reading: Reading
     tile_costs: TileCosts
 
     def cost(self, first: int, last: int, tile: tuple[int, int], mode: str) -> Ledger:
-        """The ledger of a stack. Raises MappingError where a layer of a tile fits in no way."""
+        """Ledger of a stack. Raises MappingError where no mapping fits for a layer of a tile."""
         total = Ledger()
         for _, count, ledger in self.kinds(first, last, tile, mode):
             total.add(ledger, count)
         return total
 
     def kinds(self, first: int, last: int, tile: tuple[int, int], mode: str) -> Iterator[tuple[TileKind, int, Ledger]]:
-        """Each kind of tile, how many there are, and what one costs.
+        """(Kind of tile, number of such tiles, cost of one) for each kind.
 
-        The first tile of all brings the weights of its stack from the outermost memory.
+        The very first tile also loads the weights of its stack from the outermost memory.
         """
         stack = Stack(MemoryPlaces(self.chain), first, last)
         found = tile_kinds(stack, tile, mode, self.reading)
@@ -278,7 +280,9 @@ class StackModel:
         return total
 
     def steps(self, stack: Stack, kind: TileKind, weights_from_top: bool) -> Iterator[LayerStep]:
-        """The layers of a tile in order, with where their data lie. Raises MappingError where one fits in no way."""
+        """Layers of a tile in order, with the places of their data. Raises MappingError where no mapping fits for one
+        of them.
+        """
         places, core = stack.places, self.chain.core
         bits = stack.tensor_bits(0) * kind.x.made[0] * kind.y.made[0]
         lies_in = places.for_output(bits, 0, None)
@@ -297,7 +301,7 @@ class StackModel:
             lies_in = problem.output_memory
 
     def _problem(self, stack: Stack, kind: TileKind, i: int, weights: int | None) -> TileProblem:
-        """The problem of a layer of a tile, with the lowest memories in which it can be mapped."""
+        """Problem of a layer of a tile, with the lowest memories in which it can be mapped."""
         places, is_last = stack.places, stack.first + i == stack.last
         made, read = (kind.x.made[i + 1], kind.y.made[i + 1]), (kind.x.read[i], kind.y.read[i])
         input_bits = stack.input_bits[i] * read[0] * read[1]
@@ -321,7 +325,7 @@ class StackModel:
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:
-    """(memories further out for the output, for the input), in the order in which they are tried."""
+    """(Levels further out for the output, levels further out for the input), in the order in which they are tried."""
     for level in range(most):
         yield level, level
         yield level + 1, level
@@ -333,7 +337,7 @@ def _raised(memories: tuple[int, ...], memory: int, more: int) -> int:
 
 
 def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: int) -> Iterator[Copy]:
-    """What brings the input of a layer together: what the layer before has made, kept columns, kept rows."""
+    """Copies that assemble the input of a layer: the output of the previous layer, kept columns, kept rows."""
     inputs, x, y, chain = stack.places.inputs, kind.x, kind.y, stack.places.chain
     core, output, activation = chain.core, chain.output, chain.activation
     made = stack.tensor_bits(i) * x.made[i] * y.made[i]
@@ -350,7 +354,7 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """What of a tensor goes to where it is kept for other tiles: rows, and columns without what is in these rows."""
+    """Copies of a tensor's data that are kept for other tiles: rows, and columns without the part in these rows."""
     if tensor > len(stack.input_bits) - 1:
         return []
     x, y, bits, chain = kind.x, kind.y, stack.tensor_bits(tensor), stack.places.chain
@@ -371,7 +375,7 @@ def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list
 
 @lru_cache(maxsize=65536)
 def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports: bool) -> Ledger:
-    """What copies that take place together cost. Not to be changed."""
+    """Cost of copies that take place together. Must not be changed."""
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)
     ledger.cycles["copies"] = float(cost.latency_cycles)

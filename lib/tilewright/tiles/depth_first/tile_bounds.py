@@ -13,9 +13,10 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 
 def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
-    """The least energy of the tile: what any order needs, and the least over which loop is the innermost.
+    """Lower bound of the energy of a tile in pJ: the energy of every order, and the least extra energy over the
+    choices of the innermost loop.
 
-    Without weights it is, for a sum over tiles, a multiple of their positions.
+    Without weights the bound for a sum over tiles is a multiple of the number of positions.
     """
     array = loops.places.chain.core.operational_array
     macs = loops.all_passes() * loops.product(loops.lanes, list(loops.lanes))
@@ -46,7 +47,7 @@ def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
 
 
 def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> float:
-    """Energy of a bit over a link, at the least in full words."""
+    """Least energy of a bit over a link in pJ, at full words."""
     held, place = loops.places.chain.core.memories[memory], loops.port(operand, memory, direction)
     if place is None:
         return 0.0
@@ -55,13 +56,13 @@ def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> floa
 
 
 def _lanes(loops: TileLoops, operand: str, memory: int) -> Grid:
-    """Elements that all instances of a memory pass on for all lanes, on average."""
+    """Average number of elements that all instances of a memory pass on for all lanes."""
     result: Grid = loops.relevant_lanes(operand, memory) * loops.instances(operand, memory)
     return result
 
 
 def _energy_at_the_array(loops: TileLoops, operand: str, still: frozenset[str]) -> Grid:
-    """What the array reads of an input."""
+    """Energy of the array's reads of an input."""
     memories = loops.places.inputs if operand == loops.entry.input_operand else loops.places.weights
     bits = loops.entry.layer.bits_of[operand] * _lanes(loops, operand, memories[0])
     times = loops.all_passes() / loops.stays(operand, still)
@@ -70,7 +71,7 @@ def _energy_at_the_array(loops: TileLoops, operand: str, still: frozenset[str]) 
 
 
 def _energy_of_weights(loops: TileLoops, still: frozenset[str]) -> Grid:
-    """What goes from the second memory of the weights to the first."""
+    """Energy of the weights that move from their second memory to the first."""
     memories, operand = loops.places.weights, str(loops.entry.weight_operand)
     if not loops.weights_move():
         return np.zeros(1)
@@ -84,7 +85,7 @@ def _energy_of_weights(loops: TileLoops, still: frozenset[str]) -> Grid:
 
 
 def _energy_of_outputs_at_the_array(loops: TileLoops) -> Grid:
-    """Each cycle the array writes sums, and reads back all but the first of each."""
+    """Energy of the sums that the array writes each cycle and reads back, except the first sum of each output."""
     memory = loops.places.outputs[0]
     times = loops.all_passes() * _lanes(loops, OUTPUT, memory) * loops.sum_bits()
     write, read = _bit_pj(loops, OUTPUT, memory, FL), _bit_pj(loops, OUTPUT, memory, TL)
@@ -93,7 +94,7 @@ def _energy_of_outputs_at_the_array(loops: TileLoops) -> Grid:
 
 
 def _energy_of_outputs(loops: TileLoops, still: frozenset[str], made: Grid) -> Grid:
-    """What goes from the first memory of the outputs to the second, and comes back."""
+    """Energy of the outputs that move from their first memory to the second, and back."""
     memories = loops.places.outputs
     up = (_bit_pj(loops, OUTPUT, memories[0], TH), _bit_pj(loops, OUTPUT, memories[1], FL))
     if not loops.swaps_sums(still):
@@ -107,27 +108,31 @@ def _energy_of_outputs(loops: TileLoops, still: frozenset[str], made: Grid) -> G
 
 
 Port = tuple[int, int]
-"""(memory, port of it)."""
+"""(Memory, one of its ports)."""
 
 
 @dataclass(frozen=True)
 class _Exchange:
-    """A link that moves one element of each lane at a time, with what waits for it."""
+    """Link that moves one element of each lane at a time, and whether the array waits for it."""
 
     operand: str
     port: Port
     times: Grid
     cycles: Grid
-    """Cycles of one transfer, at least."""
+    """Least number of cycles of one transfer."""
     is_waited_for: bool
-    """Whether the array waits while it takes more than a cycle: nothing behind it holds another element."""
+    """Whether the array waits while a transfer takes more than a cycle, since no memory near the array holds another
+    element.
+    """
     comes_back: bool = False
-    """Sums on their way to the array: all their transfers take place while it computes."""
+    """Whether these are sums on their way back to the array: all of these transfers take place while the array
+    computes.
+    """
 
 
 def least_latency_cycles(loops: TileLoops) -> Grid:
-    """The cycles of the loops, of waiting and of what comes before and after, or of the port that is busy longest; with
-    the innermost loop that takes the least.
+    """Lower bound of the latency of a tile in cycles, over the choices of the innermost loop. It is the cycles of
+    loops, of waiting, and of loading and off-loading, or the busy time of the busiest port.
     """
     least: Grid | None = None
     inside, outside = loops.locations()
@@ -155,9 +160,9 @@ def least_latency_cycles(loops: TileLoops) -> Grid:
 
 
 def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
-    """Cycles of tiles of one pass along each axis, by their lanes: (cycles of the loops and of waiting, what of the
-    waiting is not there in the first transfers). Both are those of each pass, and of each tile, of a tile of more
-    passes."""
+    """Cycles of tiles that have one pass along each axis, by their lanes: (cycles of the loops and of waiting, the
+    part of the waiting that the first transfers lack). For a tile with more passes these are cycles per pass.
+    """
     least: Grid | None = None
     first = np.zeros(1)
     _, outside = loops.locations()
@@ -180,7 +185,7 @@ def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
 
 
 def _exchanges(loops: TileLoops, still: frozenset[str], outside: list[Grid]) -> Iterator[_Exchange]:
-    """What goes to and from the array, and over the boundary above a first memory that holds one element."""
+    """Transfers to and from the array, and across the boundary above a first memory that holds one element."""
     passes = loops.all_passes()
     own, outputs = loops.entry.input_operand, loops.places.outputs
     bits = float(loops.entry.layer.bits_of[own])
@@ -221,7 +226,7 @@ def _link(
     is_waited_for: bool,
     comes_back: bool = False,
 ) -> Iterator[_Exchange]:
-    """A link that moves one element of each lane so many times."""
+    """Link that moves one element of each lane `times` times."""
     place = loops.port(operand, memory, direction)
     if place is not None and bits:
         cycles = _cycles(loops, memory, place, loops.least_lanes(operand, memory, False) * bits)
@@ -237,7 +242,7 @@ def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
 def _tensors(
     loops: TileLoops, still: frozenset[str], inside: list[Grid], outside: list[Grid]
 ) -> Iterator[tuple[Port, Grid]]:
-    """Ports, each with cycles that a tensor needs which crosses a boundary as a whole at least once."""
+    """(Port, cycles) of tensors that cross a boundary as a whole at least once."""
     own, inputs, outputs = loops.entry.input_operand, loops.places.inputs, loops.places.outputs
     bits_in, made = loops.input_bits(), loops.output_bits()
     for m, crosses in enumerate(inside):
@@ -250,14 +255,16 @@ def _tensors(
 
 
 def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Grid) -> Iterator[tuple[Port, Grid]]:
-    """A link of a memory that exists once, over which so many bits go."""
+    """(Port, cycles) of a link of a memory with one instance that transfers so many bits."""
     place = loops.port(operand, memory, direction)
     if place is not None and loops.places.exist_once[memory]:
         yield (memory, place), bits / loops.places.chain.core.memories[memory].ports[place].bandwidth_max_bits
 
 
 def loading_cycles(loops: TileLoops) -> Grid:
-    """What no computation hides: the first elements of the input that has more to load, and the last outputs."""
+    """Cycles that no computation hides: the first elements of the input that takes longer to load, and the last
+    outputs.
+    """
     inside, outside = loops.locations()
     layer, places = loops.entry.layer, loops.places
     own, operand = loops.entry.input_operand, loops.entry.weight_operand
@@ -281,7 +288,7 @@ def loading_cycles(loops: TileLoops) -> Grid:
 
 
 def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: bool = False) -> Grid:
-    """Cycles of the first elements of an input, or the last ones of the output, for all lanes over a link."""
+    """Cycles of a link for the first elements of an input, or the last elements of the output, for all lanes."""
     place = loops.port(operand, memory, direction)
     bits = loops.entry.layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
     if place is None or not bits:

@@ -12,9 +12,9 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
-"""[tile], or one number for all."""
+"""[tile] array, or one number for all tiles."""
 EXACT = 1e-9
-"""Relative: lanes as near to a whole number are that many."""
+"""Relative tolerance within which lanes count as a whole number."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,22 @@ class TileSizes:
 class TileLoops:
     """One tile of a layer, for many sizes.
 
-    Lanes of a dimension count as they are on average, its size over its passes, so that a product of lanes and passes
-    is that of the sizes. With `is_sum` numbers are [lanes of the two axes], and the least of a bound counts.
+    The lanes of a dimension are an average, its size over its passes, so that a product of lanes and passes is the
+    product of the sizes. With `is_sum` arrays are indexed by the lanes of the two axes, and bounds are minima over
+    these.
     """
 
     places: MemoryPlaces
     entry: ChainLayer
     tile: TileSizes
     stack_weight_bits: int
-    """Weight bits of all layers of its stack."""
+    """Weight bits of all layers of the layer's stack."""
     is_sum: bool = False
-    """Whether sizes are those of the whole layer, and bounds hold for the sum over any tiles that it is cut into."""
+    """Whether sizes are those of the whole layer, so that bounds hold for the sum over any tiles into
+    which it is cut.
+    """
     passes: dict[str, Grid] = field(init=False)
-    """Loop dimension -> passes over the array."""
+    """Number of passes over the array, by loop dimension."""
     lanes: dict[str, Grid] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -61,7 +64,7 @@ class TileLoops:
             self.lanes[name] = np.divide(sizes, passes, out=np.zeros_like(sizes), where=passes > 0)
 
     def _sizes(self, name: str, size: int) -> Grid:
-        """A loop dimension in each tile, or one number for all."""
+        """Size of a loop dimension in each tile, or one number for all tiles."""
         if name in AXES:
             return self.tile.made[AXES.index(name)].astype(float)
         return np.full(1, float(size))
@@ -76,29 +79,33 @@ class TileLoops:
         return result
 
     def all_passes(self) -> Grid:
-        """Cycles of all loops."""
+        """Number of cycles of all loops."""
         return self.product(self.passes, list(self.passes))
 
     def irrelevant(self, operand: str) -> list[str]:
-        """Dimensions that do not index an operand, also not through a window. One of size 1 makes no loops."""
+        """Dimensions that index an operand neither directly nor through a window. Dimensions of size 1 are left out,
+        as they make no loops.
+        """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         windows = [dict(r.terms) for r in self.entry.layer.relations if r.data_dimension in own]
         partial = {name for terms in windows for name in terms}
         return [name for name in self.passes if name not in own and name not in partial]
 
     def reduction(self) -> Grid:
-        """Accumulations over time of each output."""
+        """Number of accumulations over time for each output."""
         return self.product(self.passes, self.irrelevant(OUTPUT))
 
     def stays(self, operand: str, still: frozenset[str]) -> Grid:
-        """The most cycles, in passes, that the innermost loops can leave an operand as it is."""
+        """Largest number of passes during which the innermost loops can leave an operand unchanged."""
         if operand not in still:
             return np.ones(1)
         result: Grid = np.maximum(self.product(self.passes, self.irrelevant(operand)), 1)
         return result
 
     def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
-        """Which operands the innermost loop leaves as they are, and in which tiles there is such a loop."""
+        """(Operands that the innermost loop leaves unchanged, tiles in which there is such a loop) for each choice of
+        the innermost loop.
+        """
         kinds: dict[frozenset[str], Grid] = {}
         for name, passes in self.passes.items():
             still = frozenset(o for o in self.entry.layer.operands if name in self.irrelevant(o))
@@ -109,8 +116,8 @@ class TileLoops:
             yield frozenset(self.entry.layer.operands), self.all_passes() <= 1
 
     def relevant_lanes(self, operand: str, memory: int) -> Grid:
-        """Lanes over which data of an operand differ, of the sides of the array that one instance of a memory serves,
-        on average; of a window no more than it has.
+        """Average number of lanes with different data of an operand, over the sides of the array that one instance of
+        a memory serves. A window counts at most the positions that it has.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -124,7 +131,7 @@ class TileLoops:
         return result
 
     def _window_lanes(self, axis: int, lanes: list[Grid]) -> Grid:
-        """Positions of the input that so many lanes differ in: padding has none."""
+        """Number of different input positions of so many lanes; padding has none."""
         most = np.maximum(*lanes) if len(lanes) == 2 else lanes[0]
         if not self.is_sum:
             there: Grid = np.minimum(most, np.maximum(self.tile.read[axis], 1))
@@ -134,8 +141,8 @@ class TileLoops:
         return most if window.before == 0 and missing <= 0 else np.ones(1)
 
     def least_lanes(self, operand: str, memory: int, in_each: bool) -> Grid:
-        """Elements of an operand, windows left out, that go to or from one instance of a memory for all lanes: in the
-        transfer that has most of them, or `in_each`.
+        """Number of elements of an operand, without windows, that move between one instance of a memory and all its
+        lanes: in the largest transfer, or with `in_each` in every transfer.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -148,12 +155,12 @@ class TileLoops:
         return result
 
     def instances(self, operand: str, memory: int) -> Grid:
-        """Instances of a memory of an operand that are at work."""
+        """Number of instances of an operand's memory that are used."""
         return self.product(self.lanes, self._unrolled(operand, memory, False))
 
     def _unrolled(self, operand: str, memory: int, served: bool) -> list[str]:
-        """The loops that are unrolled over the sides of the array that a memory of an operand serves, or one below it,
-        or over the others.
+        """Loops that are unrolled over the sides of the array that a memory of an operand, or a memory below it,
+        serves; or over the other sides.
         """
         own = self.places.inputs if operand == self.entry.input_operand else self.places.weights
         chain = self.places.outputs if operand == OUTPUT else own
@@ -165,7 +172,7 @@ class TileLoops:
     # The tensors and where they lie.
 
     def input_bits(self) -> Grid:
-        """What the array must have seen of the input at least."""
+        """Bits of the input that the array must read at least once."""
         positions = np.ones(1)
         for axis in (0, 1):
             window, made, read = self.entry.window(axis), self.tile.made[axis], self.tile.read[axis]
@@ -211,20 +218,24 @@ class TileLoops:
             found.append(outside)
         return found
 
-    # Elements that take turns in a memory.
+    # Elements that replace each other in a memory.
 
     def sum_bits(self) -> float:
-        """Bits of a sum that is handed on before the last accumulation; of a final output where there is but one."""
+        """Bits of a partial sum that leaves before the last accumulation; of a final output where there is only one
+        accumulation.
+        """
         layer = self.entry.layer
         final = layer.bits_of[FINAL_OUTPUT]
         return float(max(layer.bits_of[OUTPUT], final) if self.reduction()[0] > 1 else final)
 
     def holds_one_output(self) -> bool:
-        """Whether the first memory of the outputs has no room for two, so that no loop over them is below its end."""
+        """Whether the first memory of the outputs has no room for two outputs, so that it holds no loop
+        over outputs.
+        """
         return 2 * self.sum_bits() > self.places.sizes[self.places.outputs[0]]
 
     def swaps_sums(self, still: frozenset[str]) -> bool:
-        """Whether the innermost loop changes the sums in a first memory that has no room for others."""
+        """Whether the innermost loop changes the sums in a first memory that has no room for other sums."""
         return OUTPUT not in still and self.holds_one_output()
 
     def weights_move(self) -> bool:
@@ -233,32 +244,32 @@ class TileLoops:
         return len(memories) > 1 and self.stack_weight_bits > self.places.sizes[memories[0]]
 
     def holds_one_weight(self) -> bool:
-        """Whether the first memory of the weights has no room for two."""
+        """Whether the first memory of the weights has no room for two weights."""
         bits = self.entry.layer.bits_of[str(self.entry.weight_operand)]
         return 2 * bits > self.places.sizes[self.places.weights[0]]
 
     # Ports.
 
     def port(self, operand: str, memory: int, direction: int) -> int | None:
-        """Which port of a memory a link uses."""
+        """Number of the port of a memory that a link uses."""
         link = dict(self.entry.constraints.memory_operand_links)[operand]
         return self.places.chain.core.memories[memory].port_of.get((link, DIRECTIONS[direction]))
 
 
 def unrolled_factors(entry: ChainLayer) -> dict[str, int]:
-    """Loop dimension -> lanes that the mapping file gives it."""
+    """Number of lanes that the mapping file unrolls, by loop dimension."""
     return {loop: factor for _, factors in entry.constraints.spatial_mapping for loop, factor in factors}
 
 
 def any_lanes(entry: ChainLayer) -> tuple[np.ndarray, np.ndarray]:
-    """Every pair of lanes that the two axes of a tile can have, those of the first axis varying fastest."""
+    """All pairs of lanes that the two axes of a tile can have, the first axis varying fastest."""
     given = unrolled_factors(entry)
     x, y = np.meshgrid(*[np.arange(1.0, given.get(name, 1) + 1) for name in AXES])
     return x.ravel(), y.ravel()
 
 
 def is_dense(entry: ChainLayer, axis: int) -> bool:
-    """Whether the kernel of a layer has as many positions along an axis as it reaches over, so is not dilated."""
+    """Whether the kernel of a layer has as many positions along an axis as its extent, so that it is not dilated."""
     terms = [dict(r.terms) for r in entry.layer.relations if AXES[axis] in dict(r.terms)]
     taps = [entry.layer.size_of.get(name, 1) for own in terms for name in own if name != AXES[axis]]
     return entry.window(axis).extent == (taps[0] if taps else 1)
