@@ -23,7 +23,7 @@ from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.tokens import context_list, described_model
-from tilewright.tiles.attention.shape import AttentionPoints, read_sizes
+from tilewright.tiles.attention.points import AttentionPoints, read_sizes
 from tilewright.tiles.attention.space import ORDERS, Sizes
 from tilewright.tiles.depth_first.options import LayerOptions
 

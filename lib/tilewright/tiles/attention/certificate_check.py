@@ -19,9 +19,9 @@ from tilewright.base.proof import CLOSE, contradictions, differing
 from tilewright.results.checks import Check, result
 from tilewright.tiles.attention.costs import AttentionCosts
 from tilewright.tiles.attention.optimum import Bounds
+from tilewright.tiles.attention.points import AttentionPoints
 from tilewright.tiles.attention.program import TileLayerProblem
 from tilewright.tiles.attention.result import plan_object, problem_of
-from tilewright.tiles.attention.shape import AttentionPoints
 from tilewright.tiles.attention.space import ORDERS, AttentionPlan, AttentionSpace, Sizes, Tile
 from tilewright.tiles.depth_first.options import LayerOptions
 

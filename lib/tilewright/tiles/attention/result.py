@@ -10,8 +10,8 @@ from tilewright.base.proof import TilePlans, optimum_line
 from tilewright.base.units import count_text, energy_text
 from tilewright.tiles.attention.costs import AttentionCosts
 from tilewright.tiles.attention.optimum import AttentionOptimum
+from tilewright.tiles.attention.points import AttentionPoints
 from tilewright.tiles.attention.program import TENSORS, TileLayerProblem
-from tilewright.tiles.attention.shape import AttentionPoints
 from tilewright.tiles.attention.space import AttentionPlan, TensorPlace, Tile
 from tilewright.tiles.depth_first.stack_cost import LATENCY_PARTS, Ledger
 

@@ -1,14 +1,9 @@
-"""Shape of an attention: queries, keys, heads, channels, the mask, the layers of a tile, and the points where it is
-studied.
-"""
+"""Shape of an attention: queries, keys, heads, channels, the mask, and the layers of a tile."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tilewright.base.errors import InputError, Problem, nearest_name
-from tilewright.base.units import FieldError, parse_size_bits
-from tilewright.hardware.core import Core
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
 from tilewright.workload.language_models.attended import attend
@@ -173,62 +168,3 @@ def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[in
 def layer_nodes(workload: Workload) -> Iterator[WorkloadNode]:
     """Nodes that have a cost."""
     return (node for node in workload.nodes if node.layer is not None)
-
-
-@dataclass(frozen=True)
-class AttentionPoints:
-    """All combinations of contexts and memory sizes; () stands for the value in the files."""
-
-    contexts: tuple[int, ...] = ()
-    """Numbers of tokens that the last query sees."""
-    memory: str = ""
-    """Name of the memory whose size is varied."""
-    sizes_bits: tuple[int, ...] = ()
-
-    def steps(self, step: ModelStep) -> list[ModelStep]:
-        """Step at each context. A request with one new token has the other tokens in its cache; in a prompt all tokens
-        are new.
-        """
-
-        def moved(group: Requests, context: int) -> Requests:
-            one = group.tokens == 1
-            return replace(group, context=context - 1) if one else Requests(group.count, context, 0)
-
-        return [replace(step, groups=tuple([moved(group, one) for group in step.groups])) for one in self.contexts] or [
-            step
-        ]
-
-    def cores(self, core: Core) -> list[Core]:
-        """Core with each size of the memory, at unchanged costs. Raises InputError where the core has no
-        such memory.
-        """
-        names = [memory.name for memory in core.memories]
-        if self.memory and self.memory not in names:
-            text = "the core has no such memory"
-            problem = Problem(text, path="--memory-sizes", value=self.memory, nearest=nearest_name(self.memory, names))
-            raise InputError([problem])
-        return [_resized(core, self.memory, bits) for bits in self.sizes_bits] or [core]
-
-    def size_of(self, core: Core) -> int | None:
-        """Size of the memory of a core, in bits; None where sizes are those of the file."""
-        return next((memory.size_bits for memory in core.memories if memory.name == self.memory), None)
-
-
-def _resized(core: Core, name: str, bits: int) -> Core:
-    memories = [replace(one, size_bits=bits) if one.name == name else one for one in core.memories]
-    return replace(core, memories=tuple(memories))
-
-
-def read_sizes(text: str) -> tuple[str, tuple[int, ...]]:
-    """Memory and sizes of `sram=64 KiB,1 MiB`, ascending; ("", ()) for ''. Raises InputError."""
-    if not text:
-        return "", ()
-    name, equals, sizes = text.partition("=")
-    allowed = "a memory and sizes, such as sram=64 KiB,1 MiB"
-    if not equals or not name.strip():
-        raise InputError([Problem("names no memory", path="--memory-sizes", value=text, allowed=allowed)])
-    try:
-        found = {parse_size_bits(int(size) if size.strip().isdigit() else size) for size in sizes.split(",")}
-    except FieldError as error:
-        raise InputError([Problem(str(error), path="--memory-sizes", value=sizes, allowed=allowed)]) from error
-    return name.strip(), tuple(sorted(found))

@@ -17,7 +17,7 @@ from tilewright.cli.main import main
 from tilewright.results.checks import Check
 from tilewright.tiles.attention.certificate_check import check_certificates, read_certified
 from tilewright.tiles.attention.costs import AttentionCosts
-from tilewright.tiles.attention.shape import AttentionPoints
+from tilewright.tiles.attention.points import AttentionPoints
 from tilewright.tiles.depth_first.options import LayerOptions
 
 from tests.unit.tiles.attention.small_attention import MAPPING, described, hardware
