@@ -247,11 +247,11 @@ class Accelerator(Shown):
 
     @property
     def cores(self) -> list["Accelerator"]:
-        """This core alone: before release 3.0, accelerators have a list of cores."""
+        """Cores, this one alone: before release 3.0, accelerators have a list of them."""
         return [self]
 
     def get_core(self, core_id: int = 0) -> "Accelerator":
-        """This core. Raises ValueError for a number other than 0."""
+        """Core of that number, this one. Raises ValueError for a number other than 0."""
         if core_id != 0:
             raise ValueError(f"{self.name} has one core, of number 0, and none of {core_id}")
         return self

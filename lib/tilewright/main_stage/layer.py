@@ -46,7 +46,7 @@ class SpatialMapping(dict[str, Any]):
 
     @property
     def data(self) -> dict[str, Any]:
-        """This mapping."""
+        """Mapping as a table, which it is."""
         return self
 
     @property
@@ -80,7 +80,7 @@ class LayerDimSizes(Fixed):
 
     @property
     def data(self) -> dict[str, int]:
-        """This table."""
+        """Table of names and numbers, which this is."""
         return self
 
     @property

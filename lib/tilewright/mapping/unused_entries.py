@@ -17,8 +17,11 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 
-def note_unused(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Note the parts of a mapping that have no effect; `problems` belong to its document."""
+def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one_core: bool = False) -> None:
+    """Note the parts of a mapping that have no effect; `problems` belong to its document.
+
+    With `on_one_core`, `note_unused_on` has already noted the fields about several cores.
+    """
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     note_unused_entries(problems, mapping, workload)
     for index, entry in enumerate(mapping.entries):
@@ -28,7 +31,7 @@ def note_unused(problems: Problems, mapping: Mapping, workload: Workload) -> Non
             _note_loops(part, entry, own)
         elif is_for_any_network(entry.name):
             _note_odd_loops(part, entry, workload, layers)
-        _note_overruled(part, entry)
+        _note_overruled(part, entry, on_one_core)
 
 
 def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | None, cores: Sequence[Core]) -> None:
@@ -40,7 +43,7 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
         _note_between_cores(problems, mapping)
     if workload is None:
         return
-    note_unused(problems, mapping, workload)
+    note_unused(problems, mapping, workload, on_one_core=len(cores) <= 1)
     sides = [name for core in cores for name, _ in core.operational_array.dimensions]
     for index, entry in enumerate(mapping.entries) if cores else ():
         note_unused_sides(problems, index, entry, sides)
@@ -120,11 +123,12 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
             problems.unused(path, f"no layer of {workload.name} has this loop dimension", dimension, near)
 
 
-def _note_overruled(problems: Problems, entry: MappingConstraints) -> None:
+def _note_overruled(problems: Problems, entry: MappingConstraints, on_one_core: bool) -> None:
     """Note hints for array dimensions that the entry fixes, and dimension names without a tiling that uses them."""
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:
         if side in fixed:
             problems.unused(("spatial_mapping_hint", side), "has no effect: spatial_mapping fixes this side")
-    if entry.layer_dimension_names and not (entry.intra_core_tiling or entry.inter_core_tiling):
+    tiles = entry.intra_core_tiling or entry.inter_core_tiling
+    if entry.layer_dimension_names and not (tiles or on_one_core):
         problems.unused(("layer_dimension_names",), "has no effect: the entry has no tiling that could use the names")

@@ -30,7 +30,7 @@ class SpatialParameters(ModelChoice):
     With null, engine exact tries all, so that the optimum is proven over all of them.
     """
     enable_mix_spatial_mapping: bool = False
-    """Also generate unrollings of several loop dimensions over one array dimension."""
+    """Whether unrollings of several loop dimensions over one array dimension are generated too."""
 
     def spatial_count(self, proves: bool) -> int:
         """Number of generated spatial mappings to try, 0 for all; `proves`: the search proves optima."""

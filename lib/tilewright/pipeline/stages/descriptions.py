@@ -63,7 +63,7 @@ class Descriptions:
         return self.written.mapping or file_of(self.mapping)
 
     def checked(self) -> "Descriptions":
-        """These descriptions. Raises InputError with all problems."""
+        """Descriptions without a problem. Raises InputError with all problems."""
         if self.problems:
             raise InputError(self.problems)
         return self

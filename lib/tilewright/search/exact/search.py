@@ -262,7 +262,7 @@ class _Layer:
         return candidate
 
     def _make(self, count: int) -> list[Candidate]:
-        """At most `count` next candidates that could beat the best mapping, fewest passes first.
+        """Next candidates that could beat the best mapping, at most `count`, fewest passes first.
 
         Fewer are made if the time ends.
         """

@@ -66,7 +66,7 @@ class Slice:
 
 
 def only_result(results: Iterable[Any], kind: type[T]) -> T:
-    """Only result of stages, which run to their end. Raises InputError if there are none or several."""
+    """Result of stages, which run to their end. Raises InputError if there are none or several."""
     found = list(results)
     if len(found) != 1 or not isinstance(found[0], kind):
         told = ", ".join(type(result).__name__ for result in found[:3]) or "nothing"
