@@ -14,6 +14,7 @@ from tilewright.base.artifacts.files import make_folder
 from tilewright.base.processes import in_processes
 from tilewright.designs.design_cost import Sharing
 from tilewright.designs.exploration import Exploration
+from tilewright.designs.memory_axes import slower_with_more_memory
 from tilewright.designs.parts import SHARD_SCHEMA, ShardDigests, SpacePart, shards_of
 from tilewright.designs.results import MEASURES, OK
 from tilewright.designs.shard import Row, ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
@@ -216,7 +217,7 @@ def exploration_of(space: Space, content: ShardContent) -> Exploration:
         tuple(name for name in space.value_names if name not in axes),
         space.objectives,
         tuple(network.name for network in space.networks),
-        assumptions(space),
+        (*assumptions(space), *slower_with_more_memory(space, content.table)),
         content.table.assign(unmet=list(_unmet(space, content.table))),
         dict(sorted(content.excluded.items())),
     )

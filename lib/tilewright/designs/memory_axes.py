@@ -1,0 +1,74 @@
+"""Axes of a space that set the sizes of memories, and pairs of designs in which more memory takes more cycles."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas
+
+from tilewright.base.errors import KeyPath
+from tilewright.base.units import FieldError, parse_size_bits
+from tilewright.designs.results import OK
+from tilewright.designs.space import Space
+
+
+def memory_axes(space: Space) -> tuple[str, ...]:
+    """Names of the axes on which the size of a memory depends, directly or by laws, in the order of the space."""
+    found = {
+        axis.name for axis in space.axes if any(_is_size(path) for settings in axis.settings for path, _ in settings)
+    }
+    for law in space.laws:
+        if law.path is not None and _is_size(law.path):
+            found.update(space.axes[place].name for place in law.formula.axes)
+    return tuple(axis.name for axis in space.axes if axis.name in found)
+
+
+def _is_size(path: KeyPath) -> bool:
+    return len(path) >= 3 and path[-3] == "memories" and path[-1] == "size"
+
+
+def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[str]:
+    """Sentence for each memory axis along which latency rises between neighbouring values, all else equal.
+
+    `table` has the columns of `Exploration.table`. The rules that can cause a rise are in
+    docs/multi-core-model.md#operands-that-are-too-large and, for one core, in docs/model.md#what-can-be-relied-on.
+    """
+    for axis in memory_axes(space):
+        ratios = _latency_ratios(space, table, axis)
+        worse = ratios[ratios > 1]
+        if len(worse):
+            yield (
+                f"Of {len(ratios):,} pairs of designs that differ only in {axis}, which sets sizes of memories, the"
+                f" next larger value takes more cycles in {len(worse):,}, by up to {worse.max() - 1:.2%}. This does not"
+                f" show what the memory is worth: {_reason(space)}."
+            )
+
+
+def _reason(space: Space) -> str:
+    goal = f"the search minimises {space.options.objective}"
+    if space.is_of_systems:
+        return f"{goal}, a schedule fetches what fits a core before it is used, and more room changes its decisions"
+    return goal if _is_free(space) else f"{goal}, and greedy allocation can give a larger memory to the wrong loops"
+
+
+def _is_free(space: Space) -> bool:
+    return space.options.allocation == "free"
+
+
+def _latency_ratios(space: Space, table: pandas.DataFrame, axis: str) -> pandas.Series:
+    """Latency by that of the next smaller value of an axis, for designs on a network with equal values elsewhere."""
+    rows = table[table["status"] == OK]
+    rows = rows.assign(size_of_axis=rows[axis].map(_size).astype(float)).dropna(subset=["size_of_axis"])
+    others = ["network", *(other.name for other in space.axes if other.name != axis)]
+    ordered = rows.sort_values(["size_of_axis", "index"])
+    before = ordered.groupby(others, sort=False, observed=True)["latency_cycles"].shift()
+    return (ordered["latency_cycles"].astype(float) / before.astype(float)).dropna()
+
+
+def _size(value: Any) -> float:
+    """Number by which values of a memory axis are in order: a size in bits or a plain number; NaN for other texts."""
+    if not isinstance(value, str):
+        return float(value)
+    try:
+        return float(parse_size_bits(value))
+    except FieldError:
+        return float("nan")

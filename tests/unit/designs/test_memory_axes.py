@@ -1,0 +1,69 @@
+"""Axes that set sizes of memories, and the sentence where more memory takes more cycles."""
+
+import pandas
+from tilewright.designs.memory_axes import memory_axes, slower_with_more_memory
+from tilewright.designs.space import Space
+
+from tests.unit.designs.space_cases import COLUMNS, ROWS, SIZE, space_of
+from tests.unit.designs.system_cases import system_space
+
+
+def of_one_core(**options: str) -> Space:
+    """A space whose second axis sets a size by a law and whose third one sets it directly."""
+    axes = {
+        "rows": {"path": ROWS, "values": [8, 16]},
+        "kib": {"values": [32, 64, 128]},
+        "size": {"path": "memories.dram.size", "values": ["1 GiB", "512 MiB"]},
+    }
+    return space_of(axes=axes, laws={SIZE: "kib * 8192", COLUMNS: "rows"}, options=options)
+
+
+def rows_of(*cycles: tuple[int, int, str, float]) -> pandas.DataFrame:
+    """A table of designs: rows, KiB, size, cycles."""
+    keys = ("rows", "kib", "size", "latency_cycles")
+    found = [dict(zip(keys, row, strict=True)) | {"index": n, "status": "ok"} for n, row in enumerate(cycles)]
+    return pandas.DataFrame(found).assign(network="net")
+
+
+def test_axes_set_sizes_directly_and_by_laws() -> None:
+    """An axis of the array sets none."""
+    assert memory_axes(of_one_core()) == ("kib", "size")
+    assert memory_axes(system_space()) == ("activation",)
+
+
+def test_neighbouring_values_are_compared() -> None:
+    """Of rows 8 there is one pair of three that is slower, by 10 %; other rows are no neighbours."""
+    table = rows_of(
+        *((8, kib, "1 GiB", cycles) for kib, cycles in ((128, 90.0), (32, 100.0), (64, 110.0))),
+        *((16, kib, "1 GiB", cycles) for kib, cycles in ((32, 70.0), (64, 70.0))),
+    )
+    (sentence,) = slower_with_more_memory(of_one_core(), table)
+    assert "Of 3 pairs of designs that differ only in kib," in sentence
+    assert "takes more cycles in 1, by up to 10.00%" in sentence
+    assert "minimises latency, and greedy allocation can" in sentence
+    free = of_one_core(temporal_mapping_search_engine="exact", allocation="free")
+    assert next(slower_with_more_memory(free, table)).endswith("the search minimises latency.")
+
+
+def test_sizes_as_texts_are_in_their_order() -> None:
+    """512 MiB comes before 1 GiB; where nothing is slower there is no sentence; failed designs are no neighbours."""
+    table = rows_of((8, 32, "1 GiB", 120.0), (8, 32, "512 MiB", 100.0))
+    assert "differ only in size," in next(slower_with_more_memory(of_one_core(), table))
+    assert list(slower_with_more_memory(of_one_core(), table.assign(latency_cycles=[100.0, 120.0]))) == []
+    assert list(slower_with_more_memory(of_one_core(), table.assign(status=["ok", "infeasible"]))) == []
+
+
+def test_a_space_of_systems_names_the_rule_of_schedules() -> None:
+    """What fits a core is fetched before it is used."""
+    table = pandas.DataFrame(
+        {
+            "activation": ["1 KiB", "64 KiB"],
+            "width": [32, 32],
+            "latency_cycles": [10.0, 11.0],
+            "index": [0, 1],
+            "status": ["ok", "ok"],
+            "network": ["bert", "bert"],
+        }
+    )
+    (sentence,) = slower_with_more_memory(system_space(), table)
+    assert "a schedule fetches what fits a core before it is used" in sentence
