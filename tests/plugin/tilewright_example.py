@@ -1,13 +1,17 @@
-"""Extensions of tilewright: refresh of memories, a star of cores, two terms of the energy, a column, an operator."""
+"""Extensions of tilewright, one of each kind but the array."""
 
+from tilewright.base.objectives import Powers
 from tilewright.cost.energy_terms import TermCost
 from tilewright.hardware.attributes import Attribute
+from tilewright.pipeline.stages.reductions import Reduction
 from tilewright.results.run_columns import Column
 from tilewright.workload.onnx.lowering import lowers
 from tilewright.workload.onnx.operators.elementwise import elementwise
 
 REFRESH = Attribute("refresh", "memory", "refresh_mw", "power_mw", "Power that keeps data alive.", term="refresh")
 CYCLES = Column("cycles_a_layer", "Latency over layers.", lambda run: run["latency_cycles"] / run["layers"])
+
+ED2P = Powers(energy=1, latency=2)
 
 
 class STAR:
@@ -25,6 +29,21 @@ class SETUP:
     concerns = staticmethod(lambda core: True)
     cost = staticmethod(lambda layer, core, unrolling: TermCost(fixed_pj=1000.0))
     waiting_pj_a_cycle = staticmethod(lambda core: 0.0)
+
+
+class COMMAND:
+    """A hundred cycles a layer, for a command to the core."""
+
+    concerns = staticmethod(lambda core: True)
+    cycles = staticmethod(lambda layer, core, unrolling: 100)
+
+
+class LeastPower(Reduction):
+    """Keeps the mapping of least mean power."""
+
+    def rank(self, costs):
+        """Energy over latency."""
+        return [costs.energy_pj / costs.latency_cycles]
 
 
 class GRANTS:

@@ -9,11 +9,14 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 import yaml
 from onnx import TensorProto, helper
+from tilewright.base.artifacts.envelope import read_artifact
+from tilewright.multicore.scheduling.core_costs import read_core_costs
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "tests" / "plugin"
@@ -119,6 +122,58 @@ def test_one_core(installed: Path, tmp_path: Path) -> None:
     assert float(row["cycles_a_layer"]) == summary["latency_cycles"] / 2
 
 
+def summary_of(folder: Path) -> dict[str, Any]:
+    """The summary of a run."""
+    content: dict[str, Any] = json.loads((folder / "summary.json").read_text())["payload"]
+    return content
+
+
+def map_words(folder: Path, *options: str, engine: str = "exact") -> list[str]:
+    """Words that map a network of two layers on a shipped core."""
+    given = ["--hardware", str(CONFIG / "hardware" / "tpu_like.yaml")]
+    given += ["--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")]
+    given += ["--workload", str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml"), "-o", str(folder)]
+    return ["map", *given, "--no-store", "--model", "corrected", "--temporal-mapping-search-engine", engine, *options]
+
+
+def test_cycles_of_a_command(installed: Path, tmp_path: Path) -> None:
+    """They are in the latency of each layer, in all that shows it, and in the bound of the exact search."""
+    tilewright(map_words(tmp_path / "without"), None, tmp_path)
+    tilewright(map_words(tmp_path / "run"), installed, tmp_path)
+    without, found = summary_of(tmp_path / "without"), summary_of(tmp_path / "run")
+    assert found["latency_breakdown_cycles"]["command"] == 100 * found["layers"]
+    assert found["latency_cycles"] == without["latency_cycles"] + 100 * found["layers"]
+    assert found["certificate"]["proven"] == found["layers"]
+    for words in (["check", "run"], ["report", "run"], ["advise", "run"]):
+        tilewright(words, installed, tmp_path)
+    assert "command" in tilewright(["explain", "run"], installed, tmp_path)
+    tilewright(["summarize", "run", "--csv", "runs.csv"], installed, tmp_path)
+    with (tmp_path / "runs.csv").open() as stream:
+        (row,) = csv.DictReader(stream)
+    assert float(row["command_cycles"]) == 100 * found["layers"]
+
+
+def test_an_objective_and_a_stage(installed: Path, tmp_path: Path) -> None:
+    """The objective is a choice of the option, has a stage, and is minimised; the stage has its name in pipelines."""
+    values = {}
+    for objective in ("latency", "energy", "EDP", "ED2P"):
+        tilewright(map_words(tmp_path / objective, "--objective", objective), installed, tmp_path)
+        layers = read_artifact(tmp_path / objective / "layers.jsonl", "tilewright/layers").payload
+        values[objective] = sum(layer["energy_pj"] * layer["latency_cycles"] ** 2 for layer in layers)
+    assert min(values.values()) == values["ED2P"]
+    assert summary_of(tmp_path / "ED2P")["objective"] == "ED2P"
+    tilewright(map_words(tmp_path / "loma", "--objective", "ED2P", engine="loma"), installed, tmp_path)
+    for stage in ("LeastPower", "MinimalED2P"):
+        (tmp_path / "stages.yaml").write_text(f"[{{replace: MinimalLatency, stage: {stage}}}]\n")
+        words = map_words(tmp_path / stage, "--pipeline", "stages.yaml", engine="loma")
+        tilewright(words, installed, tmp_path)
+    power, loma = summary_of(tmp_path / "LeastPower"), summary_of(tmp_path / "loma")
+    assert power["energy_pj"] / power["latency_cycles"] <= loma["energy_pj"] / loma["latency_cycles"]
+    assert summary_of(tmp_path / "MinimalED2P")["energy_pj"] == loma["energy_pj"]
+    said = tilewright(map_words(tmp_path / "x", "--objective", "ED3P"), installed, tmp_path, code=2)
+    assert "allowed: latency, energy, EDP, ED2P" in " ".join(said.split())
+
+
 def test_several_cores(installed: Path, tmp_path: Path) -> None:
     """Cores of the topology are linked with the first one alone; the term of schedules counts transfers."""
     cores = [str(CONFIG / "hardware" / "multi" / "cores" / f"{name}.yaml") for name in (*["k16_c16"] * 3, "offchip")]
@@ -142,6 +197,9 @@ def test_several_cores(installed: Path, tmp_path: Path) -> None:
         cause["transfers"] for name, cause in summary["energy"]["causes"].items() if name != "off_chip_stream"
     )
     assert summary["energy"]["terms_pj"] == {"grants": 2.0 * transfers}
+    rows = read_core_costs(tmp_path / "run/cost/k16_c16.jsonl")
+    assert all(row.total1_cycles - row.total0_cycles >= 100 for row in rows)
+    tilewright(["check", "run", *given], installed, tmp_path)
 
 
 def test_its_code_is_part_of_what_results_are_made_of(site: Path) -> None:
@@ -216,6 +274,9 @@ def test_a_module_at_fault_is_refused(site: Path, tmp_path: Path, text: str, oth
 
 NAMES = {
     "energy_term.setup": ("energy_term.leakage", "plug-in leakage has the name leakage, which is built in"),
+    "latency_term.command": ("latency_term.drain", "plug-in drain has the name drain, which is built in"),
+    "objective.ED2P": ("objective.EDP", "plug-in EDP has the name EDP, which is built in"),
+    "stage.LeastPower": ("stage.Loma", "plug-in Loma has the name Loma, which is built in"),
     "schedule_term.grants": ("schedule_term.on_core", "plug-in on_core has the name on_core, which is built in"),
     "topology.star": ("topology.bus", "plug-in bus has the name bus, which is built in"),
     "column.cycles_a_layer": ("energy_term.memory", "plug-in memory has the name memory, which is built in"),

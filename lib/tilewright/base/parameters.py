@@ -56,7 +56,13 @@ class Limits(NamedTuple):
 class OneOf(NamedTuple):
     """Names that a text may be, where they are not known to a type: `Annotated[str, OneOf(MODELS)]`."""
 
-    names: tuple[str, ...]
+    given: tuple[str, ...] | Callable[[], tuple[str, ...]]
+    """Names, or a function that gives them: those of plug-ins are looked for only when they are needed."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names in the order in which they are listed."""
+        return self.given() if callable(self.given) else self.given
 
 
 class Told(NamedTuple):

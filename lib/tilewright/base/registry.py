@@ -20,8 +20,11 @@ KINDS = {
     "attribute": "tilewright.hardware.attributes",
     "column": "tilewright.results.run_columns",
     "energy_term": "tilewright.cost.energy_terms",
+    "latency_term": "tilewright.cost.latency_terms",
+    "objective": "tilewright.base.objectives",
     "operator": "tilewright.workload.onnx.lowering",
     "schedule_term": "tilewright.multicore.scheduling.energy_terms",
+    "stage": "tilewright.pipeline.stages.catalogue",
     "topology": "tilewright.hardware.topologies",
 }
 """Kind of an entry point -> module of the registry."""

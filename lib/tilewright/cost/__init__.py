@@ -3,6 +3,7 @@
 FACE = (
     "breakdown",
     "energy_terms",
+    "latency_terms",
     "ledger",
     "problem",
     "problem_figures",

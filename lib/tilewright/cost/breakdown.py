@@ -8,7 +8,8 @@ import numpy as np
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import array_use, energy_term_names
-from tilewright.cost.ledger import LATENCY_TERMS, ROUNDING
+from tilewright.cost.latency_terms import latency_term_names
+from tilewright.cost.ledger import ROUNDING
 from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import Problem, port_services
 from tilewright.cost.rates import core_figures
@@ -63,7 +64,7 @@ def breakdown(
         energy_terms_pj=dict(zip(energy_term_names(core), ws.terms[: problem.term_count].tolist(), strict=True)),
         latency_cycles=latency,
         edp_pj_cycles=energy_delay_product(energy, latency),
-        latency_breakdown_cycles=dict(zip(LATENCY_TERMS, latency_terms(problem, ws), strict=True)),
+        latency_breakdown_cycles=dict(zip(latency_term_names(core), latency_terms(problem, ws), strict=True)),
         energy_breakdown_pj=_per_link(layer, problem, ws.energy),
         word_accesses=_per_link(layer, problem, ws.words),
         memory_utilization=_per_level(layer, problem, ws.shared_utilization),
@@ -89,15 +90,17 @@ def _temporal_levels(
 
 
 def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[float, ...]:
-    """Terms of the latency of the mapping in `ws`, in cycles, in the order of LATENCY_TERMS."""
+    """Terms of the latency of the mapping in `ws`, in cycles, in the order of `latency_term_names`."""
     ideal, totals = int(problem["ideal_cycles"]), ws["totals"].tolist()
+    further = problem["further_cycles"][: problem["further_count"]].tolist()
     return (
         ideal,
         number(totals[IDEAL_TEMPORAL] - ideal),
         number(totals[STALL]),
         number(totals[ONLOADING]),
         number(totals[OFFLOADING]),
-        int(problem["drain_cycles"]),
+        int(problem["fixed_cycles"]) - sum(further),
+        *further,
     )
 
 
@@ -181,7 +184,7 @@ def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
     ]
     totals = ws["totals"].tolist()
     accesses = float(ws["energy"][: problem["operand_count"]].sum())
-    parts = totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem["drain_cycles"]
+    parts = totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem["fixed_cycles"]
     for name, total, expected in (
         ("memory energy", terms[problem["access_term"]], accesses),
         ("energy", totals[ENERGY], float(terms[: problem["term_count"]].sum())),

@@ -138,7 +138,7 @@ def evaluate_allocation(problem, ws):
     totals = ws.totals
     totals[IDEAL_TEMPORAL] = float(total_cycles)
     totals[LATENCY] = (
-        totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem.drain_cycles
+        totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem.fixed_cycles
     )
     add_terms(problem, ws, memory_energy)
     return FITS

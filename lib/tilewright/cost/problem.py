@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.base.errors import MappingError
 from tilewright.base.profile import SWITCHES, ModelProfile, switch_values
 from tilewright.cost.energy_terms import energy_terms_of
+from tilewright.cost.latency_terms import MOST_TERMS, further_cycles
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.spatial_analysis import spatial_analysis
@@ -107,7 +108,9 @@ PROBLEM_DTYPE = np.dtype(
         ("fixed_energy_pj", np.float64),  # sum over terms
         ("energy_pj_a_cycle", np.float64),  # sum over terms
         ("ideal_cycles", np.int64),
-        ("drain_cycles", np.int64),
+        ("fixed_cycles", np.int64),  # the same for every loop order: drain, and further terms of the latency
+        ("further_count", np.int64),
+        ("further_cycles", np.int64, (MOST_TERMS,)),  # of each further term of the latency
         ("same_data_is_no_access", np.int8),
         ("even", np.int8),
         ("switches", np.int8, (len(SWITCHES),)),
@@ -224,7 +227,7 @@ def problem_frame(
             "output_elements": operand_elements(layer, operands[0], profile),
             "units": lanes.units,
             "boost": lanes.boost,
-            "drain_cycles": _drain_cycles(core, spatial),
+            "fixed_cycles": _drain_cycles(core, spatial),
             "switches": np.array([on for _, on in switch_values(profile)], np.int8),
         },
     )
@@ -251,11 +254,15 @@ def term_arrays(
     profile: ModelProfile,
     links: tuple[tuple[str, str], ...],
 ) -> FieldValues:
-    """Energy terms as arrays. Raises MappingError if the array cannot run the spatial mapping."""
+    """Terms of energy and latency as arrays. Raises MappingError if the array cannot run the spatial mapping."""
     terms = energy_terms_of(layer, core, spatial.unrolling, profile, links)
     fixed = np.array([cost.fixed_pj for cost in terms.values()], np.float64)
     a_cycle = np.array([cost.pj_a_cycle for cost in terms.values()], np.float64)
+    further = further_cycles(layer, core, spatial.unrolling)
     return {
+        "fixed_cycles": _drain_cycles(core, spatial) + sum(further),
+        "further_count": len(further),
+        "further_cycles": np.array(further, np.int64),
         "term_count": len(terms),
         "access_term": list(terms).index(ACCESSES),
         "term_fixed_pj": fixed,

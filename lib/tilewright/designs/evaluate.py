@@ -16,7 +16,7 @@ from tilewright.base.errors import InputError, MappingError, NothingFitsError
 from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import energy_term_names
-from tilewright.cost.ledger import LATENCY_TERMS
+from tilewright.cost.latency_terms import latency_term_names
 from tilewright.cost.rates import time_and_power
 from tilewright.designs.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
 from tilewright.designs.layer_costs import CoreColumns, LayerCost, LayerCosts
@@ -222,7 +222,8 @@ def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> Desi
     """The costs of layers that run one after another, added up as the summary of a run does it."""
     names = energy_term_names(core)
     terms = [total_in_order(layer.energy_terms_pj[i] for layer in layers) for i in range(len(names))]
-    cycles = [total_in_order(layer.latency_terms_cycles[i] for layer in layers) for i in range(len(LATENCY_TERMS))]
+    parts = latency_term_names(core)
+    cycles = [total_in_order(layer.latency_terms_cycles[i] for layer in layers) for i in range(len(parts))]
     memories = dict.fromkeys((memory.name for memory in core.memories), 0.0)
     for layer in layers:
         for name, energy in layer.memory_energy_pj:
@@ -238,7 +239,7 @@ def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> Desi
         np.nan if area is None else area,
         dict(zip(names, terms, strict=True)),
         memories,
-        dict(zip(LATENCY_TERMS, cycles, strict=True)),
+        dict(zip(parts, cycles, strict=True)),
         time_and_power(clock_period_ns(core), latency, energy),
         range_parts(core, memories, profile),
     )

@@ -16,6 +16,7 @@ from tilewright.base.errors import MappingError
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.breakdown import latency_terms, verify
 from tilewright.cost.energy_terms import further_energy_terms
+from tilewright.cost.latency_terms import further_latency_terms
 from tilewright.cost.problem import MOST_CYCLES, Problem, fill, most_cycles, port_services, problem_frame, term_arrays
 from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.workspace import Workspace
@@ -205,7 +206,8 @@ class LayerCosts:
 
         `whole` is the layer on the whole core, `problem` makes the one on its own core, up to `reach`.
         """
-        if further_energy_terms(design.core):  # tables of orders are without what the latency adds to the energy
+        # Tables of orders lack what the latency adds to the energy, and what plug-ins add to the latency.
+        if further_energy_terms(design.core) or further_latency_terms(design.core):
             return None
         ends = () if reach is None else (reach.activation, reach.output, reach.weight)
         arranged = (kind, design.arranged, ends)

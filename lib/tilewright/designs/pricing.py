@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.base.errors import InputError, KeyPath, MappingError, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.cost.energy_terms import further_energy_terms
+from tilewright.cost.latency_terms import further_latency_terms
 from tilewright.cost.problem import MOST_CYCLES, most_cycles
 from tilewright.designs.design_cost import reason_of
 from tilewright.designs.evaluate import NetworkEvaluator
@@ -262,15 +263,16 @@ class FamilyPricer:
         """Prices of every member of each family on each network.
 
         What families share that differ in sizes alone is computed once, so that these should come together. Raises
-        InputError where a design has further terms of the energy, or an array that computes in memory: nobody says
-        that these go by figures alone.
+        InputError where a design has further terms of energy or latency, or an array that computes in memory: nobody
+        says that these go by figures alone.
         """
         for members in families:
             assert members.accelerator is not None
-            if terms := further_energy_terms(members.accelerator.cores[0]):
-                message = f"no complete fronts of designs with further terms of the energy ({', '.join(terms)})"
+            core = members.accelerator.cores[0]
+            if terms := (*further_energy_terms(core), *further_latency_terms(core)):
+                message = f"no complete fronts of designs with further terms of energy or latency ({', '.join(terms)})"
                 raise InputError([Problem(f"{message}: `explore` has them", self.space.file)])
-            if members.accelerator.cores[0].operational_array.kind != DIGITAL:
+            if core.operational_array.kind != DIGITAL:
                 message = "no complete fronts of in-memory arrays: `explore` has them"
                 raise InputError([Problem(message, self.space.file)])
         kinds: dict[_Kind, _Layers] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.base.errors import count_of
-from tilewright.base.objectives import REDUCTION_OF
+from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.units import energy_text
 from tilewright.hardware.system import lacks_unit
 
@@ -49,7 +49,7 @@ def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
-        reduction = REDUCTION_OF.get(objective, objective)
+        reduction = reduction_of(objective) if objective in OBJECTIVES else objective
         others, layers = count_of(found["mappings"], "further mapping"), count_of(found["distinct_layers"], "layer")
         yield (
             f"{others} of {layers} came back to Workload and {'is' if found['mappings'] == 1 else 'are'} not counted:"

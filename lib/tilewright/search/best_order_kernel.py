@@ -340,7 +340,7 @@ def bound_orders(problem, tables, candidate, search):
             latency = cycles
             if ports:
                 latency = max(latency, busiest_port(problem, tables, candidate, start))
-            latency = (latency + problem.drain_cycles) * (1 - MARGIN)
+            latency = (latency + problem.fixed_cycles) * (1 - MARGIN)
             energy = problem.fixed_energy_pj + problem.energy_pj_a_cycle * latency
             for o in range(problem.operand_count):
                 for b in range(problem.level_count[o]):

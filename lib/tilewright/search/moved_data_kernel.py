@@ -250,9 +250,9 @@ def busy_cycles(problem, ws, moved, b):
     Otherwise the bound is all passes and the drain.
     """
     if not problem.switches[PORT_TIME] or problem.spatial_differs:
-        return ws.totals[IDEAL_TEMPORAL] + problem.drain_cycles
+        return ws.totals[IDEAL_TEMPORAL] + problem.fixed_cycles
     for p in range(problem.port_count):
-        moved.port_cycles[p] = float(problem.drain_cycles)
+        moved.port_cycles[p] = float(problem.fixed_cycles)
     for place in range(moved.place_count):
         o = moved.place_operand[place]
         m = moved.place_level[place]

@@ -1,13 +1,19 @@
-"""Another objective in the place of a declared one: every search minimises it, certificates of the exact one hold."""
+"""Objective of a plug-in: every search minimises it, certificates of the exact one hold."""
 
-from typing import Any, get_args
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-from tilewright.base.objectives import OBJECTIVES, Objective, Powers, ranking
+from tilewright.base import objectives
+from tilewright.base.errors import InputError
+from tilewright.base.objectives import BUILT_IN, OBJECTIVES, Goal, Powers, ranking, reduction_of
+from tilewright.base.parameters import parameters_of
+from tilewright.base.registry import enter, withdraw
 from tilewright.base.stage_table import STAGES
 from tilewright.multicore.allocation.result import Evaluation, choose
-from tilewright.pipeline.stages.pipeline import REDUCTION_OF
+from tilewright.pipeline.stages import reductions
+from tilewright.pipeline.stages.catalogue import CATALOGUES
 from tilewright.search.batch import best_row, cost_orders
 from tilewright.search.exact.search import search_exact
 from tilewright.search.loma import loma_batches
@@ -17,13 +23,26 @@ from tilewright.search.salsa import salsa_batches
 from tests.unit.search.exact.exact_brute_force import ALLOCATIONS, LARGEST_FREE_SPACE, free_mapping_count, space_of
 from tests.unit.search.exact.exact_cases import problems
 
-NAME: Objective = "EDP"
-"""What the other one is declared as, because parameters take the declared names only."""
+NAME = "ED2P"
+ED2P = Powers(energy=1, latency=2)
+NO_POWERS, TOO_HIGH, A_TEXT = Powers(), Powers(energy=10), "ED2P"
+FAULTS = {
+    ("EDP", "ED2P"): "has the name EDP, which is built in",
+    ("ED 2P", "ED2P"): "an identifier is needed",
+    ("NONE", "NO_POWERS"): "has the powers (0, 0)",
+    ("HIGH", "TOO_HIGH"): "has the powers (10, 0)",
+    ("TEXT", "A_TEXT"): "is no objective",
+    ("eDP", "ED2P"): "an identifier is needed that makes a new name of a stage, MinimalEDP",
+}
+"""(name, object of this module) -> part of the message."""
 
 
 @pytest.fixture(autouse=True)
-def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(OBJECTIVES, NAME, Powers(energy=1, latency=2))
+def _entered() -> Iterator[None]:
+    entries = {objectives.__name__: {NAME: f"{__name__}:ED2P"}}
+    enter(entries)
+    yield
+    withdraw(entries)
 
 
 def ed2p(energy_pj: Any, latency_cycles: Any) -> Any:
@@ -85,6 +104,27 @@ def test_the_chosen_allocation_is_the_best() -> None:
 
 
 def test_what_is_declared_is_what_can_be_chosen() -> None:
-    """The choices of the option, and a stage for each that keeps the best."""
-    assert tuple(OBJECTIVES) == tuple(REDUCTION_OF) == get_args(Objective)
-    assert list(REDUCTION_OF.values()) == [stage.name for stage in STAGES if stage.name.startswith("Minimal")]
+    """The choices of the option, and a stage for each that keeps the best; those of plug-ins are made."""
+    (parameter,) = parameters_of(Goal)
+    assert tuple(OBJECTIVES) == parameter.choices == (*BUILT_IN, NAME)
+    listed = [stage.name for stage in STAGES if stage.name.startswith("Minimal")]
+    assert [reduction_of(goal) for goal in BUILT_IN] == listed
+    for flow in ("single", "core"):
+        kind = CATALOGUES[flow].stage_class(CATALOGUES[flow].canonical_name("MinimalED2PStage"))
+        assert issubclass(kind, reductions.OfObjective)
+        assert kind is reductions.MinimalED2P
+        assert (kind.minimises, kind.name()) == (NAME, "MinimalED2P")
+    assert CATALOGUES["multi"].canonical_name("MinimalED2P") == ""
+
+
+@pytest.mark.parametrize(("named", "message"), FAULTS.items(), ids=[name for name, _ in FAULTS])
+def test_a_plug_in_at_fault_is_refused(named: tuple[str, str], message: str) -> None:
+    """Its name is taken or makes no stage, or it is no product of powers."""
+    entries = {objectives.__name__: {named[0]: f"{__name__}:{named[1]}"}}
+    enter(entries)
+    try:
+        with pytest.raises(InputError) as raised:
+            objectives.ENTERED[named[0]]
+    finally:
+        withdraw(entries)
+    assert message in str(raised.value)

@@ -1,11 +1,19 @@
-"""Stages of a flow by name, also by their names in zigzag-dse and Stream; modules are imported when they are used."""
+"""Stages of a flow by name, also by their names in zigzag-dse and Stream; modules are imported when they are used.
 
+Plug-ins enter further stages, which pipelines of every flow may name: `stage.Bound = "their_package:Bound"`. Each
+objective of a plug-in has a stage that keeps the best mapping by it.
+"""
+
+import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import cast
 
+from tilewright.base import objectives
+from tilewright.base.objectives import reduction_of
+from tilewright.base.registry import Registry, taken
 from tilewright.base.stage_table import CORE, STAGES, Listed
 from tilewright.base.steps import MULTI, SINGLE
 from tilewright.pipeline.stages.base import Stage
@@ -19,6 +27,24 @@ _ELSEWHERE = {
     CORE: {SINGLE: "is for whole networks; a computation node is one layer"},
 }
 """Texts about a stage that only another flow has, by flow and other flow."""
+_REDUCTIONS = next(stage for stage in STAGES if stage.name == reduction_of("latency"))
+
+
+def _fault(name: str, entry: object) -> str:
+    """Fault of a stage of a plug-in, or of its name; '' if it has none."""
+    if reason := taken(name, {other for stage in STAGES for other in (stage.name, *stage.also, *stage.absorbs)}):
+        return reason
+    if not name.isidentifier() or name.endswith("Stage"):
+        return f"has the name {name}: an identifier without Stage at its end is needed"
+    if not (isinstance(entry, type) and issubclass(entry, Stage)):
+        return "is no stage: a subclass of tilewright.pipeline.stages.Stage is needed"
+    if "__dataclass_params__" not in vars(entry) and inspect.get_annotations(entry):
+        return "has parameters, but is not decorated @dataclass(frozen=True)"
+    return ""
+
+
+ENTERED: Registry[type[Stage]] = Registry(__name__, _fault)
+"""Stages of plug-ins, by name."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +54,18 @@ class Catalogue:
     flow: str
 
     @cached_property
-    def listed(self) -> Mapping[str, Listed]:
-        """Stages by their names here, in the order of the table."""
+    def _built_in(self) -> dict[str, Listed]:
         return {stage.name: stage for stage in STAGES if self.flow in stage.flows}
+
+    @property
+    def listed(self) -> Mapping[str, Listed]:
+        """Stages by their names here: those of the table in its order, reductions of plug-ins, stages of plug-ins."""
+        entered = ENTERED.names
+        goals = objectives.ENTERED.names if self.flow in _REDUCTIONS.flows else ()
+        if not entered and not goals:
+            return self._built_in
+        by_goal = {reduction_of(goal): replace(_REDUCTIONS, name=reduction_of(goal)) for goal in goals}
+        return {**self._built_in, **by_goal, **{name: Listed(name, "", "", (self.flow,)) for name in entered}}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,7 +75,7 @@ class Catalogue:
     @cached_property
     def other_names(self) -> Mapping[str, str]:
         """Names here of stages by their names in other tools, without `Stage` at the end."""
-        return {name: stage.name for stage in self.listed.values() for name in stage.also}
+        return {name: stage.name for stage in self._built_in.values() for name in stage.also}
 
     def canonical_name(self, name: str) -> str:
         """Name here of a stage, also for `LomaStage` or `WorkloadStage`; '' if there is no such stage."""
@@ -62,7 +97,9 @@ class Catalogue:
         return ""
 
     def stage_class(self, name: str) -> type[Stage]:
-        """Class of a stage by its name here."""
+        """Class of a stage by its name here. Raises InputError for a plug-in that is at fault."""
+        if name in ENTERED.names:
+            return ENTERED[name]
         module = import_module(f"tilewright.pipeline.stages.{self.listed[name].module}")
         return cast(type[Stage], getattr(module, name))
 

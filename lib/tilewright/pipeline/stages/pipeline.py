@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tilewright.base import steps
 from tilewright.base.errors import InputError, KeyPath, Problem, Unused, nearest_name
-from tilewright.base.objectives import OBJECTIVES, REDUCTION_OF
+from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.unused import unused_option
 from tilewright.pipeline.stages.base import Control, Same, Stage, Types, Writer, run_stages, type_name
 from tilewright.pipeline.stages.catalogue import CATALOGUES
@@ -169,7 +169,7 @@ def parser_entries(onnx: bool = True) -> list[Entry]:
 
 def search_entries(options: CoreSearchOptions) -> list[Entry]:
     """Stages that map a network, outermost first; their parameters are those of the options."""
-    reduction = Entry(REDUCTION_OF[options.objective])
+    reduction = Entry(reduction_of(options.objective))
     mapper = Entry(MAPPER_OF[options.temporal_mapping_search_engine])
     locality = isinstance(options, SearchOptions) and options.exploit_data_locality
     return [
@@ -255,7 +255,7 @@ class Pipeline:
         names = {base.__name__ for stage in stages for base in type(stage).__mro__}
         wanted = {
             "temporal_mapping_search_engine": MAPPER_OF[options.temporal_mapping_search_engine],
-            "objective": REDUCTION_OF[options.objective],
+            "objective": reduction_of(options.objective),
             "exploit_data_locality": "SearchUnusedMemory",
         }
         made = options.as_dict()

@@ -3,12 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tilewright.base.errors import InputError, Problem, count_of, some_of
-from tilewright.base.objectives import ranking
+from tilewright.base.objectives import ENTERED, ranking, reduction_of
 from tilewright.pipeline.stages.base import Rest, Stage
 from tilewright.pipeline.stages.data_locality import locality_summary
 from tilewright.pipeline.stages.descriptions import NetworkProblem
@@ -78,7 +79,10 @@ class Reduction(Stage):
 
 
 class OfObjective(Reduction):
-    """Keeps the best mapping by an objective; this module has one subclass for each of `OBJECTIVES`."""
+    """Keeps the best mapping by an objective; this module has a subclass for each of `OBJECTIVES`.
+
+    Those for objectives of plug-ins are made when they are asked for.
+    """
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
         """Columns: the objective, then the metric that it does not include."""
@@ -116,6 +120,22 @@ class MinimalEDP(OfObjective):
 
     minimises = "EDP"
     stands_for = "MinimalEDPStage"
+
+
+@cache
+def _reduction(objective: str) -> type[OfObjective]:
+    """Stage that keeps the best mapping by an objective of a plug-in."""
+    doc = f"Keeps the mapping of least {objective}, an objective of a plug-in; of equal ones the first found."
+    own = {"__doc__": doc, "__module__": __name__, "minimises": objective}
+    return dataclass(frozen=True)(type(reduction_of(objective), (OfObjective,), own))
+
+
+def __getattr__(name: str) -> type[OfObjective]:
+    """Stage of that name for an objective of a plug-in. Raises AttributeError if there is no such objective."""
+    for objective in ENTERED.names:
+        if name == reduction_of(objective):
+            return _reduction(objective)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ from tilewright.pipeline.stages.base import Stage, is_own, problem_in_code
 from tilewright.pipeline.stages.items import LayerProblem
 from tilewright.search.store import problem_key
 
+_INSTALLED = {"site-packages", "dist-packages"}
+"""Names of folders of installed packages."""
 _lock = threading.RLock()
 _loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
 """(digest of the code, module) by (folder, dotted module)."""
@@ -95,10 +97,20 @@ def _files_of_class(kind: type[Stage]) -> tuple[tuple[Path, ...], Path | None]:
     if file is None:
         return (), None
     path = Path(file).resolve()
+    if _INSTALLED & {*path.parts}:  # in whole packages: what stands beside them is not the user's
+        return _files_of_package(kind.__module__.partition(".")[0])
     for (folder, _), (_, module) in _loaded.items():
         if module.__name__ == kind.__module__ and path.is_relative_to(folder):
             return local_files(path, folder), folder
     return local_files(path, path.parent), path.parent
+
+
+def _files_of_package(name: str) -> tuple[tuple[Path, ...], Path]:
+    """(files of an installed package or module, the folder that it is installed in)."""
+    module = Path(str(sys.modules[name].__file__)).resolve()
+    if module.name != "__init__.py":
+        return (module,), module.parent
+    return tuple(sorted(module.parent.rglob("*.py"))), module.parent.parent
 
 
 def _digest_of_files(files: tuple[Path, ...], folder: Path) -> str:
@@ -216,7 +228,7 @@ class _SourceFinder:
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or type(spec.loader) is not SourceFileLoader or not spec.origin:
             return None
-        if not spec.origin.startswith(self.folders) or {"site-packages", "dist-packages"} & {*Path(spec.origin).parts}:
+        if not spec.origin.startswith(self.folders) or _INSTALLED & {*Path(spec.origin).parts}:
             return None
         return importlib.util.spec_from_file_location(name, spec.origin, loader=SourceLoader(name, spec.origin))
 

@@ -349,11 +349,11 @@ def bound_latency(problem, ws, x, energy):
     ws.total_cycles = total
     stall = bound_stall(problem, ws, x, v, total)
     shortest = float(total + stall)
-    least = shortest + problem.drain_cycles
+    least = shortest + problem.fixed_cycles
     if is_beaten(x, value_of(x, energy + problem.energy_pj_a_cycle * least, least)):
-        return shortest + problem.drain_cycles  # the remaining terms cannot change the outcome
+        return shortest + problem.fixed_cycles  # the remaining terms cannot change the outcome
     if problem.switches[PORT_TIME]:
-        return bound_port_times(problem, ws, x, v, shortest) + problem.drain_cycles
+        return bound_port_times(problem, ws, x, v, shortest) + problem.fixed_cycles
     loading = loading_at(problem, ws, x, v, shortest)
     if longest > shortest:
         keep_loads(problem, ws, x)
@@ -363,7 +363,7 @@ def bound_latency(problem, ws, x, energy):
             if ports > 1:
                 loading = less + (loading - less) / ports
     bound = max(shortest + loading, bound_top(problem, ws, x, shortest))
-    return max(bound, bound_ports(problem, ws, x)) + problem.drain_cycles
+    return max(bound, bound_ports(problem, ws, x)) + problem.fixed_cycles
 
 
 @kernel

@@ -100,7 +100,7 @@ def bound_without_search(prepared: PreparedProblem, objective: str, energy_pj: f
     """
     arrays = prepared.arrays
     passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
-    latency = passes * int(arrays.cycles_per_operation) + float(arrays.drain_cycles)
+    latency = passes * int(arrays.cycles_per_operation) + float(arrays.fixed_cycles)
     energy = max(energy_pj, float(arrays.fixed_energy_pj)) + float(arrays.energy_pj_a_cycle) * latency
     return Best(energy_pj=energy, latency_cycles=latency).value(objective)
 

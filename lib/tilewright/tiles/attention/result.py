@@ -13,7 +13,7 @@ from tilewright.tiles.attention.optimum import AttentionOptimum
 from tilewright.tiles.attention.points import AttentionPoints
 from tilewright.tiles.attention.program import TENSORS, TileLayerProblem
 from tilewright.tiles.attention.space import AttentionPlan, TensorPlace, Tile
-from tilewright.tiles.depth_first.stack_cost import LATENCY_PARTS, Ledger
+from tilewright.tiles.depth_first.stack_cost import Ledger
 
 OUTERMOST, TILE, WHOLE = "outermost", "tile", "whole"
 
@@ -184,8 +184,8 @@ def _saved(unfused: Ledger, fused: Ledger) -> list[str]:
             lines.append(f"  {f'{tensor}, {memory}':<24} {energy_text(both[0]):>14} {energy_text(both[1]):>14}")
     rest = [sum(ledger.terms_pj.values()) for ledger in (unfused, fused)]
     lines.append(f"  {'array and other terms':<24} {energy_text(rest[0]):>14} {energy_text(rest[1]):>14}")
-    for part in LATENCY_PARTS:
-        cycles = unfused.cycles[part], fused.cycles[part]
+    for part in dict.fromkeys((*unfused.cycles, *fused.cycles)):
+        cycles = unfused.cycles.get(part, 0.0), fused.cycles.get(part, 0.0)
         if any(cycles):
             lines.append(f"  {f'{part}_cycles':<24} {cycles[0]:>14,.0f} {cycles[1]:>14,.0f}")
     return lines

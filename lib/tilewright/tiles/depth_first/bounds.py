@@ -14,6 +14,7 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.profile import SWITCHES, ModelProfile
 from tilewright.base.proof import ROUNDING
 from tilewright.cost.energy_terms import further_energy_terms
+from tilewright.cost.latency_terms import further_latency_terms
 from tilewright.hardware.core import DIGITAL
 from tilewright.tiles.depth_first.axes import axis_tiles
 from tilewright.tiles.depth_first.chain import AXES, Chain
@@ -90,8 +91,10 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
     problems = []
     if not all(getattr(profile, name) for name in SWITCHES):
         problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
-    if chain.core.operational_array.kind != DIGITAL or further_energy_terms(chain.core):
-        problems.append(Problem("an optimum is proven only for digital arrays without further terms of the energy"))
+    further = further_energy_terms(chain.core) or further_latency_terms(chain.core)
+    if chain.core.operational_array.kind != DIGITAL or further:
+        message = "an optimum is proven only for digital arrays without further terms of energy or latency"
+        problems.append(Problem(message))
     sides = {name for name, _ in chain.core.operational_array.dimensions}
     for entry in chain.layers:
         given = entry.constraints.spatial_mapping

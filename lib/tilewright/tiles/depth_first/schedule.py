@@ -11,7 +11,8 @@ from tilewright.base.errors import InputError, MappingError, Problem, nearest_na
 from tilewright.base.json_values import JsonObject
 from tilewright.cost.breakdown import latency_terms
 from tilewright.cost.energy_terms import energy_term_names
-from tilewright.cost.ledger import ACCESSES, LATENCY_TERMS
+from tilewright.cost.latency_terms import further_latency_terms, latency_term_names
+from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.core import FH, FL, TH, TL, Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.memory_reach import MemoryReach, remove_unused_memories
@@ -24,7 +25,7 @@ from tilewright.search.options import BoundaryParameters
 from tilewright.tiles.depth_first.chain import Chain, read_chain
 from tilewright.tiles.depth_first.locations import MODES
 from tilewright.tiles.depth_first.options import DEFAULT, READINGS, LayerOptions, Reading, TileOptions
-from tilewright.tiles.depth_first.stack_cost import LATENCY_PARTS, Ledger, StackModel, TileProblem
+from tilewright.tiles.depth_first.stack_cost import Ledger, StackModel, TileProblem
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
@@ -125,7 +126,7 @@ def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-unty
     values = workspace["terms"][: len(terms)].tolist()
     ledger.terms_pj = {name: value for name, value in zip(terms, values, strict=True) if name != ACCESSES}
     cycles = latency_terms(prepared.arrays, workspace)
-    ledger.cycles.update(zip(LATENCY_TERMS, map(float, cycles), strict=True))
+    ledger.cycles.update(zip(latency_term_names(prepared.core), map(float, cycles), strict=True))
     _add_accesses(ledger, prepared, workspace["words"])
     return ledger
 
@@ -133,6 +134,9 @@ def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-unty
 def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
     prepared = cost.problem
     arrays = prepared.arrays
+    if terms := further_latency_terms(prepared.core):
+        problem = Problem("the latency of DeFiNES has no terms of plug-ins", prepared.core.name, value=", ".join(terms))
+        raise InputError([problem])
     ideal = math.ceil(prepared.layer.mac_count / prepared.core.operational_array.unit_count)
     ledger = Ledger(cost.energy_pj, {"mac": float(arrays["fixed_energy_pj"])}, mac_count=prepared.layer.mac_count)
     ledger.cycles["ideal"] = float(ideal)
@@ -226,7 +230,7 @@ class DepthFirstSchedule:
             "macs": ledger.mac_count,
             "repeated_macs": self.repeated_macs,
         }
-        row |= {f"{part}_cycles": ledger.cycles[part] for part in LATENCY_PARTS}
+        row |= {f"{part}_cycles": cycles for part, cycles in ledger.cycles.items()}
         row |= {f"{name}_energy_pj": value for name, value in ledger.terms_pj.items()}
         by_memory = dict.fromkeys([memory.name for memory in self.chain.core.memories], 0.0)
         for (memory, _), value in ledger.memory_pj.items():

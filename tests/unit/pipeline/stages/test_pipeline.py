@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from tilewright.base.errors import InputError
+from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.yamlfile import parse_yaml
 from tilewright.pipeline.stages import Pipeline
-from tilewright.pipeline.stages.pipeline import MAPPER_OF, REDUCTION_OF
+from tilewright.pipeline.stages.pipeline import MAPPER_OF
 from tilewright.pipeline.stages.reductions import MinimalEDP, MinimalEnergy
 from tilewright.pipeline.stages.temporal import Exact, Loma, Salsa
 from tilewright.search.options import SearchOptions
@@ -38,13 +39,13 @@ def test_default_pipeline_in_full() -> None:
     assert Pipeline.build(FULL) == Pipeline.build()
 
 
-@pytest.mark.parametrize("objective", REDUCTION_OF)
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", MAPPER_OF)
 def test_options_choose_stages_and_parameters(objective: str, engine: str) -> None:
     """Objective and engine choose stages; options that a stage has as parameters reach it."""
     options = SearchOptions(objective=objective, temporal_mapping_search_engine=engine, lpf_limit=5, seed=7)
     pipeline = Pipeline.build(None, options)
-    assert names(pipeline).count(REDUCTION_OF[objective]) == 2
+    assert names(pipeline).count(reduction_of(objective)) == 2
     mapper = next(stage for stage in pipeline.stages if stage.name() == MAPPER_OF[engine])
     assert getattr(mapper, "lpf_limit", 5) == 5
     assert getattr(mapper, "seed", 7) == 7

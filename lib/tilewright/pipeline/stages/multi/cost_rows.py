@@ -13,6 +13,7 @@ from tilewright.base.artifacts.codec import encode
 from tilewright.base.errors import MappingError
 from tilewright.base.profile import CORRECTED
 from tilewright.cost.energy_terms import further_energy_terms
+from tilewright.cost.ledger import LATENCY_TERMS
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core, Memory, Port
@@ -49,7 +50,8 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
     going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
     ideal, computing = _whole(parts["ideal"]), _whole(parts["ideal"] + parts["spatial_stall"])
     total0 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"])
-    onloading = parts["onloading"] + going_on.cycles
+    further = sum(cycles for term, cycles in parts.items() if term not in LATENCY_TERMS)
+    onloading = parts["onloading"] + further + going_on.cycles
     total1 = _whole(parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + onloading)
     total2 = _whole(record.latency_cycles + going_on.cycles)
     array, energies = _array_energy(mapped), _memory_energies(mapped, going_on)

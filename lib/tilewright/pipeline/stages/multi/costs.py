@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from tilewright.base.errors import InputError, Problem, Problems
-from tilewright.base.objectives import REDUCTION_OF
+from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.profile import profile_by_name
 from tilewright.base.stage_table import CORE
 from tilewright.mapping.file_checks import document_behind
@@ -93,7 +93,7 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         message = "writes files, which no stage can do here"
         problems = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
         if not any(isinstance(stage, Reduction) or not is_own(type(stage)) for stage in stages):
-            allowed = ", ".join(REDUCTION_OF.values())
+            allowed = ", ".join(map(reduction_of, OBJECTIVES))
             problems.append(Problem("no stage keeps the best mapping of a CN", path="pipeline", allowed=allowed))
         if problems:
             raise InputError(problems)
