@@ -47,6 +47,7 @@ STAGES = (
     Listed("Loma", "temporal", _TEMPORAL, _LAYER, ("TemporalMappingGenerator",)),
     Listed("Salsa", "temporal", _TEMPORAL, _LAYER),
     Listed("Exact", "temporal", _TEMPORAL, _LAYER),
+    Listed("Best", "temporal", _TEMPORAL, _LAYER),
     Listed("TemporalOrderingConversion", "temporal", _TEMPORAL, _LAYER),
     Listed("CostModel", "temporal", "Cost", _LAYER),
     Listed("MinimalLatency", "reductions", _REDUCTIONS, _LAYER),

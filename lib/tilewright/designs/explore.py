@@ -21,7 +21,7 @@ from tilewright.designs.shard import Row, ShardContent, ShardMaker, content_of, 
 from tilewright.designs.space import Space, SystemOptions
 from tilewright.designs.space_reader import read_space
 from tilewright.designs.stamped_tables import digest_in
-from tilewright.search.options import CoreSearchOptions, SearchOptions, loops_of_loma
+from tilewright.search.options import BOUNDING_ENGINES, CoreSearchOptions, SearchOptions, loops_of_loma
 from tilewright.search.progress import Advance
 from tilewright.search.store import Store
 
@@ -52,12 +52,13 @@ def _how(options: CoreSearchOptions) -> str:
         "loma": f"all orders of {loops_of_loma(options.lpf_limit)}",
         "salsa": f"simulated annealing, {options.salsa_restarts} x {options.salsa_iteration_number} steps",
         "exact": f"the exact search, {options.allocation} allocation",
+        "best": f"loma, salsa, the exact search to a gap of {options.largest_gap:.2%}, {options.allocation} allocation",
     }[engine]
     return f"{engine} finds ({how})"
 
 
 def _spatial_count(options: CoreSearchOptions) -> int:
-    return options.spatial_count(options.temporal_mapping_search_engine == "exact")
+    return options.spatial_count(options.temporal_mapping_search_engine in BOUNDING_ENGINES)
 
 
 def _kept(options: SearchOptions) -> str:

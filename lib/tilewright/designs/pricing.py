@@ -346,7 +346,7 @@ class FamilyPricer:
     def _candidates(self, variants: CoreVariants, row: int, layers: Sequence[LayerProblem]) -> str:
         """The spatial mappings to try for each layer with the widths of a row, or why there are none."""
         bits, options = variants.widths[row].tolist(), self.space.options
-        count, mixed = options.spatial_count(proves=False), options.enable_mix_spatial_mapping
+        count, mixed = options.spatial_count(bounds=False), options.enable_mix_spatial_mapping
         found: list[Any] = []
         for layer in layers:
             core = variants.with_widths(layer.core, bits)

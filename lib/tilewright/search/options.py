@@ -5,11 +5,19 @@ Each class holds the parameters of a stage; the defaults are those of zigzag-dse
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from tilewright.base.errors import Problem
 from tilewright.base.objectives import Chance, Goal
-from tilewright.base.parameters import Count, ParameterCheck, Parameters, PositiveCount, PositiveNumber, parameters_of
+from tilewright.base.parameters import (
+    Count,
+    Limits,
+    ParameterCheck,
+    Parameters,
+    PositiveCount,
+    PositiveNumber,
+    parameters_of,
+)
 from tilewright.base.profile import CORRECTED, ModelChoice, profile_by_name
 from tilewright.mapping.words import TemporalMappingType
 
@@ -17,7 +25,11 @@ DEFAULT_SPATIAL_MAPPINGS = 3
 """Number of generated spatial mappings that are tried by default, as in zigzag-dse 3.9.1."""
 MOST_STARTS = 64
 """Limit of spatial mappings for which an exact search runs loma and salsa regardless of its time budget."""
-SearchEngine = Literal["loma", "salsa", "exact"]
+SearchEngine = Literal["loma", "salsa", "exact", "best"]
+BOUNDING_ENGINES = ("exact", "best")
+"""Search engines that give a lower bound of what other mappings can have."""
+EXACT_TIME_BUDGET_S = 60.0
+"""Time budget of the exact search in seconds, unless another one is given."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -27,16 +39,16 @@ class SpatialParameters(ModelChoice):
     nb_spatial_mappings_generated: Count | None = None
     """Number of generated spatial mappings to try where the mapping file leaves a choice; 0: all; null: 3.
 
-    With null, engine exact tries all, so that the optimum is proven over all of them.
+    With null, engines exact and best try all, so that the bound is over all of them.
     """
     enable_mix_spatial_mapping: bool = False
     """Whether unrollings of several loop dimensions over one array dimension are generated too."""
 
-    def spatial_count(self, proves: bool) -> int:
-        """Number of generated spatial mappings to try, 0 for all; `proves`: the search proves optima."""
+    def spatial_count(self, bounds: bool) -> int:
+        """Number of generated spatial mappings to try, 0 for all; `bounds`: the search gives a lower bound."""
         if self.nb_spatial_mappings_generated is not None:
             return self.nb_spatial_mappings_generated
-        return 0 if proves else DEFAULT_SPATIAL_MAPPINGS
+        return 0 if bounds else DEFAULT_SPATIAL_MAPPINGS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,18 +97,66 @@ class ExactParameters(Goal):
     """Parameters of branch and bound with a certificate."""
 
     allocation: Literal["greedy", "free"] = "greedy"
-    """greedy: loops go to memories as in zigzag-dse; free: exact searches level boundaries too."""
-    time_budget_s: PositiveNumber = 60.0
-    """Time budget of exact in seconds for each layer, over making, bounding and searching all its spatial mappings.
+    """greedy: loops go to memories as in zigzag-dse; free: exact and best search level boundaries too."""
+    time_budget_s: PositiveNumber | None = None
+    """Time budget in seconds for each layer, over making, bounding and searching all its spatial mappings.
 
-    After it exact returns the best mapping found, no worse than that of loma and of salsa, with the remaining gap.
+    With null it is 60 for exact, and there is none for best.
+
+    After it the best mapping found is taken, no worse than that of loma and of salsa, with the remaining gap.
     """
+
+    @property
+    def engine(self) -> SearchEngine:
+        """Name of the engine, for certificates."""
+        return "exact"
+
+    @property
+    def limits(self) -> "SearchLimits":
+        """Limits of the exact search."""
+        return SearchLimits(0.0, None, self.time_budget_s or EXACT_TIME_BUDGET_S)
+
+
+class SearchLimits(NamedTuple):
+    """What ends a search with a lower bound before the optimum is proven."""
+
+    largest_gap: float
+    """Share of the best value by which the optimum may be smaller; 0: it must be proven."""
+    effort: int | None
+    """Number of labels, points of tables and spatial mappings, weighted; None: no limit."""
+    time_budget_s: float | None
+    """Time in seconds; None: no limit."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BestParameters(ExactParameters):
+    """Parameters of the search that ends with a small gap."""
+
+    largest_gap: Annotated[float, Limits(least=0, most=1)] = 0.01
+    """best ends a layer once its lower bound is at most this share below the mapping found."""
+    effort: Count | None = 1_000_000
+    """Limit of the work of best for each layer, beyond that of loma and salsa; null: no limit.
+
+    It counts labels of partial loop orders, points of tables, and 3,000 for a spatial mapping, so that results do not
+    depend on the machine.
+    """
+
+    @property
+    def engine(self) -> SearchEngine:
+        """Name of the engine, for certificates."""
+        return "best"
+
+    @property
+    def limits(self) -> SearchLimits:
+        """Limits of the search."""
+        return SearchLimits(self.largest_gap, self.effort, self.time_budget_s)
 
 
 PARAMETERS_OF: dict[str, type[Parameters]] = {
     "loma": LomaParameters,
     "salsa": SalsaParameters,
     "exact": ExactParameters,
+    "best": BestParameters,
 }
 """Parameters of each search engine."""
 
@@ -111,12 +171,13 @@ class LocalityParameters(BoundaryParameters):
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class CoreSearchOptions(SalsaParameters, ExactParameters, LomaParameters, BoundaryParameters, SpatialParameters, Goal):
+class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, BoundaryParameters, SpatialParameters, Goal):
     """Options of the search for the mapping of a layer, or of a computation node, on one core."""
 
     temporal_mapping_search_engine: SearchEngine = "loma"
     """loma: all orders of the loops that `lpf_limit` leaves; salsa: simulated annealing over orders of all prime
-    factors; exact: the optimum of the same orders, certified."""
+    factors; exact: the optimum of the same orders, certified; best: loma, salsa, then exact until `largest_gap` or
+    `effort`."""
 
     def without_effect(self) -> dict[str, str]:
         """Parameters of search engines other than the chosen one, and why each has no effect."""
@@ -130,8 +191,11 @@ class CoreSearchOptions(SalsaParameters, ExactParameters, LomaParameters, Bounda
         """Options that exclude each other."""
         if self.allocation != "free":
             return
-        if self.temporal_mapping_search_engine != "exact" and "temporal_mapping_search_engine" not in wrong:
-            message = "only with temporal_mapping_search_engine exact"
+        if (
+            self.temporal_mapping_search_engine not in BOUNDING_ENGINES
+            and "temporal_mapping_search_engine" not in wrong
+        ):
+            message = "only with temporal_mapping_search_engine exact or best"
             yield Problem(message, path="allocation", value=repr(self.allocation), allowed="greedy")
         if self.temporal_mapping_type == "even":
             message, value = "free gives each operand level boundaries of its own, which even mappings forbid", "'even'"

@@ -204,7 +204,10 @@ class SeveralCoresRun(Findings):
             expected = cost_inputs(self._described, core, self._graph, self._graph_artifact.digest)
             if wrong := origin_problems(table.provenance, expected, "it", "cost"):
                 raise InputError(wrong)
-            is_by_time = any(isinstance(stage, Exact) for stage in self._costing(core).inner())
+            is_by_time = any(
+                isinstance(stage, Exact) and stage.limits.time_budget_s is not None
+                for stage in self._costing(core).inner()
+            )
         except InputError as error:
             return self._refuse(file, error)
         count = max(len(table.payload), self._class_count)

@@ -86,8 +86,11 @@ class _DesignFolder(Findings, ABC):
     def _take(self, file: Path, table: "pandas.DataFrame") -> None:
         """Add the designs of a file as items."""
         options = self.space.options
-        is_by_time = options.temporal_mapping_search_engine == "exact" or (
-            isinstance(options, SystemOptions) and options.ga_time_budget_s is not None
+        engine = options.temporal_mapping_search_engine
+        is_by_time = (
+            engine == "exact"
+            or (engine == "best" and options.time_budget_s is not None)
+            or (isinstance(options, SystemOptions) and options.ga_time_budget_s is not None)
         )
         for index in sorted({*table["index"].tolist(), *self._wanted(int(file.stem))}):
             item = AuditItem(self.folder, DESIGN, self.space.design_name(index), (file, index))

@@ -30,7 +30,7 @@ from tilewright.pipeline.stages.items import (
     SpatialCandidate,
     TemporalProblem,
 )
-from tilewright.pipeline.stages.temporal import Exact, ExactAnswer
+from tilewright.pipeline.stages.temporal import Best, Exact, ExactAnswer
 from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, SpatialParameters
 
 if TYPE_CHECKING:
@@ -42,13 +42,16 @@ REASONS = 100
 
 
 def mapper_of(rest: Rest) -> Exact | None:
-    """Stage Exact, which searches all spatial mappings of a layer together; None if there is none. A user's variant of
-    it does not count.
+    """Stage Exact or Best, which searches all spatial mappings of a layer together; None if there is none.
+
+    A user's variant of them does not count.
     """
-    return next((stage for stage in rest.stages if type(stage) is Exact), None)
+    return next((stage for stage in rest.stages if isinstance(stage, Exact) and type(stage) in (Exact, Best)), None)
 
 
-def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings) -> Iterator[Evaluations]:
+def results_of(
+    candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings, profile: ModelProfile
+) -> Iterator[Evaluations]:
     """Results of all spatial mappings of a layer; `covered` says which these are.
 
     If the mapper proves optima, there is one search for all (docs/proofs.md#exact-search, 7). Then a spatial mapping
@@ -61,7 +64,7 @@ def results_of(candidates: Sequence[SpatialCandidate], rest: Rest, covered: Spat
         return
     starts, others = candidates[:MOST_STARTS], candidates[MOST_STARTS:]
     choices = [SpatialChoice(one.unrolling, passes_of(one.layer, one.unrolling), 0.0) for one in others]
-    yield from _Together(rest, mapper, candidates[0], starts, covered, choices).results()
+    yield from _Together(rest, mapper, candidates[0], profile, starts, covered, choices).results()
 
 
 @dataclass
@@ -71,6 +74,7 @@ class _Together:
     rest: Rest
     mapper: Exact
     problem: LayerProblem
+    profile: ModelProfile
     starts: Sequence[SpatialCandidate]
     """Spatial mappings that are searched first: for them the result is never worse than that of loma and salsa,
     whatever the time budget.
@@ -103,12 +107,14 @@ class _Together:
 
     def _choices(self) -> "Iterator[Choice]":
         from tilewright.search.exact.candidate import Choice
+        from tilewright.search.exact.floors import tensor_floors
 
-        layer, core = self.problem.layer, self.problem.core
+        layer, core, links = self.problem.layer, self.problem.core, self.problem.constraints.memory_operand_links
+        floors = tensor_floors(layer, core, links, self.profile)
         least = math.prod(size for _, size in layer.loop_sizes) / core.operational_array.unit_count
         for index, (candidate, passes, rest) in enumerate(self._each(least)):
             self.made.append(candidate)
-            yield Choice(index, passes, rest, layer, core, partial(self._prepared, index))
+            yield Choice(index, passes, rest, layer, core, floors, partial(self._prepared, index))
 
     def _each(self, least: float) -> Iterator[tuple[SpatialCandidate, int, float]]:
         """Triples (spatial mapping, lower bound of its passes, lower bound of those of all that follow), each mapping
@@ -143,7 +149,11 @@ class _Together:
                 yield Evaluations(None, (row,))
         counts = {name: getattr(found, name) for name in ("allowed", "searched", "settled_by_bound")}
         allocation, place = self.mapper.allocation, self.rest.stages.index(self.mapper)
-        notes = (*found.notes(allocation), ("spatial_mappings", counts), ("covers", self.covered.text))
+        notes = (
+            *found.notes(self.mapper.engine, allocation),
+            ("spatial_mappings", counts),
+            ("covers", self.covered.text),
+        )
         best = replace(self.made[found.candidate], index=found.candidate)
         answer = ExactAnswer(found, best.unrolling, allocation, notes)
         stages = (*self.rest.stages[:place], answer, *self.rest.stages[place + 1 :])
@@ -180,20 +190,22 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
             return
         unrollings = spatial_candidates(item.layer, item.core, item.constraints, self.profile, count, mixed)
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(unrollings)]
-        yield from results_of(candidates, rest, replace(covered, first=len(candidates)) if sides else SpatialMappings())
+        tried = replace(covered, first=len(candidates)) if sides else SpatialMappings()
+        yield from results_of(candidates, rest, tried, self.profile)
 
     def _whole_space(
         self, item: LayerProblem, rest: Rest, mapper: Exact, covered: SpatialMappings
     ) -> Iterator[Evaluations]:
         """Results of one search over every spatial mapping, which begins with those that loma and salsa try."""
         described = item.layer, item.core, item.constraints, self.profile
-        tried, mixed = self.spatial_count(proves=False) or DEFAULT_SPATIAL_MAPPINGS, self.enable_mix_spatial_mapping
+        tried, mixed = self.spatial_count(bounds=False) or DEFAULT_SPATIAL_MAPPINGS, self.enable_mix_spatial_mapping
+        space = SpatialSpace(*described, mixed)
         refusal: MappingError | None = None
         try:
             starts = [SpatialCandidate.of(item, one) for one in spatial_candidates(*described, tried, mixed)]
         except MappingError as error:  # the rule of generated ones finds none; there may be others
             starts, refusal = [], error
-        found = list(_Together(rest, mapper, item, starts, covered, SpatialSpace(*described, mixed)).results())
+        found = list(_Together(rest, mapper, item, self.profile, starts, covered, space).results())
         if refusal is not None and all(one.costs is None for one in found):
             raise refusal
         yield from found
@@ -227,7 +239,7 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
             raise MappingError(f"layer '{item.layer.name}' has no loops for all sides of the array that it could use")
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
         covered = SpatialMappings("given" if item.constraints.spatial_mapping else "largest divisors")
-        yield from results_of(candidates, rest, covered)
+        yield from results_of(candidates, rest, covered, self.profile)
 
     def _generated(self, item: LayerProblem) -> Iterator[Unrolling]:
         """Every choice of a loop for each side of the array, sides in their order, loops in that of the layer."""

@@ -14,7 +14,7 @@ from tilewright.pipeline.stages.layers import tally_key
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import allocated_boundaries, boundaries_of
 from tilewright.search.loma import layer_ordering, loma_batches
-from tilewright.search.options import ExactParameters, LomaParameters, SalsaParameters
+from tilewright.search.options import BestParameters, ExactParameters, LomaParameters, SalsaParameters
 from tilewright.workload.relevancy import outputs_have_windows
 
 if TYPE_CHECKING:
@@ -161,6 +161,20 @@ class Exact(ExactParameters, TemporalMapper):
     def _check(self, item: TemporalProblem) -> None:
         if self.allocation == "free" and item.arrays.even:
             raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")
+
+
+@dataclass(frozen=True)
+class Best(BestParameters, Exact):
+    """Finds the best mapping with a lower bound: first as Loma and Salsa do, then by the branch and bound of Exact.
+
+    It ends a layer once the gap is at most `largest_gap`, or once `effort` is spent: then with the gap that is left.
+    The result is never worse than those of Loma and Salsa with their default parameters, and the same on every machine
+    unless a time budget is given and ends the search. All else is as in Exact.
+
+    Example: {replace: Loma, stage: Best, parameters: {largest_gap: 0.05, effort: 100000}}
+    """
+
+    stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
 
 
 @dataclass(frozen=True)

@@ -303,8 +303,18 @@ def longest_computation(problem, x, energy):
 
 @kernel
 def is_beaten(x, value):
-    """True if no mapping with at least this value beats the best known mapping."""
-    return value == math.inf or value >= x.best * (1 - TOLERANCE)
+    """True if no mapping with at least this value beats the best known mapping by more than the largest gap."""
+    return value == math.inf or value >= x.best * x.best_share
+
+
+@kernel
+def is_given_up(x, value):
+    """True if a label with this bound is beaten; what it could still be better by stays in the bound of the search."""
+    if not is_beaten(x, value):
+        return False
+    if value < x.best * (1 - TOLERANCE):
+        x.dropped_bound = min(x.dropped_bound, value)
+    return True
 
 
 @kernel

@@ -1,6 +1,7 @@
 """One spatial mapping in the exact search of a layer: its problem, and what is known of its loop orders."""
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import rounds
+from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
 from tilewright.search.exact.rounds import Best, MultisetPart, Watch
 from tilewright.search.exact.tables import energy_floor, has_whole_tiles
 from tilewright.search.loma import best_of_few_loops, layer_ordering
@@ -36,6 +38,8 @@ class Choice:
     """Lower bound of the iterations of this mapping and all that follow."""
     layer: Layer
     core: Core
+    floors: TensorFloors
+    """Lower bounds that every mapping has."""
     make: Callable[[], PreparedProblem | None]
     """Function that makes the problem of the mapping's loop orders.
 
@@ -44,7 +48,7 @@ class Choice:
 
     def bound(self, passes: float, objective: str) -> float:
         """Lower bound of the objective for any order of so many passes."""
-        return rounds.bound_of_passes(self.layer, self.core, passes, objective)
+        return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective)
 
 
 def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
@@ -60,15 +64,22 @@ class Candidate:
     """Spatial mapping with its multisets of loops, and the bounds that hold for all of them."""
 
     def __init__(
-        self, prepared: PreparedProblem, index: int, ordering: Ordering, options: ExactParameters, watch: Watch
+        self,
+        prepared: PreparedProblem,
+        index: int,
+        ordering: Ordering,
+        options: ExactParameters,
+        watch: Watch,
+        floors: TensorFloors = NO_FLOORS,
     ) -> None:
+        self.floors = floors
         self.prepared, self.index, self.watch, self.ordering, self.goal = prepared, index, watch, ordering, options
         self.free = options.allocation == "free"
         if self.free and prepared.arrays.even:
             raise MappingError("allocation: free gives every operand boundaries of its own, which even mappings forbid")
         self.entries = layer_ordering(ordering, prepared)
         self.whole = loop_multiset(prepared.spatial.temporal_sizes, None, self.entries)
-        self.floor = rounds.bound_without_search(prepared, watch.objective)
+        self.floor = rounds.bound_without_search(prepared, watch.objective, floors)
         self.looked_at = False
         self.refused: MappingError | None = None
         self._relaxed_bound = 0.0
@@ -86,7 +97,7 @@ class Candidate:
         return [self._part(multiset, self.entries, self.free) for multiset in dict.fromkeys([*merged, self.whole])]
 
     def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> MultisetPart:
-        return MultisetPart(self.prepared, self.index, multiset, entries, free, self.watch)
+        return MultisetPart(self.prepared, self.index, multiset, entries, free, self.watch, self.floors)
 
     @cached_property
     def relaxed(self) -> MultisetPart | None:
@@ -102,9 +113,12 @@ class Candidate:
     def sharpen_floor(self) -> None:
         """Raise the lower bound by the least data that must cross each boundary."""
         self.watch.owner = None
+        self.watch.spent += math.prod(size + 1 for _, size in self.whole.loops)
         loops = loop_multiset(self.prepared.spatial.temporal_sizes, None, ())
         energy = energy_floor(self.prepared, loops, self.watch.workspace)
-        self.floor = max(self.floor, rounds.bound_without_search(self.prepared, self.watch.objective, energy))
+        self.floor = max(
+            self.floor, rounds.bound_without_search(self.prepared, self.watch.objective, self.floors, energy)
+        )
 
     @property
     def lower_bound(self) -> float:
@@ -130,11 +144,15 @@ class Candidate:
             return True
         return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
 
+    def is_proven(self, best: Best) -> bool:
+        """True if a bound of all its mappings proves that none is better, by however little."""
+        return self.watch.proves(self.lower_bound, best)
+
     def relax(self, best: Best, widths: Sequence[int]) -> Best:
         """Better of `best` and the greedily allocated order found in the free space; raises the lower bound too."""
         part = self.relaxed
         known = self._relaxed_best
-        if part is None or self.watch.settles(part.lower_bound, known):
+        if part is None or self.watch.proves(part.lower_bound, known):
             return best
         objective = self.watch.objective
         start = known if known.value(objective) < best.value(objective) else replace(best, order=None)

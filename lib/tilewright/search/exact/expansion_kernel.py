@@ -14,7 +14,7 @@ from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
 from tilewright.mapping.temporal import ANY
-from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_child, is_beaten
+from tilewright.search.exact.bounds_kernel import TOLERANCE, bound_child, is_given_up
 from tilewright.search.exact.labels_kernel import (
     hash_child,
     keeps_sums,
@@ -256,14 +256,14 @@ def add_child(problem, ws, x, j):
     if x.child_lattice == x.lattice_size - 1:
         if finish_child(problem, x):
             bound_child(problem, ws, x, x.generation + 1)
-            if not is_beaten(x, x.child_bound):
+            if not is_given_up(x, x.child_bound):
                 take_leaf(problem, ws, x)
         return
     slot = find_slot(problem, x)
     if x.bucket[slot] >= 0 and x.child_energy >= x.label_energy[1 - x.current, x.bucket[slot]]:
         return
     bound_child(problem, ws, x, x.generation + 1)
-    if not is_beaten(x, x.child_bound):
+    if not is_given_up(x, x.child_bound):
         insert_child(problem, x, slot)
 
 
@@ -360,7 +360,7 @@ def begin(problem, ws, x, count):
     x.label_count[0] = 0
     empty_buckets(x)
     bound_child(problem, ws, x, 0)
-    if not is_beaten(x, x.child_bound):
+    if not is_given_up(x, x.child_bound):
         if not x.classes_known:
             number_classes(x)
         store_child(problem, x, 0, 0)
@@ -373,7 +373,7 @@ def expand_labels(problem, ws, x, count):
     g = x.current
     end = min(x.label_count[g], x.cursor + count)
     for i in range(x.cursor, end):
-        if is_beaten(x, x.label_bound[g, i]):
+        if is_given_up(x, x.label_bound[g, i]):
             continue
         for j in range(x.symbol_count):
             if count_at(x, x.label_lattice[g, i], j) < x.multiplicity[j] and follow_pattern(x, j):

@@ -145,6 +145,7 @@ They are written by labels_kernel.py (`number_classes`) if something can still w
 
 BEST_FIELDS = (
     ("best", np.float64),  # objective of the best known mapping
+    ("best_share", np.float64),  # share of it from which on a bound leaves nothing that matters
     ("best_energy", np.float64),
     ("best_latency", np.float64),
     ("best_path", np.int64, (PATH_WORDS,)),

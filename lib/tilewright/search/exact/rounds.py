@@ -27,14 +27,18 @@ from tilewright.search.batch import SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
+from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
 from tilewright.search.exact.lattice_record import LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.rules_kernel import find_floor
 from tilewright.search.exact.tables import TABLE_RECORDS, TABLE_STEPS, new_search, truncates_by_order
 from tilewright.search.loma import best_of_few_loops, write_pattern
+from tilewright.search.options import SearchLimits
 from tilewright.workload.layer import Layer
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
 """Labels kept per generation in successive rounds; narrow rounds find good mappings in little time."""
+EXACT_WIDTH = 512
+"""Largest width of rounds that do not give up labels within the largest gap: they are cheap, and prove most optima."""
 ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
 """Compiled functions of the search."""
 ENTRY_RECORDS = TABLE_RECORDS
@@ -64,6 +68,7 @@ class Watch:
     """State shared by all parts of one search: the objective, the clock, callbacks, and the owner of the tables."""
 
     objective: str
+    limits: SearchLimits
     deadline: float
     stop: threading.Event | None = None
     progress: Callable[[int], None] | None = None
@@ -72,16 +77,39 @@ class Watch:
     """Part whose tables the record of this thread holds."""
     was_late: bool = False
     """True if work was skipped because the time was over."""
+    spent: int = 0
+    """Effort so far, in the units of `SearchLimits.effort`."""
+    was_spent: bool = False
+    """True if work was skipped because the effort was spent."""
+
+    @classmethod
+    def start(
+        cls, objective: str, limits: SearchLimits, stop: threading.Event | None, progress: Callable[[int], None] | None
+    ) -> "Watch":
+        """Watch of a search that begins now."""
+        seconds = math.inf if limits.time_budget_s is None else limits.time_budget_s
+        return cls(objective, limits, time.monotonic() + seconds, stop, progress)
 
     def in_time(self) -> bool:
-        """False if the time is over. Raises SearchStoppedError if the search must stop at once."""
+        """False if the time is over or the effort spent. Raises SearchStoppedError if the search must stop at once."""
         if self.stop is not None and self.stop.is_set():
             raise SearchStoppedError
         is_late = time.monotonic() > self.deadline
+        is_spent = self.limits.effort is not None and self.spent >= self.limits.effort
         self.was_late |= is_late
-        return not is_late
+        self.was_spent |= is_spent
+        return not (is_late or is_spent)
 
     def settles(self, bound: float, best: Best) -> bool:
+        """True if a lower bound leaves no mapping that is better than the best known one by more than `largest_gap`."""
+        return bool(bound >= best.value(self.objective) * self.best_share)
+
+    @property
+    def best_share(self) -> float:
+        """Share of the best value from which on a lower bound leaves nothing that matters."""
+        return 1 - max(self.limits.largest_gap, TOLERANCE)
+
+    def proves(self, bound: float, best: Best) -> bool:
         """True if a lower bound proves that nothing is better than the best known mapping."""
         return bool(bound >= best.value(self.objective) * (1 - TOLERANCE))
 
@@ -92,25 +120,31 @@ def compile_kernels() -> None:
         native_function(entry, TABLE_RECORDS)
 
 
-def bound_without_search(prepared: PreparedProblem, objective: str, energy_pj: float = 0.0) -> float:
+def bound_without_search(
+    prepared: PreparedProblem, objective: str, floors: TensorFloors = NO_FLOORS, energy_pj: float = 0.0
+) -> float:
     """Lower bound of the objective for every order, without any table.
 
-    It takes the cycles of all passes, and the energy of the array or a larger lower bound `energy_pj`, plus energy that
-    grows with latency.
+    It takes the cycles of all passes or of `floors`, and the energy of the array with that of `floors` or a larger
+    lower bound `energy_pj`, plus energy that grows with latency.
     """
     arrays = prepared.arrays
     passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
-    latency = passes * int(arrays.cycles_per_operation) + float(arrays.fixed_cycles)
-    energy = max(energy_pj, float(arrays.fixed_energy_pj)) + float(arrays.energy_pj_a_cycle) * latency
+    latency = max(passes * int(arrays.cycles_per_operation) + float(arrays.fixed_cycles), floors.cycles)
+    fixed_pj = float(arrays.fixed_energy_pj) + floors.energy_pj
+    energy = max(energy_pj, fixed_pj) + float(arrays.energy_pj_a_cycle) * latency
     return Best(energy_pj=energy, latency_cycles=latency).value(objective)
 
 
-def bound_of_passes(layer: Layer, core: Core, passes: float, objective: str) -> float:
-    """Lower bound of the objective for a spatial mapping with at least so many passes, before the mapping is made."""
+def bound_of_passes(layer: Layer, core: Core, passes: float, floors: TensorFloors, objective: str) -> float:
+    """Lower bound of the objective for a spatial mapping with at least so many passes, before the mapping is made.
+
+    `floors` are lower bounds of every mapping.
+    """
     array = core.operational_array
     # Other kinds of arrays, and further terms, may have another energy for each spatial mapping.
-    energy = array.unit_energy_pj * layer.mac_count if array.kind == DIGITAL else 0.0
-    latency = passes * array_model(array).cycles_per_operation(array)
+    energy = floors.energy_pj + (array.unit_energy_pj * layer.mac_count if array.kind == DIGITAL else 0.0)
+    latency = max(passes * array_model(array).cycles_per_operation(array), floors.cycles)
     return Best(energy_pj=energy, latency_cycles=latency).value(objective)
 
 
@@ -125,11 +159,12 @@ class MultisetPart:
         entries: tuple[TemporalOrderingEntry, ...],
         free: bool,
         watch: Watch,
+        floors: TensorFloors = NO_FLOORS,
     ) -> None:
         self.prepared, self.candidate, self.multiset, self.free, self.watch = prepared, candidate, multiset, free, watch
         self.entries = entries
         self.claims_bound = True
-        self.floor = bound_without_search(prepared, watch.objective)
+        self.floor = bound_without_search(prepared, watch.objective, floors)
         self._found_bound = 0.0
         self.nodes = 0
 
@@ -154,14 +189,16 @@ class MultisetPart:
             return self._run_empty(best)
         if not self._has_tables():
             return best
-        search, objective = self.search, self.watch.objective
+        search, watch = self.search, self.watch
+        objective = watch.objective
         search.best_energy, search.best_latency, search.improved = best.energy_pj, best.latency_cycles, 0
         search.best = best.value(objective)
         before = int(search.nodes)
         for width in widths:
+            search.best_share = watch.best_share if width > EXACT_WIDTH else 1 - TOLERANCE
             in_time = self._round(width)
             self._found_bound = max(self._found_bound, float(search.dropped_bound))
-            if not in_time or self._found_bound >= search.best * (1 - TOLERANCE):
+            if not in_time or self._found_bound >= search.best * watch.best_share:
                 break
         self.nodes += int(search.nodes) - before
         assert not (self.claims_bound and search.broken), (
@@ -186,6 +223,7 @@ class MultisetPart:
         if watch.owner is self:
             return True
         watch.owner = None
+        watch.spent += math.prod(count + 1 for _, count in self.multiset.loops)
         tables = new_search(self.prepared, self.multiset, watch.workspace, watch.objective, self.free, watch.in_time)
         if tables is None:
             return False
@@ -218,8 +256,10 @@ class MultisetPart:
                     return False
                 before = int(search.nodes)
                 self._call(expand_labels, CHUNK_LABELS)
+                visited = int(search.nodes) - before
+                self.watch.spent += visited
                 if self.watch.progress is not None:
-                    self.watch.progress(int(search.nodes) - before)
+                    self.watch.progress(visited)
             self._select(width)
             self._call(next_generation, 0)
         return True

@@ -6,7 +6,6 @@ mapping whose lower bound is no better is settled without a search.
 
 import math
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact import rounds
 from tilewright.search.exact.candidate import ITERATIONS, Candidate, Choice, Ordering, likeness
+from tilewright.search.exact.floors import NO_FLOORS
 from tilewright.search.exact.rounds import Best, Watch
 from tilewright.search.loma import FEW_LOOPS, loma_batches
 from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParameters
@@ -34,6 +34,8 @@ SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
 """Neighbours that salsa visits by default."""
 MADE_AT_ONCE = 512
 """Spatial mappings that are made before the search of those that could be better."""
+MAKING = 3000
+"""Effort of making one spatial mapping with its problem: it takes as long as about so many labels."""
 COUNTED = 50_000
 """Limit of spatial mappings that are counted after all remaining ones are known to be no better."""
 
@@ -67,16 +69,19 @@ class ExactResult(BoundedValue):
     """
     ended_by_time: bool = False
     """True if the time budget ended the search: another machine may find another mapping."""
+    ended_by_effort: bool = False
+    """True if the limit of the effort ended the search."""
 
-    def notes(self, allocation: str) -> tuple[tuple[str, object], ...]:
+    def notes(self, engine: str, allocation: str) -> tuple[tuple[str, object], ...]:
         """Certificate as JSON values."""
         return (
-            ("engine", "exact"),
+            ("engine", engine),
             ("allocation", allocation),
             *((name, self.stated()[name]) for name in ("proven", "value", "lower_bound", "gap")),
             ("nodes", self.nodes),
             ("orders_in_space", self.orders_in_space),
             *((("ended_by_time", True),) if self.ended_by_time else ()),
+            *((("ended_by_effort", True),) if self.ended_by_effort else ()),
         )
 
 
@@ -95,7 +100,7 @@ def exact_batches(
     if result is None:
         yield next(loma_batches(prepared, ordering, FEW_LOOPS, stop))
         return
-    yield batch_of(prepared, result, result.notes(options.allocation))
+    yield batch_of(prepared, result, result.notes(options.engine, options.allocation))
 
 
 def batch_of(prepared: PreparedProblem, result: ExactResult, notes: tuple[tuple[str, object], ...]) -> OrderBatch:
@@ -134,9 +139,16 @@ def search_candidates(
     Raises MappingError as `search_exact` does if no spatial mapping has a mapping, SearchStoppedError on `stop`.
     """
     choices = [
-        Choice(index, passes_of(prepared.layer, prepared.spatial.unrolling), 0.0, prepared.layer, prepared.core, one)
+        Choice(
+            index,
+            passes_of(prepared.layer, prepared.spatial.unrolling),
+            0.0,
+            prepared.layer,
+            prepared.core,
+            NO_FLOORS,
+            partial(_itself, prepared),
+        )
         for index, prepared in enumerate(candidates)
-        for one in [partial(_itself, prepared)]
     ]
     return search_choices(choices, MOST_STARTS, ordering, options, stop, progress)
 
@@ -159,7 +171,7 @@ def search_choices(
     the first `starts` spatial mappings.
     """
     rounds.compile_kernels()
-    watch = Watch(options.objective, time.monotonic() + options.time_budget_s, stop, progress)
+    watch = Watch.start(options.objective, options.limits, stop, progress)
     return _Layer(choices, starts, ordering, options, watch).run()
 
 
@@ -192,12 +204,13 @@ class _Layer:
         self.best = Best()
         self.improved: dict[int, tuple[int, float, float]] = {}
         self.all: list[Candidate] = []
-        self.tally = _Tally()
+        self.tally = _Tally(orders=0 if watch.limits.effort is None else None)
         self._choices = iter(choices)
         self._known: set[object] = set()
         self._orders: dict[object, int] = {}
         self._impossible: MappingError | None = None
         self._rest_bound = 0.0
+        self._settled_bound = math.inf
         self._is_exhausted = False
         self._begin(starts)
 
@@ -245,6 +258,7 @@ class _Layer:
     def _made(self, choice: Choice) -> Candidate | None:
         """Candidate of a choice; None if it is impossible or equal to an earlier one."""
         self.tally.allowed += 1
+        self.watch.spent += MAKING
         prepared = choice.make()
         key = None if prepared is None else likeness(prepared)
         if prepared is None or key in self._known:
@@ -252,7 +266,7 @@ class _Layer:
             return None
         self._known.add(key)
         try:
-            candidate = Candidate(prepared, choice.index, self.ordering, self.options, self.watch)
+            candidate = Candidate(prepared, choice.index, self.ordering, self.options, self.watch, choice.floors)
         except MappingError as error:
             self._impossible = error
             self.tally.settled += 1
@@ -271,12 +285,16 @@ class _Layer:
         while not self._is_exhausted and len(made) < count and self.watch.in_time():
             choice = next(self._choices, None)
             if choice is None or counted > COUNTED:
+                if choice is not None:
+                    self._settled_bound = min(self._settled_bound, self._bound(choice.rest_passes, choice))
                 self._is_exhausted = True
                 self.tally.all_counted = choice is None
                 break
             self._rest_bound = self._bound(choice.rest_passes, choice)
             counted += self.watch.settles(self._rest_bound, self.best)
-            if self.watch.settles(self._bound(choice.passes, choice), self.best):
+            bound = self._bound(choice.passes, choice)
+            if self.watch.settles(bound, self.best):
+                self._settled_bound = min(self._settled_bound, bound)
                 self.tally.allowed += 1
                 self.tally.settled += 1
                 continue
@@ -284,7 +302,7 @@ class _Layer:
             if candidate is not None:
                 self._sharpen(candidate)
                 if candidate.settled(self.best):
-                    self.tally.take(candidate, self.best)
+                    self._drop(candidate)
                 else:
                     made.append(candidate)
         self.all += made
@@ -335,7 +353,10 @@ class _Layer:
         for candidate in candidates:
             if not (in_any_time or self.watch.in_time()):
                 return
-            if candidate.refused is None and not candidate.settled(self.best):
+            is_settled = candidate.is_proven(self.best) if in_any_time else candidate.settled(self.best)
+            if candidate.refused is None and not is_settled:
+                if not in_any_time:
+                    self.watch.spent += iterations
                 self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
     def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
@@ -356,8 +377,13 @@ class _Layer:
         """Drop settled candidates, because those of a large space take much memory."""
         for candidate in self.all:
             if candidate.settled(self.best):
-                self.tally.take(candidate, self.best)
+                self._drop(candidate)
         self.all = [candidate for candidate in self.all if not candidate.settled(self.best)]
+
+    def _drop(self, candidate: Candidate) -> None:
+        """Keep the counts and the lower bound of a settled candidate."""
+        self._settled_bound = min(self._settled_bound, candidate.lower_bound)
+        self.tally.take(candidate, self.best)
 
     def _guarded(self, candidate: Candidate, step: Callable[[], Best]) -> None:
         """Run a step; if the candidate is too large to be searched, note that instead."""
@@ -379,17 +405,14 @@ class _Layer:
             raise self._impossible
         best = self.best
         rest_bound = math.inf if self._is_exhausted else self._rest_bound
-        lower_bound = min([rest_bound, *(candidate.lower_bound for candidate in self.all)])
-        proven = self.watch.settles(lower_bound, best)
+        lower_bound = min([rest_bound, self._settled_bound, *(candidate.lower_bound for candidate in self.all)])
+        proven = self.watch.proves(lower_bound, best)
         if best.order is None:
             refused = next((candidate.refused for candidate in self.all if candidate.refused), None)
             if refused is not None:
                 raise refused
             if not proven:
-                raise TimeBudgetError(
-                    "the exact search has found no mapping within its time budget of"
-                    f" {self.options.time_budget_s:g} s; whether there is one is not known"
-                )
+                raise TimeBudgetError(f"the search {self._end_text()}; whether there is a mapping is not known")
             return None
         value = best.value(self.options.objective)
         for candidate in self.all:
@@ -408,4 +431,12 @@ class _Layer:
             self.tally.allowed if is_counted else None,
             tuple(self.improved.values()),
             self.watch.was_late,
+            self.watch.was_spent and not self.watch.was_late,
         )
+
+    def _end_text(self) -> str:
+        """Words for a search that has found nothing."""
+        limits = self.options.limits
+        if self.watch.was_late:
+            return f"has found no mapping within its time budget of {limits.time_budget_s:g} s"
+        return f"has found no mapping with its effort of {limits.effort:,}"

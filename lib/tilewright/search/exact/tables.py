@@ -19,6 +19,7 @@ from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.mapping.temporal import LoopMultiset
 from tilewright.search.evaluate import PreparedProblem
+from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.expansion_kernel import fill_tables, mark_tables, sum_tables
 from tilewright.search.exact.lattice_record import (
     EXACT_DTYPE,
@@ -139,7 +140,7 @@ def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str
     search.latency_counts = powers.latency > 0 or problem.energy_pj_a_cycle > 0
     search.wide_final = free and outputs_outgrow_sums(problem)
     search.symbol_count, search.loop_count, search.lattice_size = len(shape), multiset.length, math.prod(shape)
-    search.length = multiset.length
+    search.length, search.best_share = multiset.length, 1 - TOLERANCE
     for j, ((dimension, factor), count) in enumerate(multiset.loops):
         search.loop_dimension[j], search.loop_size[j] = prepared.dimensions.index(dimension), factor
         search.multiplicity[j], search.stride[j] = count, math.prod(shape[j + 1 :])

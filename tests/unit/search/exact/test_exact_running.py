@@ -53,7 +53,7 @@ def test_time_budget(allocation: str) -> None:
         assert result.lower_bound <= better.value <= result.value
         assert result.is_proven is False
         assert result.ended_by_time
-        assert ("ended_by_time", True) in result.notes(allocation)
+        assert ("ended_by_time", True) in result.notes("exact", allocation)
         assert 0 < result.gap <= 1
         record = evaluate_prepared(prepared, result.order, result.boundaries)
         assert record.energy_pj * record.latency_cycles == pytest.approx(result.value, rel=1e-12)

@@ -1,0 +1,54 @@
+"""Lower bounds of a layer on a core that hold for every spatial mapping, before any mapping is made."""
+
+import math
+from collections import defaultdict
+from functools import lru_cache
+from typing import NamedTuple
+
+from tilewright.base.profile import SWITCHES, ModelProfile
+from tilewright.hardware.core import Core
+from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.relevancy import operand_elements
+
+Links = tuple[tuple[str, str], ...]
+"""Pairs (layer operand, memory operand)."""
+
+
+class TensorFloors(NamedTuple):
+    """Lower bounds that follow from each tensor passing the topmost memory once."""
+
+    energy_pj: float = 0.0
+    """Energy of the accesses to topmost memories."""
+    cycles: float = 0.0
+    """Cycles in which the busiest port of a topmost memory is busy."""
+
+
+NO_FLOORS = TensorFloors()
+"""Floors of which nothing is known."""
+
+
+@lru_cache(maxsize=1024)
+def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile) -> TensorFloors:
+    """Lower bounds from the accesses to the topmost memory of each operand.
+
+    Every input is read from there at least once and every output written there once, each bit in full words and in the
+    time of its port (docs/model.md#what-can-be-relied-on). 0 if a switch of the profile is off, since the laws do not
+    hold then.
+    """
+    if not all(getattr(profile, name) for name in SWITCHES):
+        return NO_FLOORS
+    energies, cycles = [], defaultdict[tuple[int, int], float](float)
+    for operand, memory_operand in links:
+        levels = memory_hierarchy(core).memories_of(memory_operand)
+        if operand not in layer.operands or not levels:
+            continue
+        memory, way = core.memories[levels[-1]], "fl" if operand == OUTPUT else "tl"
+        port = memory.port_of.get((memory_operand, way))
+        if port is None:
+            continue
+        bits = operand_elements(layer, operand, profile) * layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
+        words = bits / memory.ports[port].bandwidth_max_bits
+        energies.append(words * (memory.write_energy_pj if operand == OUTPUT else memory.read_energy_pj))
+        cycles[levels[-1], port] += words
+    return TensorFloors(math.fsum(energies), max(cycles.values(), default=0.0))

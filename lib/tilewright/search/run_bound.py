@@ -1,0 +1,77 @@
+"""Lower bound of the objective of a whole network, from lower bounds of its layers.
+
+Layers run one after another, so that energies and latencies add. Energy and latency of a network are sums, and its EDP
+is the product of these sums, which sums of the EDPs of layers do not bound. Each layer has a least energy, a least
+latency and a least EDP; the sets of points that these three allow are convex, and so is the sum of the sets. A product
+with powers is quasi-concave: over a convex polygon its least value lies at a corner. The corners are those of lines
+around the sum of the sets (docs/proofs.md#bound-of-a-network).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.base.objectives import EDP, Powers
+from tilewright.base.proof import ROUNDING
+
+LINES = 400
+"""Lines around the sum of the sets; more of them make the bound tighter, not truer."""
+
+
+@dataclass(frozen=True)
+class LayerBounds:
+    """Lower bounds of a layer over the mappings that were searched."""
+
+    energy_pj: float
+    latency_cycles: float
+    value: float
+    """Lower bound of the objective of the layer."""
+    count: int = 1
+    """How often the layer runs."""
+
+
+def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
+    """Lower bound of the objective of the sums of energy and latency; 0 if there is no layer."""
+    if powers == EDP:
+        return _bound_of_edp(layers) * (1 - ROUNDING)
+    root = 1.0 / sum(powers)
+    # By Hölder's inequality: a product of powers of sums is at least the sum of the products' roots, to their power.
+    total = math.fsum(layer.count * layer.value**root for layer in layers)
+    return float(total ** sum(powers)) * (1 - ROUNDING)
+
+
+def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
+    """Least product of energy and latency in the sum of the sets of all layers."""
+    counts = np.array([layer.count for layer in layers], float)
+    energy = np.array([layer.energy_pj for layer in layers], float)
+    latency = np.array([layer.latency_cycles for layer in layers], float)
+    value = np.maximum(np.array([layer.value for layer in layers], float), energy * latency)
+    least_energy, least_latency = float(counts @ energy), float(counts @ latency)
+    if not least_energy or not least_latency:
+        return 0.0
+    highest = value / latency  # energy where the curve of equal EDP meets the least latency
+    slopes = _slopes(energy, highest, value)
+    # Point of each set that is least in energy + slope x latency: on its curve, or at an end of it.
+    at = np.clip(np.sqrt(slopes[:, None] * value), energy, highest)
+    level = (at + slopes[:, None] * value / at) @ counts  # least energy + slope x latency of the sum of the sets
+    return _least_product(slopes, level, least_energy, least_latency)
+
+
+def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Slopes in pJ a cycle from the flattest to the steepest part of any curve."""
+    first, last = float((energy**2 / value).min()), float((highest**2 / value).max())
+    return np.geomspace(first, max(last, first * (1 + 1e-12)), LINES)
+
+
+def _least_product(slopes: np.ndarray, level: np.ndarray, least_energy: float, least_latency: float) -> float:
+    """Least product over the corners of the polygon: energy + slope x latency >= level for each slope, and the ends."""
+    latency = (level[1:] - level[:-1]) / (slopes[1:] - slopes[:-1])
+    energy = level[1:] - slopes[1:] * latency
+    corners = [
+        (least_energy, (level[0] - least_energy) / slopes[0]),
+        *zip(energy.tolist(), latency.tolist(), strict=True),
+        (level[-1] - slopes[-1] * least_latency, least_latency),
+    ]
+    return float(min(max(one, least_energy) * max(other, least_latency) for one, other in corners))
