@@ -40,6 +40,14 @@ class BoundedValue:
         return {"value": self.value, "lower_bound": self.lower_bound, "gap": self.gap, "proven": self.is_proven}
 
 
+@dataclass(frozen=True)
+class Bounded(BoundedValue):
+    """A value with its lower bound, and nothing else."""
+
+    value: float
+    lower_bound: float
+
+
 class Claim(Protocol):
     """A bounded value as a certificate in a file states it."""
 

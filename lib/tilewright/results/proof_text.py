@@ -3,9 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tilewright.base.artifacts.codec import decode
 from tilewright.base.errors import count_of, some_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import covered_text
+from tilewright.search.run_bound import FrontEnds
+
+LEAST_SAVED = 0.0005
+"""Share from which on a fall of energy or latency is told."""
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
@@ -48,3 +53,25 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     yield f"optimum proven for {counts}, largest gap {proof['largest_gap']:.2%}, {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"
+    if run := proof.get("run"):
+        least = "no mappings have less" if run["proven"] else f"it could be smaller by {run['gap']:.2%} at most"
+        yield f"{summary['objective']} of the network: {least}, over what the bounds of its layers cover"
+    if ends := proof.get("ends"):
+        yield price_line(decode(FrontEnds, ends))
+
+
+def price_line(ends: FrontEnds) -> str:
+    """What the choice of the objective costs: how far latency and energy fall at the ends of the front, and at what
+    price."""
+    told = []
+    energy_pj, latency_cycles = ends.chosen.energy_pj, ends.chosen.latency_cycles
+    for goal, other, fall, rise in (
+        ("latency", "energy", ends.latency.latency_cycles / latency_cycles, ends.latency.energy_pj / energy_pj),
+        ("energy", "cycles", ends.energy.energy_pj / energy_pj, ends.energy.latency_cycles / latency_cycles),
+    ):
+        told.append(
+            f"{goal} can fall by {1 - fall:.2%} for {rise - 1:.2%} more {other}"
+            if 1 - fall > LEAST_SAVED
+            else f"{goal} is within {LEAST_SAVED:.2%} of the least found"
+        )
+    return "; ".join(told)

@@ -141,6 +141,12 @@ class BestParameters(ExactParameters):
     depend on the machine.
     """
 
+    ends: bool = True
+    """Whether best also searches the least energy and the least latency of each layer if the objective has both.
+
+    They bound the objective of the network, and say what its choice costs.
+    """
+
     @property
     def engine(self) -> SearchEngine:
         """Name of the engine, for certificates."""
@@ -225,3 +231,4 @@ class CnSearchOptions(CoreSearchOptions):
     """Options of the search for the mappings of computation nodes on each of several cores."""
 
     model: Annotated[str, ParameterCheck(profile_by_name)] = CORRECTED.name
+    ends: bool = False

@@ -21,6 +21,48 @@ LINES = 400
 
 
 @dataclass(frozen=True)
+class FrontEnd:
+    """Mapping of a layer, or sum of mappings of a network, at an end of its front of energy and latency."""
+
+    energy_pj: float
+    latency_cycles: float
+    lower_bound: float = 0.0
+    """Lower bound of what is least at this end."""
+
+    def plus(self, other: "FrontEnd", count: int) -> "FrontEnd":
+        """This end with another one that occurs `count` times."""
+        return FrontEnd(
+            self.energy_pj + other.energy_pj * count,
+            self.latency_cycles + other.latency_cycles * count,
+            self.lower_bound + other.lower_bound * count,
+        )
+
+
+@dataclass(frozen=True)
+class FrontEnds:
+    """Both ends of a front of energy and latency, and the point between them that was chosen."""
+
+    energy: FrontEnd
+    """Mapping of least energy."""
+    latency: FrontEnd
+    """Mapping of least latency."""
+    chosen: FrontEnd
+    """Mapping of the result, for comparison."""
+
+    def plus(self, other: "FrontEnds", count: int) -> "FrontEnds":
+        """Ends with those of a layer that runs `count` times."""
+        return FrontEnds(
+            self.energy.plus(other.energy, count),
+            self.latency.plus(other.latency, count),
+            self.chosen.plus(other.chosen, count),
+        )
+
+
+NO_ENDS = FrontEnds(FrontEnd(0.0, 0.0), FrontEnd(0.0, 0.0), FrontEnd(0.0, 0.0))
+"""Ends of a network without layers."""
+
+
+@dataclass(frozen=True)
 class LayerBounds:
     """Lower bounds of a layer over the mappings that were searched."""
 
@@ -33,8 +75,11 @@ class LayerBounds:
 
 
 def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
-    """Lower bound of the objective of the sums of energy and latency; 0 if there is no layer."""
-    if powers == EDP:
+    """Lower bound of the objective of the sums of energy and latency; 0 if there is no layer.
+
+    Bounds of energy and latency are only used for EDP, and only if no layer has 0 for one.
+    """
+    if powers == EDP and all(layer.energy_pj > 0 and layer.latency_cycles > 0 for layer in layers):
         return _bound_of_edp(layers) * (1 - ROUNDING)
     root = 1.0 / sum(powers)
     # By Hölder's inequality: a product of powers of sums is at least the sum of the products' roots, to their power.
@@ -47,7 +92,7 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
     counts = np.array([layer.count for layer in layers], float)
     energy = np.array([layer.energy_pj for layer in layers], float)
     latency = np.array([layer.latency_cycles for layer in layers], float)
-    value = np.maximum(np.array([layer.value for layer in layers], float), energy * latency)
+    value = np.maximum(np.array([layer.value for layer in layers], float), EDP.value(energy, latency))
     least_energy, least_latency = float(counts @ energy), float(counts @ latency)
     if not least_energy or not least_latency:
         return 0.0
@@ -60,9 +105,9 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
 
 
 def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Slopes in pJ a cycle from the flattest to the steepest part of any curve."""
+    """Slopes in pJ a cycle, from below the flattest to above the steepest part of any curve."""
     first, last = float((energy**2 / value).min()), float((highest**2 / value).max())
-    return np.geomspace(first, max(last, first * (1 + 1e-12)), LINES)
+    return np.geomspace(first / 2, last * 2, LINES)
 
 
 def _least_product(slopes: np.ndarray, level: np.ndarray, least_energy: float, least_latency: float) -> float:

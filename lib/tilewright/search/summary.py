@@ -1,12 +1,14 @@
 """Totals of a network from the records of its layers, which run one after another (zigzag-dse 3.9.1, sums)."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.json_values import JsonObject
-from tilewright.base.objectives import energy_delay_product
+from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.profile import profile_by_name
+from tilewright.base.proof import Bounded
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.ledger import energy_columns
 from tilewright.cost.rates import rates, summary_figures
@@ -15,6 +17,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns, static_power_mw
 from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
 from tilewright.search.cost_ranges import cost_ranges
+from tilewright.search.run_bound import NO_ENDS, FrontEnds, LayerBounds, run_bound
 from tilewright.workload.graph import Workload
 
 NOTABLE_DIFFERENCE = 0.05
@@ -48,7 +51,7 @@ def summarize(
     figures = summary_figures(core, profile_by_name(model))
     ranges = cost_ranges(core, in_order, energy, figures["area_mm2"], profile_by_name(model))
     return (
-        _certificate(records)
+        _certificate(records, [(records[i], count) for _, i, count in placed], objective)
         | _without_proof(records)
         | (data_locality or {})
         | ({"cost_ranges": ranges} if ranges else {})
@@ -113,10 +116,13 @@ def _alternatives(records: tuple[LayerRecord, ...]) -> JsonObject:
     return {"alternatives": {"mappings": sum(counts), "distinct_layers": len(counts)}} if counts else {}
 
 
-def _certificate(records: tuple[LayerRecord, ...]) -> JsonObject:
-    """Number of distinct problems with a proof, the largest gap of the others, and what the proofs cover.
+def _certificate(
+    records: tuple[LayerRecord, ...], placed: Sequence[tuple[LayerRecord, int]], objective: str
+) -> JsonObject:
+    """Number of distinct problems with a proof, the largest gap of the others, what the proofs cover, and the bound of
+    the network.
 
-    {} without proofs.
+    `placed` are the layers in order, each with its repeats. {} without proofs.
     """
     searches = [record.search for record in records if "proven" in record.search]
     if not searches:
@@ -127,7 +133,35 @@ def _certificate(records: tuple[LayerRecord, ...]) -> JsonObject:
         for key, name in (("covers", "covers"), ("allocations", "allocation"))
     }
     largest_gap = max(search["gap"] for search in searches)
-    return {"certificate": {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said}}
+    of_run = _bound_of_run(placed, objective) if len(searches) == len(records) else {}
+    return {"certificate": {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said, **of_run}}
+
+
+def _bound_of_run(placed: Sequence[tuple[LayerRecord, int]], objective: str) -> JsonObject:
+    """Objective of the network with its lower bound, and the sums of the ends of the front where they are known.
+
+    {} if the objective is none of energy and latency.
+    """
+    if objective not in OBJECTIVES:
+        return {}
+    powers = OBJECTIVES[objective]
+    stated = [record.search.get("ends") for record, _ in placed]
+    ends = [decode(FrontEnds, one) if one else NO_ENDS for one in stated]
+    layers = [
+        LayerBounds(end.energy.lower_bound, end.latency.lower_bound, record.search["lower_bound"], count)
+        for (record, count), end in zip(placed, ends, strict=True)
+    ]
+    value = powers.value(
+        sum(record.energy_pj * count for record, count in placed),
+        sum(record.latency_cycles * count for record, count in placed),
+    )
+    found: JsonObject = {"run": Bounded(value, min(value, run_bound(layers, powers))).stated()}
+    if stated and all(stated):
+        total = NO_ENDS
+        for (_, count), end in zip(placed, ends, strict=True):
+            total = total.plus(end, count)
+        found["ends"] = encode(total)
+    return found
 
 
 def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:

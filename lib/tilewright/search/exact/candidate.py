@@ -14,7 +14,7 @@ from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import rounds
 from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
-from tilewright.search.exact.rounds import Best, MultisetPart, Watch
+from tilewright.search.exact.rounds import Incumbent, MultisetPart, Watch
 from tilewright.search.exact.tables import energy_floor, has_whole_tiles
 from tilewright.search.loma import best_of_few_loops, layer_ordering
 from tilewright.search.options import ExactParameters, SalsaParameters
@@ -83,7 +83,7 @@ class Candidate:
         self.looked_at = False
         self.refused: MappingError | None = None
         self._relaxed_bound = 0.0
-        self._relaxed_best = Best()
+        self._relaxed_best = Incumbent()
 
     @cached_property
     def parts(self) -> list[MultisetPart]:
@@ -138,17 +138,17 @@ class Candidate:
         parts = self.parts if "parts" in self.__dict__ else []
         return sum(part.nodes for part in (*parts, *([self.relaxed] if self.relaxed else [])))
 
-    def settled(self, best: Best) -> bool:
+    def settled(self, best: Incumbent) -> bool:
         """True if no part can contain a better mapping."""
         if self.watch.settles(max(self.floor, self._relaxed_bound), best):
             return True
         return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
 
-    def is_proven(self, best: Best) -> bool:
+    def is_proven(self, best: Incumbent) -> bool:
         """True if a bound of all its mappings proves that none is better, by however little."""
         return self.watch.proves(self.lower_bound, best)
 
-    def relax(self, best: Best, widths: Sequence[int]) -> Best:
+    def relax(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
         """Better of `best` and the greedily allocated order found in the free space; raises the lower bound too."""
         part = self.relaxed
         known = self._relaxed_best
@@ -164,27 +164,27 @@ class Candidate:
             return best
         return self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
 
-    def anneal(self, best: Best, iterations: int = ITERATIONS) -> Best:
+    def anneal(self, best: Incumbent, iterations: int = ITERATIONS) -> Incumbent:
         """Better of `best` and the result of annealing."""
         options = SalsaParameters(objective=self.goal.objective, salsa_iteration_number=iterations)
         for batch in salsa_batches(self.prepared, self.ordering, options, self.watch.stop, None):
             best = self._better(best, batch)
         return best
 
-    def start(self, best: Best) -> Best:
+    def start(self, best: Incumbent) -> Incumbent:
         """Better of `best` and the result of loma."""
         found = best_of_few_loops(self.prepared, self.ordering, self.watch.objective, self.watch.stop)
         costs, known = (found.energy_pj, found.latency_cycles), (best.energy_pj, best.latency_cycles)
         if found.order is None or not is_better(self.watch.objective, costs, known):
             return best
-        return Best(found.order, None, *costs, self.index)
+        return Incumbent(found.order, None, *costs, self.index)
 
-    def _better(self, best: Best, batch: OrderBatch) -> Best:
+    def _better(self, best: Incumbent, batch: OrderBatch) -> Incumbent:
         costs = cost_orders(batch)
         row = best_row(costs, self.watch.objective)
         if row is None:
             return best
         energy, latency = float(costs.energy_pj[row]), float(costs.latency_cycles[row])
-        found = Best(batch.loop_order(row), None, energy, latency, self.index)
+        found = Incumbent(batch.loop_order(row), None, energy, latency, self.index)
         objective = self.watch.objective
         return found if found.value(objective) < best.value(objective) else best

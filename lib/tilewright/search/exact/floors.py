@@ -50,5 +50,8 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
         bits = operand_elements(layer, operand, profile) * layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
         words = bits / memory.ports[port].bandwidth_max_bits
         energies.append(words * (memory.write_energy_pj if operand == OUTPUT else memory.read_energy_pj))
-        cycles[levels[-1], port] += words
+        # Where the memory does not serve a side of the array, instances along it work side by side.
+        sides = core.operational_array.dimensions
+        instances = math.prod(size for name, size in sides if name not in memory.served_dimensions)
+        cycles[levels[-1], port] += words / instances
     return TensorFloors(math.fsum(energies), max(cycles.values(), default=0.0))

@@ -48,7 +48,7 @@ CHUNK_LABELS = 128
 
 
 @dataclass(frozen=True)
-class Best:
+class Incumbent:
     """Best mapping so far; without an order, no mapping is known."""
 
     order: LoopOrder | None = None
@@ -100,7 +100,7 @@ class Watch:
         self.was_spent |= is_spent
         return not (is_late or is_spent)
 
-    def settles(self, bound: float, best: Best) -> bool:
+    def settles(self, bound: float, best: Incumbent) -> bool:
         """True if a lower bound leaves no mapping that is better than the best known one by more than `largest_gap`."""
         return bool(bound >= best.value(self.objective) * self.best_share)
 
@@ -109,7 +109,7 @@ class Watch:
         """Share of the best value from which on a lower bound leaves nothing that matters."""
         return 1 - max(self.limits.largest_gap, TOLERANCE)
 
-    def proves(self, bound: float, best: Best) -> bool:
+    def proves(self, bound: float, best: Incumbent) -> bool:
         """True if a lower bound proves that nothing is better than the best known mapping."""
         return bool(bound >= best.value(self.objective) * (1 - TOLERANCE))
 
@@ -133,7 +133,7 @@ def bound_without_search(
     latency = max(passes * int(arrays.cycles_per_operation) + float(arrays.fixed_cycles), floors.cycles)
     fixed_pj = float(arrays.fixed_energy_pj) + floors.energy_pj
     energy = max(energy_pj, fixed_pj) + float(arrays.energy_pj_a_cycle) * latency
-    return Best(energy_pj=energy, latency_cycles=latency).value(objective)
+    return Incumbent(energy_pj=energy, latency_cycles=latency).value(objective)
 
 
 def bound_of_passes(layer: Layer, core: Core, passes: float, floors: TensorFloors, objective: str) -> float:
@@ -145,7 +145,7 @@ def bound_of_passes(layer: Layer, core: Core, passes: float, floors: TensorFloor
     # Other kinds of arrays, and further terms, may have another energy for each spatial mapping.
     energy = floors.energy_pj + (array.unit_energy_pj * layer.mac_count if array.kind == DIGITAL else 0.0)
     latency = max(passes * array_model(array).cycles_per_operation(array), floors.cycles)
-    return Best(energy_pj=energy, latency_cycles=latency).value(objective)
+    return Incumbent(energy_pj=energy, latency_cycles=latency).value(objective)
 
 
 class MultisetPart:
@@ -176,11 +176,11 @@ class MultisetPart:
         """
         return max(self.floor, self._found_bound) if self.claims_bound else 0.0
 
-    def settled(self, best: Best) -> bool:
+    def settled(self, best: Incumbent) -> bool:
         """True if it contains nothing better than `best`."""
         return self.watch.settles(max(self.floor, self._found_bound), best)
 
-    def run(self, best: Best, widths: Sequence[int]) -> Best:
+    def run(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
         """Better of `best` and the result of rounds of these widths, within the time budget.
 
         Raises MappingError if the problem is larger than the tables have room for.
@@ -207,13 +207,13 @@ class MultisetPart:
         if not search.improved:
             return best
         energy, latency = float(search.best_energy), float(search.best_latency)
-        return Best(self._order(), self._boundaries(), energy, latency, self.candidate)
+        return Incumbent(self._order(), self._boundaries(), energy, latency, self.candidate)
 
-    def _run_empty(self, best: Best) -> Best:
+    def _run_empty(self, best: Incumbent) -> Incumbent:
         """The only mapping if there is nothing to iterate."""
         self._found_bound = math.inf
         only = best_of_few_loops(self.prepared, self.entries, self.watch.objective, self.watch.stop)
-        found = Best(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)
+        found = Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)
         objective = self.watch.objective
         return found if found.value(objective) < best.value(objective) else best
 

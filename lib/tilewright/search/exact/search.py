@@ -22,7 +22,7 @@ from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact import rounds
 from tilewright.search.exact.candidate import ITERATIONS, Candidate, Choice, Ordering, likeness
 from tilewright.search.exact.floors import NO_FLOORS
-from tilewright.search.exact.rounds import Best, Watch
+from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.loma import FEW_LOOPS, loma_batches
 from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParameters
 
@@ -71,6 +71,10 @@ class ExactResult(BoundedValue):
     """True if the time budget ended the search: another machine may find another mapping."""
     ended_by_effort: bool = False
     """True if the limit of the effort ended the search."""
+    energy_pj: float = 0.0
+    """Energy of the mapping."""
+    latency_cycles: float = 0.0
+    """Latency of the mapping."""
 
     def notes(self, engine: str, allocation: str) -> tuple[tuple[str, object], ...]:
         """Certificate as JSON values."""
@@ -187,7 +191,7 @@ class _Tally:
     orders: int | None = 0
     all_counted: bool = True
 
-    def take(self, candidate: Candidate, best: Best) -> None:
+    def take(self, candidate: Candidate, best: Incumbent) -> None:
         """Count a candidate that is dropped."""
         self.nodes += candidate.nodes
         self.searched += candidate.looked_at and candidate.refused is None
@@ -201,7 +205,7 @@ class _Layer:
         self, choices: Iterable[Choice], starts: int, ordering: Ordering, options: ExactParameters, watch: Watch
     ) -> None:
         self.watch, self.options, self.ordering = watch, options, ordering
-        self.best = Best()
+        self.best = Incumbent()
         self.improved: dict[int, tuple[int, float, float]] = {}
         self.all: list[Candidate] = []
         self.tally = _Tally(orders=0 if watch.limits.effort is None else None)
@@ -385,7 +389,7 @@ class _Layer:
         self._settled_bound = min(self._settled_bound, candidate.lower_bound)
         self.tally.take(candidate, self.best)
 
-    def _guarded(self, candidate: Candidate, step: Callable[[], Best]) -> None:
+    def _guarded(self, candidate: Candidate, step: Callable[[], Incumbent]) -> None:
         """Run a step; if the candidate is too large to be searched, note that instead."""
         if candidate.refused is None:
             try:
@@ -395,7 +399,7 @@ class _Layer:
                     raise
                 candidate.refused = error
 
-    def _take(self, candidate: Candidate, found: Best) -> None:
+    def _take(self, candidate: Candidate, found: Incumbent) -> None:
         if found is not self.best and found.order is not None:
             self.best = found
             self.improved[candidate.index] = (candidate.index, found.energy_pj, found.latency_cycles)
@@ -432,6 +436,8 @@ class _Layer:
             tuple(self.improved.values()),
             self.watch.was_late,
             self.watch.was_spent and not self.watch.was_late,
+            best.energy_pj,
+            best.latency_cycles,
         )
 
     def _end_text(self) -> str:
@@ -439,4 +445,6 @@ class _Layer:
         limits = self.options.limits
         if self.watch.was_late:
             return f"has found no mapping within its time budget of {limits.time_budget_s:g} s"
-        return f"has found no mapping with its effort of {limits.effort:,}"
+        if self.watch.was_spent:
+            return f"has found no mapping with its effort of {limits.effort:,}"
+        return "has found no mapping"

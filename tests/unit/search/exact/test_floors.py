@@ -10,7 +10,7 @@ from tests.unit.search.exact.exact_cases import problems
 def test_no_mapping_is_below_the_floors() -> None:
     """Of either allocation, by brute force; on some problems a floor is reached."""
     reached = tried = 0
-    for (seed, model), case, prepared in problems(range(3500, 3560)):
+    for (seed, model), case, prepared in problems(range(3500, 3530)):
         if model != CORRECTED.name:
             continue
         floors = tensor_floors(case.layer, case.core, case.links, CORRECTED)
@@ -24,7 +24,7 @@ def test_no_mapping_is_below_the_floors() -> None:
                 assert latency.min() >= floors.cycles * (1 - 1e-9), seed
                 reached += latency.min() <= 2 * floors.cycles
                 tried += 1
-    assert tried > 50
+    assert tried > 25
     assert reached > 5
 
 
