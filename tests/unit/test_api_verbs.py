@@ -48,8 +48,8 @@ def schedule(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("schedule")
     network = write_network(folder)
     cut_and_cost(network, folder)
-    assert main(["allocate", *inputs(network, folder), *GA, "--threads", "1", "-o", str(folder)]) == 0
-    allocation = ["--allocation", str(folder / "allocation.json"), "-o", str(folder)]
+    assert main(["allocate", *inputs(network, folder), *GA, "--jobs", "1", "-o", str(folder)]) == 0
+    allocation = ["--core-allocation", str(folder / "allocation.json"), "-o", str(folder)]
     assert main(["schedule", *inputs(network, folder), *allocation]) == 0
     return folder
 
@@ -239,11 +239,11 @@ def test_steps_in_folders_write_what_the_commands_write(schedule: Path, tmp_path
         tilewright.cost(tmp_path, **given, core=core, output=tmp_path / "cost" / f"{core}.jsonl")
     run: dict[str, Any] = {**given, "cns": tmp_path, "costs": tmp_path / "cost"}
     tilewright.allocate(**run, nb_ga_individuals=4, nb_ga_generations=2, exhaustive_nodes=0, output=tmp_path)
-    tilewright.schedule(**run, allocation=tmp_path / "allocation.json", output=tmp_path)
+    tilewright.schedule(**run, core_allocation=tmp_path / "allocation.json", output=tmp_path)
     assert_same_files(tmp_path, schedule)
-    compared = {"allocation": tmp_path / "allocation.json", "baseline": schedule}
+    compared = {"core_allocation": tmp_path / "allocation.json", "baseline": schedule}
     tilewright.schedule(tmp_path / "cost", cns=cns, **compared, output=tmp_path / "compared")
-    arguments = [*inputs(schedule / "net.onnx", schedule), "--allocation", str(schedule / "allocation.json")]
+    arguments = [*inputs(schedule / "net.onnx", schedule), "--core-allocation", str(schedule / "allocation.json")]
     same = tmp_path / "same"
     assert main(["schedule", *arguments, "--baseline", str(schedule), "-o", str(same)]) == 0
     assert_same_files(tmp_path / "compared", same)

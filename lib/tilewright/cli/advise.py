@@ -28,7 +28,15 @@ from tilewright.cli.described_run import (
     hardware_digest,
     network_digest,
 )
-from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
+from tilewright.cli.options import (
+    FILE,
+    common_options,
+    echo_json,
+    echo_paths,
+    jobs_option,
+    network_keywords,
+    network_options,
+)
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.cli.terminal import echo_text
 from tilewright.workload.network_options import NetworkOptions
@@ -63,7 +71,7 @@ _FACTOR = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
 @click.option("--workload", type=FILE, help="Workload of the run, where it is not found.")
 @click.option("--mapping", type=FILE, help="Mapping of the run, where it is not found.")
 @click.option("--write", type=(int, FILE), metavar="NUMBER FILE", help="Write the hardware file with this change.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
+@jobs_option
 @click.option("-o", "--output", type=FILE, help=f"Folder for {STEM}.csv and {STEM}.json.")
 @network_options
 @common_options

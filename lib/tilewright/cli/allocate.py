@@ -172,11 +172,11 @@ def _allocated(
     control.on_notices(notices)
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    placed = replace(control, threads=asked.thread_count, exports=exports or Path(EXPORTS))
+    placed = replace(control, threads=asked.job_count, exports=exports or Path(EXPORTS))
     found = replace(stages.result(inputs, MultiCoreResult, placed), single_core=single_core)
     if output:
         settings_stated = found.problem.settings.stated()
-        options = {key: value for key, value in vars(asked).items() if key != "threads"} | settings_stated
+        options = {key: value for key, value in vars(asked).items() if key != "jobs"} | settings_stated
         stated = {**stages.stated(options), "single_core": single_core}
         made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
         _write(output, found, with_unused(made_by, unused))

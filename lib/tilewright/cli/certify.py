@@ -11,7 +11,7 @@ from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.front import CERTIFICATE, SPACE_PATH
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.options import FILE, common_options, echo_json, jobs_option
 from tilewright.cli.terminal import echo_text
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SAMPLE = 100
 @click.option("--sample", type=click.IntRange(min=0), default=SAMPLE, show_default=True, help="Designs to cost alone.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which designs these are.")
 @click.option("--all", "everything", is_flag=True, help="Cost all families again.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@jobs_option
 @common_options
 def command(
     folder: Path,

@@ -67,7 +67,7 @@ def command(
     strict: bool,
     pipeline: str,
     network_options: NetworkOptions,
-    threads: int,
+    jobs: int,
     store: Path,
     no_store: bool,
     verbose: bool,
@@ -84,7 +84,7 @@ def command(
     finished: list[object] = []
     kept = None if no_store else store
     control = Control(
-        threads, store_of(kept), show_progress=not as_json, on_record=finished.append, on_notices=echo_notices
+        jobs, store_of(kept), show_progress=not as_json, on_record=finished.append, on_notices=echo_notices
     )
     given = Descriptions(hardware, workload, mapping, network_options)
     try:
@@ -109,7 +109,7 @@ def cost(
     strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
-    threads: int = 1,
+    jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "CostedCnProblem":
     """Costs of the CNs on a core file, by options given by name, which override those of an object `options`.
@@ -123,7 +123,7 @@ def cost(
     from tilewright.pipeline.stages.base import Control
 
     given = given_descriptions(cns, hardware, workload, mapping, network_options)
-    place, control = None if output is None else Path(output), Control(threads, store_of(store))
+    place, control = None if output is None else Path(output), Control(jobs, store_of(store))
     return _costed(given, cns, core, search.over(options), strict, place, pipeline, control)
 
 

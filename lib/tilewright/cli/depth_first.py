@@ -52,7 +52,7 @@ TIME_BUDGET_S = 600.0
 @click.option("--mapping", type=FILE, help="Mapping file or artifact; without it all spatial mappings are searched.")
 @click.option("--tile-x", type=int, multiple=True, help="Width of tiles of the output; repeatable.")
 @click.option("--tile-y", type=int, multiple=True, help="Height of tiles of the output; repeatable.")
-@click.option("--mode", multiple=True, help=f"One of {', '.join(MODES)}; repeatable; all three without it.")
+@click.option("--overlap-mode", multiple=True, help=f"One of {', '.join(MODES)}; repeatable; all three without it.")
 @click.option("--cut", multiple=True, help="Layer after which a stack ends; repeatable.")
 @click.option(
     "--optimum", is_flag=True, help="Find the best schedule, with a proof: all cuts, and all sizes and modes not given."
@@ -75,7 +75,7 @@ def command(
     mapping: Path | None,
     tile_x: tuple[int, ...],
     tile_y: tuple[int, ...],
-    mode: tuple[str, ...],
+    overlap_mode: tuple[str, ...],
     cut: tuple[str, ...],
     optimum: bool,
     time_budget_s: float,
@@ -96,7 +96,7 @@ def command(
     Example: tilewright depth-first --hardware config/hardware/tpu_like.yaml --workload
     config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
     """
-    asked = _Asked((tile_x, tile_y, mode), cut, time_budget_s, optimum, strict)
+    asked = _Asked((tile_x, tile_y, overlap_mode), cut, time_budget_s, optimum, strict)
     found = _found((hardware, workload, mapping), asked, options, network_options, not as_json, True)
     paths = _write(found, options(), output) if output else []
     if as_json:
@@ -120,7 +120,7 @@ def depth_first(
     *,
     tile_x: int | Sequence[int] = (),
     tile_y: int | Sequence[int] = (),
-    mode: str | Sequence[str] = (),
+    overlap_mode: str | Sequence[str] = (),
     cut: str | Sequence[str] = (),
     optimum: bool = False,
     time_budget_s: float = TIME_BUDGET_S,
@@ -136,7 +136,7 @@ def depth_first(
     is wrong, also for networks that are no chains, and with `strict` for work without costs and for input without
     effect; MappingError if a layer of a tile has no mapping that fits.
     """
-    points = (_several(tile_x), _several(tile_y), _several(mode))
+    points = (_several(tile_x), _several(tile_y), _several(overlap_mode))
     asked = _Asked(points, _several(cut), time_budget_s, optimum, strict)
     found = _found((hardware, workload, mapping), asked, search, network_options or NetworkOptions())
     if output is not None:

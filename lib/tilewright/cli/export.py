@@ -29,7 +29,6 @@ TEXTS, DATA = (MAPPING, LOOP_NEST, LOOP_ORDERING), (COMPLETE_JSON, SIMPLE_JSON, 
 @click.argument("run", type=FILE)
 @click.option(
     "--format",
-    "--as",
     "form",
     type=click.Choice([*TEXTS, *DATA]),
     default=MAPPING,

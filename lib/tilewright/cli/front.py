@@ -20,6 +20,7 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     echo_paths,
+    jobs_option,
     keep_font_cache_here,
     repeated_options,
     strict_option,
@@ -40,9 +41,7 @@ PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
 @click.command()
 @click.argument("space", type=FILE)
 @click.option("-o", "--output", type=FILE, required=True, help="Folder for costs, certificate, tables and the page.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes; never changes a result."
-)
+@jobs_option
 @click.option("--part", type=click.IntRange(min=0), help="Cost the designs of this part alone, as a job of a cluster.")
 @click.option("--gather", is_flag=True, help="Cost no designs, and find the fronts from the parts that are there.")
 @strict_option()

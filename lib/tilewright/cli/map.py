@@ -74,7 +74,7 @@ def command(
     pipeline: str,
     network_options: NetworkOptions,
     strict: bool,
-    threads: int,
+    jobs: int,
     store: Path,
     no_store: bool,
     verbose: bool,
@@ -92,7 +92,7 @@ def command(
     kept = None if no_store else store
     exports = output / EXPORTS if output else None
     control = Control(
-        threads, store_of(kept), show_progress=not as_json, on_record=finished.append, on_notices=echo_notices
+        jobs, store_of(kept), show_progress=not as_json, on_record=finished.append, on_notices=echo_notices
     )
     given = Descriptions(hardware, workload, mapping, network_options)
     try:
@@ -116,7 +116,7 @@ def map_workload(
     pipeline: "PipelineSource | Pipeline" = None,
     network_options: NetworkOptions | None = None,
     strict: bool = False,
-    threads: int = 1,
+    jobs: int = 1,
     store: "FilePath | Store | None" = None,
     exports: FilePath | None = None,
 ) -> "MappedWorkload":
@@ -136,7 +136,7 @@ def map_workload(
     folder = None if output is None else Path(output)
     place = Path(exports) if exports is not None else (folder or Path()) / EXPORTS
     given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
-    control = Control(threads, store_of(store))
+    control = Control(jobs, store_of(store))
     files = [Path(file) for file in written]
     return _mapped(given, search.over(options), files, folder, place, pipeline, strict, control)
 

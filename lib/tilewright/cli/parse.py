@@ -79,9 +79,10 @@ def parse(
 ) -> "Accelerator | Core | Workload | Mapping":
     """Parsed description of a file, which is also written to the artifact `output`, as the verb does.
 
-    `kind` is hardware, workload or mapping. `options` are those of the verb for that kind: for hardware `cores` and
-    `core`; for a workload `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`, `input_shapes`, `branches`
-    and `precision`. Raises InputError with everything that is wrong with the file, and for another kind or option.
+    `kind` is hardware, workload or mapping. `options` are those of the verb for that kind: for hardware
+    `core_folder` and `core`; for a workload `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`,
+    `input_shapes`, `branches` and `precision`. Raises InputError with everything that is wrong with the file, and for
+    another kind or option.
     """
     if kind not in READERS:
         raise InputError([Problem("no such kind of file", path="kind", value=repr(kind), allowed=", ".join(READERS))])

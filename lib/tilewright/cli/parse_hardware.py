@@ -23,11 +23,11 @@ MOST_CORES_WITH_PATHS = 12
 @click.command()
 @click.argument("file", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Artifact to write (accelerator.json).")
-@click.option("--cores", type=FILE, metavar="FOLDER", help="Folder for an artifact of each core file as well.")
+@click.option("--core-folder", type=FILE, metavar="FOLDER", help="Folder for an artifact of each core file as well.")
 @click.option("--core", metavar="NAME", help="Write only this core of several, named after its file, to --output.")
 @common_options
 def hardware(
-    file: Path, output: Path | None, cores: Path | None, core: str | None, verbose: bool, as_json: bool
+    file: Path, output: Path | None, core_folder: Path | None, core: str | None, verbose: bool, as_json: bool
 ) -> None:
     """Read a hardware FILE, with one or several cores.
 
@@ -35,10 +35,10 @@ def hardware(
     """
     accelerator, notices = _read(file)
     echo_notices(notices)
-    found = _write(accelerator, file, output, cores, core)
+    found = _write(accelerator, file, output, core_folder, core)
     if as_json:
         echo_json(encode(found))
-    elif verbose or not (output or cores):
+    elif verbose or not (output or core_folder):
         echo_text(terminal_lines(_core_lines(found) if isinstance(found, Core) else _lines(found, verbose)), nl=True)
 
 
@@ -46,14 +46,14 @@ def read_hardware_file(
     file: FilePath,
     output: FilePath | None = None,
     *,
-    cores: FilePath | None = None,
+    core_folder: FilePath | None = None,
     core: str | None = None,
 ) -> Accelerator | Core:
-    """Accelerator of a file, or its `core` of that name, also written to the artifact `output`; `cores` is a folder for
-    an artifact of each core file.
+    """Accelerator of a file, or its `core` of that name, also written to the artifact `output`; `core_folder` gets an
+    artifact of each core file.
     """
     accelerator, _ = _read(Path(file))
-    return _write(accelerator, Path(file), output, cores, core)
+    return _write(accelerator, Path(file), output, core_folder, core)
 
 
 def _read(file: Path) -> tuple[Accelerator, list[str]]:
@@ -69,7 +69,7 @@ def _read(file: Path) -> tuple[Accelerator, list[str]]:
 
 
 def _write(
-    accelerator: Accelerator, file: Path, output: FilePath | None, cores: FilePath | None, core: str | None
+    accelerator: Accelerator, file: Path, output: FilePath | None, core_folder: FilePath | None, core: str | None
 ) -> Accelerator | Core:
     """Accelerator, or its chosen core; requested artifacts are written."""
     chosen = _core_called(core, accelerator, file) if core is not None else None
@@ -78,9 +78,9 @@ def _write(
         _write_core(Path(output), core or "", chosen, paths)
     elif output:
         _write_accelerator(Path(output), accelerator, file, paths)
-    if cores:
+    if core_folder:
         for name, found in _distinct_cores(accelerator).items():
-            _write_core(Path(cores) / f"{name}.json", name, found, paths)
+            _write_core(Path(core_folder) / f"{name}.json", name, found, paths)
     return accelerator if chosen is None else chosen
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.argument("run", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Folder to write; default: RUN/report.")
 @click.option(
-    "--layer", "layers", multiple=True, metavar="NAME", help="Also the loop nest of this layer as SVG and PNG."
+    "--loop-nest", "loop_nests", multiple=True, metavar="LAYER", help="Also the loop nest of this layer as SVG and PNG."
 )
 @only_option
 @parameter_options(ScheduleFigureOptions, "figure")
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def command(
     run: Path,
     output: Path | None,
-    layers: tuple[str, ...],
+    loop_nests: tuple[str, ...],
     only: Part | None,
     figure: Given[ScheduleFigureOptions],
     verbose: bool,
@@ -54,7 +54,7 @@ def command(
 
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """
-    paths = report(run, output, layers, only or "", **figure().as_dict())
+    paths = report(run, output, loop_nests, only or "", **figure().as_dict())
     if verbose and not as_json and not is_multi_run(run):
         from tilewright.results.tables import layers_text
 
@@ -66,15 +66,15 @@ def command(
 def report(
     run: FilePath,
     output: FilePath | None = None,
-    layers: Sequence[str] = (),
+    loop_nests: Sequence[str] = (),
     only: Part = "",
     *,
     figure: Named[ScheduleFigureOptions],
 ) -> list[Path]:
     """Write the figures and tables of the run in a folder, by default into its folder `report`; returns the files.
 
-    `layers` are the layers whose loop nests are drawn. `only` is the part to write, `tables` or `figures`, '' for both.
-    Settings are those of `ScheduleFigureOptions`, for several cores. Raises ArtifactError for a folder without a
+    `loop_nests` are the layers whose loop nests are drawn. `only` is the part to write, `tables` or `figures`, '' for
+    both. Settings are those of `ScheduleFigureOptions`, for several cores. Raises ArtifactError for a folder without a
     finished run, InputError for an unknown layer or setting.
     """
     options = figure()
@@ -84,16 +84,17 @@ def report(
     if is_multi_run(run):
         from tilewright.cli.report_multi import write_multi_report
 
-        if layers:
+        if loop_nests:
             message = "loop nests are not drawn of runs on several cores"
-            raise InputError([Problem(message, path="--layer", value=", ".join(layers))])
+            raise InputError([Problem(message, path="--loop-nest", value=", ".join(loop_nests))])
         return write_multi_report(run, directory, options, only)
-    if layers and only == TABLES:
-        raise InputError([Problem("loop nests of layers are figures: give --layer or --only tables", path="--layer")])
+    if loop_nests and only == TABLES:
+        message = "loop nests of layers are figures: give --loop-nest or --only tables"
+        raise InputError([Problem(message, path="--loop-nest")])
     records, summary = read_records(run), read_summary(run)
     make_folder(directory)
     with writing(directory):
-        figures = [] if only == TABLES else _write_figures(records, summary, directory, tuple(layers))
+        figures = [] if only == TABLES else _write_figures(records, summary, directory, tuple(loop_nests))
         return figures + ([] if only == FIGURES else _write_tables(records, summary, directory))
 
 

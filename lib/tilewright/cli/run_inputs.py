@@ -137,9 +137,7 @@ def unused_options(stages: "Slice", *given: "Given[Any]") -> list[Unused]:
     """Notices of options of a verb without effect: others overrule them, or the user's stages do not use them."""
     if stages.identity is None:
         return [notice for one in given for notice in one.unused()]
-    names = [
-        [name for name in one.values if name != "threads"] for one in given
-    ]  # which are of the call, not of a stage
+    names = [[name for name in one.values if name != "jobs"] for one in given]  # which are of the call, not of a stage
     found = [notice for one, known in zip(given, names, strict=True) for notice in stages.unused(one(), known)]
     return [*(notice for one in given for notice in one.repeated), *found]
 

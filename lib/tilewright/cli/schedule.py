@@ -59,7 +59,7 @@ Document = dict[str, Any]
 @click.command()
 @run_inputs
 @click.option(
-    "--allocation", type=FILE, help=f"{ALLOCATION}; not needed where the mapping leaves one core for everything."
+    "--core-allocation", type=FILE, help=f"{ALLOCATION}; not needed where the mapping leaves one core for everything."
 )
 @click.option("--baseline", type=FILE, metavar="FOLDER", help="Run of the network layer by layer, to compare with.")
 @click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE}, {SUMMARY}.")
@@ -75,7 +75,7 @@ def command(
     workload: Path,
     mapping: Path,
     costs: Path,
-    allocation: Path | None,
+    core_allocation: Path | None,
     baseline: Path | None,
     output: Path | None,
     goal: Given[Goal],
@@ -89,15 +89,15 @@ def command(
     """Schedule an allocation, verify the schedule, and report its gap to the lower bound.
 
     Example: tilewright schedule --hardware config/hardware/multi/quad_core.yaml --workload
-    config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost --allocation
-    out/allocation.json -o out
+    config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
+    --core-allocation out/allocation.json -o out
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.results.multi.summary_text import summary_text
 
     given = Descriptions(hardware, workload, mapping, network_options)
     folders = baseline, given_plan(), output
-    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, echo_notices, strict)
+    made = scheduled(given, cns, costs, core_allocation, *folders, goal, settings, pipeline, echo_notices, strict)
     if as_json:
         echo_json(made.summary)
     else:
@@ -108,7 +108,7 @@ def command(
 @parameter_keywords(goal=Goal, settings=ScheduleSettings)
 def schedule(
     costs: "FilePath | CostedCnProblem",
-    allocation: "FilePath | MultiCoreResult | Cores | None" = None,
+    core_allocation: "FilePath | MultiCoreResult | Cores | None" = None,
     *,
     goal: Named[Goal],
     settings: Named[ScheduleSettings],
@@ -125,7 +125,7 @@ def schedule(
 ) -> "MultiCoreResult":
     """Verified schedule of one allocation, by settings given by name.
 
-    The allocation is the result of `allocate`, the file that it wrote, the cores of layers by name (layers with a
+    `core_allocation` is the result of `allocate`, the file that it wrote, the cores of layers by name (layers with a
     single possible core may be left out), or None if the mapping file fixes all cores. `costs` are the result of the
     function `cost` for all cores, or the folder of the tables; with a folder, the folder of the CN graph and the
     descriptions are needed too. `output` is the folder that the command writes. Its summary compares with the run in
@@ -136,7 +136,9 @@ def schedule(
     given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
     base, planned, folder = (None if one is None else Path(one) for one in (baseline, plan, output))
     folders = base, planned, folder
-    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, lambda notices: None, strict)
+    made = scheduled(
+        given, cns, costs, core_allocation, *folders, goal, settings, pipeline, lambda notices: None, strict
+    )
     return made.result
 
 

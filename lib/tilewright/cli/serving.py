@@ -40,7 +40,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--max-requests", type=_COUNT, default=MAX_REQUESTS, show_default=True, help="Requests side by side.")
 @click.option("--max-context", type=_COUNT, help="Tokens in a cache; default: 2048, from 1.1 on 16384.")
 @click.option("--key-block", type=_COUNT, default=DEFAULT_BLOCK, show_default=True, help="Keys at a time.")
-@click.option("--model-name", default="", help="Of the model in the simulator; default: of its configuration.")
+@click.option("--served-model-name", default="", help="Of the model in the simulator; default: of its configuration.")
 @click.option("--hardware-name", default="", help="Of the hardware in the simulator; default: of the core.")
 @click.option("--variant", default="", help="Folder of the precision, from 1.1 on; default: by bits, such as int8.")
 @click.option("-o", "--output", required=True, type=FILE, help="Folder for the profile.")
@@ -56,12 +56,12 @@ def command(
     max_requests: int,
     max_context: int | None,
     key_block: int,
-    model_name: str,
+    served_model_name: str,
     hardware_name: str,
     variant: str,
     output: Path,
     options: Given[SearchOptions],
-    threads: int,
+    jobs: int,
     store: Path,
     no_store: bool,
     verbose: bool,
@@ -72,16 +72,16 @@ def command(
     Every layer begins and ends in the top memory, and attention processes keys in blocks, as in `tilewright tokens`.
 
     Example: tilewright serving --hardware core_with_clock.yaml --mapping config/mapping/tpu_like_vector.yaml --workload
-    config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --model-name meta-llama/Llama-3.1-8B -o
-    results/serving
+    config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --served-model-name
+    meta-llama/Llama-3.1-8B -o results/serving
     """
     notices: list[str] = []
     found = _found(
         (workload, hardware, mapping),
         (form, max_tokens, max_requests, max_context, key_block),
-        (hardware_name, model_name, variant),
+        (hardware_name, served_model_name, variant),
         options(),
-        (threads, None if no_store else store),
+        (jobs, None if no_store else store),
         notices,
     )
     echo_notices([*notices, *found.notes])
@@ -101,11 +101,11 @@ def serving(
     max_requests: int = MAX_REQUESTS,
     max_context: int | None = None,
     key_block: int = DEFAULT_BLOCK,
-    model_name: str = "",
+    served_model_name: str = "",
     hardware_name: str = "",
     variant: str = "",
     output: FilePath | None = None,
-    threads: int = 1,
+    jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "ServingProfile":
     """Operator times of a language model on a core; `files` has them as simulators of serving read them.
@@ -120,9 +120,9 @@ def serving(
     found = _found(
         (workload, hardware, mapping),
         (form, max_tokens, max_requests, max_context, key_block),
-        (hardware_name, model_name, variant),
+        (hardware_name, served_model_name, variant),
         search.over(options)(),
-        (threads, store),
+        (jobs, store),
         [],
     )
     if output:

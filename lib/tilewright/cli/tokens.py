@@ -85,7 +85,7 @@ def command(
     output: Path | None,
     options: Given[SearchOptions],
     strict: bool,
-    threads: int,
+    jobs: int,
     store: Path,
     no_store: bool,
     verbose: bool,
@@ -106,7 +106,7 @@ def command(
         options,
         (key_block, chunk, prompts),
         parallel,
-        (threads, None if no_store else store),
+        (jobs, None if no_store else store),
         strict,
     )
     echo_notices(notices)
@@ -137,7 +137,7 @@ def tokens(
     parallel: str = BEST,
     output: FilePath | None = None,
     strict: bool = False,
-    threads: int = 1,
+    jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "TokenCosts":
     """Costs of tokens of a language model on one or several cores: `table` has a row for each batch and context.
@@ -150,7 +150,7 @@ def tokens(
     points = numbers, _checked(batches, "batches")
     cuts = key_block, chunk, prompts
     given = workload, hardware, mapping
-    found, chosen, _ = _found(given, points, search.over(options), cuts, parallel, (threads, store), strict)
+    found, chosen, _ = _found(given, points, search.over(options), cuts, parallel, (jobs, store), strict)
     if output:
         _write(found, Path(output), chosen)
     return found
