@@ -16,6 +16,7 @@ from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.parameters import parameters_of
 from tilewright.cli.main import VERBS, main
 from tilewright.cli.parse import READERS
+from tilewright.cli.verb import command_of
 
 from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, cut_and_cost, inputs, write_network
 
@@ -66,7 +67,8 @@ def test_every_verb_is_a_documented_function(verb: str) -> None:
 def commands() -> Iterator[tuple[str, click.Command, Callable[..., Any]]]:
     """Each verb with its command and its function; each kind of `parse`, each action of `store`."""
     for verb in VERBS:
-        command, function = importlib.import_module(VERBS[verb][0]).command, getattr(tilewright, function_name(verb))
+        command = command_of(importlib.import_module(VERBS[verb][0]))
+        function = getattr(tilewright, function_name(verb))
         for name, part in getattr(command, "commands", {"": command}).items():
             yield f"{verb} {name}".strip(), part, READERS[name] if verb == "parse" else function
 

@@ -125,8 +125,9 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(VERBS[cmd_name][0]).command
-        return command
+        from tilewright.cli.verb import command_of
+
+        return command_of(importlib.import_module(VERBS[cmd_name][0]))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = self.list_commands(ctx)
