@@ -1,6 +1,5 @@
 """The verbs of the command line as functions: the same names, the same results."""
 
-import importlib
 import inspect
 import json
 import subprocess
@@ -67,7 +66,7 @@ def test_every_verb_is_a_documented_function(verb: str) -> None:
 def commands() -> Iterator[tuple[str, click.Command, Callable[..., Any]]]:
     """Each verb with its command and its function; each kind of `parse`, each action of `store`."""
     for verb in VERBS:
-        command = command_of(importlib.import_module(VERBS[verb][0]))
+        command = command_of(VERBS[verb][0])
         function = getattr(tilewright, function_name(verb))
         for name, part in getattr(command, "commands", {"": command}).items():
             yield f"{verb} {name}".strip(), part, READERS[name] if verb == "parse" else function

@@ -127,7 +127,7 @@ class _LazyGroup(click.Group):
             return None
         from tilewright.cli.verb import command_of
 
-        return command_of(importlib.import_module(VERBS[cmd_name][0]))
+        return command_of(VERBS[cmd_name][0])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = self.list_commands(ctx)

@@ -9,13 +9,14 @@ import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import Parameter as Keyword
 from os import PathLike
 from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import click
 
-from tilewright.base.parameters import Limits, OneOf
+from tilewright.base.parameters import Limits, OneOf, Parameters
 from tilewright.cli.options import (
     FILE,
     common_options,
@@ -27,7 +28,7 @@ from tilewright.cli.options import (
     store_options,
     strict_option,
 )
-from tilewright.cli.parameter_options import Named, parameter_options
+from tilewright.cli.parameter_options import Named, parameter_option, parameter_options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -45,6 +46,8 @@ class Help(NamedTuple):
     metavar: str | None = None
     type: Any = None
     """Type on the command line, where it is not that of Python."""
+    is_required: bool = False
+    """Whether the command needs it, where Python does without."""
 
 
 class Argument(NamedTuple):
@@ -57,6 +60,24 @@ class Argument(NamedTuple):
 
 
 ARGUMENT = Argument()
+HARDWARE = Help("Hardware file or artifact.", is_required=True)
+SYSTEM = Help("File or artifact of an accelerator of several cores.", is_required=True)
+NETWORK = Help("ONNX or YAML file, or artifact.", is_required=True)
+MAPPING = Help("Mapping file or artifact.", is_required=True)
+"""Descriptions of verbs, which Python may have in other arguments."""
+
+
+class OptionOf(NamedTuple):
+    """Option that a class of parameters declares, with another default: `Annotated[str, OptionOf(ModelChoice)]`."""
+
+    kind: type[Parameters]
+
+
+def silent(notices: Sequence[str]) -> None:
+    """Tell nothing: `tell` of calls from Python, which keep their notices in what they return."""
+
+
+Tell = Callable[[Sequence[str]], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +125,8 @@ class Verb:
             yield parameter_options(get_args(parameter.annotation)[0], parameter.name)
         elif parameter.name in ("strict", *_SHARED) and not _marks(parameter.annotation, Help):
             yield _SHARED[parameter.name] if parameter.name != "strict" else strict_option(self.strict)
+        elif declared := _marks(parameter.annotation, OptionOf):
+            yield parameter_option(declared[0].kind, parameter.name, default=parameter.default)
         elif found := _marks(parameter.annotation, Argument):
             yield _argument(parameter, found[0])
         elif told := _marks(parameter.annotation, Help):
@@ -148,11 +171,12 @@ def verb(
     return declare
 
 
-def command_of(module: types.ModuleType) -> click.Command:
-    """Click command of the verb in a module."""
-    if module.__name__ in _SPECS:
-        return _SPECS[module.__name__].command()
-    command: click.Command = module.command
+def command_of(module: str) -> click.Command:
+    """Click command of the verb in a module, which is imported."""
+    imported = import_module(module)
+    if module in _SPECS:
+        return _SPECS[module].command()
+    command: click.Command = imported.command
     return command
 
 
@@ -200,7 +224,7 @@ def _argument(parameter: Keyword, told: Argument) -> Decorator:
 def _option(parameter: Keyword, told: Help) -> Decorator:
     flag = told.flag or f"--{parameter.name.replace('_', '-')}"
     default = None if parameter.default is Keyword.empty else parameter.default
-    settings: dict[str, Any] = {"help": told.text, "required": parameter.default is Keyword.empty}
+    settings: dict[str, Any] = {"help": told.text, "required": told.is_required or parameter.default is Keyword.empty}
     if _bare(parameter.annotation) is bool:
         if default:
             flag, settings["show_default"] = f"{flag}/--no-{flag.removeprefix('--')}", True

@@ -1,7 +1,6 @@
 """Commands made from functions: names, types, limits and defaults of options, and what is made and shown of them."""
 
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,14 +12,12 @@ from tilewright.base.artifacts.files import FilePath
 from tilewright.base.parameters import Limits, OneOf
 from tilewright.cli.verb import ARGUMENT, Argument, Help, command_of, verb
 
-THIS = sys.modules[__name__]
-
 
 def declared(function: Callable[..., Any], **settings: Any) -> click.Command:
     """Command of a function that prints what it returns."""
     show = settings.pop("show", lambda found: click.echo(repr(found)))
     verb("Do it.\n\n    Example: tilewright do", show=show, **settings)(function)
-    return command_of(THIS)
+    return command_of(__name__)
 
 
 def said(command: click.Command, *words: str) -> Result:
