@@ -48,6 +48,8 @@ class Help(NamedTuple):
     """Type on the command line, where it is not that of Python."""
     is_required: bool = False
     """Whether the command needs it, where Python does without."""
+    default: Any = None
+    """Default on the command line, where it is written in another way."""
 
 
 class Argument(NamedTuple):
@@ -123,6 +125,8 @@ class Verb:
         """Decorators that add the options of a parameter; none if only Python has it."""
         if get_origin(parameter.annotation) is Named:
             yield parameter_options(get_args(parameter.annotation)[0], parameter.name)
+        elif parameter.name == "jobs" and "store" in self.signature.parameters:
+            return  # comes with the store
         elif parameter.name in ("strict", *_SHARED) and not _marks(parameter.annotation, Help):
             yield _SHARED[parameter.name] if parameter.name != "strict" else strict_option(self.strict)
         elif declared := _marks(parameter.annotation, OptionOf):
@@ -223,7 +227,7 @@ def _argument(parameter: Keyword, told: Argument) -> Decorator:
 
 def _option(parameter: Keyword, told: Help) -> Decorator:
     flag = told.flag or f"--{parameter.name.replace('_', '-')}"
-    default = None if parameter.default is Keyword.empty else parameter.default
+    default = None if told.is_required or parameter.default is Keyword.empty else told.default or parameter.default
     settings: dict[str, Any] = {"help": told.text, "required": told.is_required or parameter.default is Keyword.empty}
     if _bare(parameter.annotation) is bool:
         if default:
