@@ -9,7 +9,7 @@ from tilewright.base.parameters import Limits, OneOf
 from tilewright.cli.options import echo_paths
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, store_of
 from tilewright.cli.tokens import described_model
-from tilewright.cli.verb import MAPPING, Help, Tell, silent, verb
+from tilewright.cli.verb import MAPPING_FILE, Help, Tell, silent, verb
 from tilewright.peers.llmservingsim.releases import MOST_CONTEXT, RELEASES
 from tilewright.search.options import SearchOptions
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
@@ -72,7 +72,7 @@ def _profile(
 def serving(
     workload: Annotated["WorkloadSource", Help("Workload file of a language model; its requests are not used.")],
     hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact; it needs a clock.")],
-    mapping: Annotated["MappingSource", MAPPING],
+    mapping: Annotated["MappingSource", MAPPING_FILE],
     form: Annotated[
         str,
         OneOf(tuple(RELEASES)),

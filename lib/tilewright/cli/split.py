@@ -9,7 +9,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.cli.options import echo_json, network_keywords
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.cli.verb import SYSTEM, Help, Tell, silent, verb
+from tilewright.cli.verb import SYSTEM_FILE, Help, Tell, silent, verb
 from tilewright.multicore.nodes.tiling_options import SplitOptions
 from tilewright.workload.network_options import NetworkOptions
 
@@ -83,7 +83,7 @@ def _show(made: "tuple[SplitNetwork, SystemProblem]", output: Path | None, as_js
 @parameter_keywords(share=SplitOptions)
 def split(
     workload: Annotated[FilePath, Help("ONNX file.")],
-    hardware: Annotated["AcceleratorSource", SYSTEM],
+    hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
     mapping: Annotated["MappingSource", Help("Mapping file or artifact: which cores may run a layer.")],
     output: Annotated[FilePath | None, Help("ONNX file to write.")] = None,
     *,

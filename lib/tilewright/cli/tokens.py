@@ -15,7 +15,7 @@ from tilewright.base.unused import UNUSED, refuse_unused, unused_option, unused_
 from tilewright.cli.options import echo_json, keep_font_cache_here
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, store_of
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import MAPPING, Help, Tell, silent, verb
+from tilewright.cli.verb import MAPPING_FILE, Help, Tell, silent, verb
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.tokens.strategies import BEST, CHOICES
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
@@ -89,7 +89,7 @@ def _show(priced: "tuple[TokenCosts, list[Path]]", verbose: bool, as_json: bool)
 def tokens(
     workload: Annotated["WorkloadSource", Help("Workload file of a language model; its requests are not used.")],
     hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact, of one core or several.")],
-    mapping: Annotated["MappingSource", MAPPING],
+    mapping: Annotated["MappingSource", MAPPING_FILE],
     contexts: Annotated[
         Sequence[int] | str, Help("1k,4k,1M or first:last:how-many; k: 1,024.", type=str)
     ] = DEFAULT_CONTEXTS,

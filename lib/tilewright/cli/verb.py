@@ -33,7 +33,7 @@ from tilewright.cli.parameter_options import Named, parameter_option, parameter_
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _FILES = ("FilePath", "WorkloadSource", "AcceleratorSource", "MappingSource")
-_SPECS: "dict[str, Verb]" = {}
+DECLARED: "dict[str, Verb]" = {}
 """Verb by the module of its function."""
 
 
@@ -62,10 +62,10 @@ class Argument(NamedTuple):
 
 
 ARGUMENT = Argument()
-HARDWARE = Help("Hardware file or artifact.", is_required=True)
-SYSTEM = Help("File or artifact of an accelerator of several cores.", is_required=True)
-NETWORK = Help("ONNX or YAML file, or artifact.", is_required=True)
-MAPPING = Help("Mapping file or artifact.", is_required=True)
+HARDWARE_FILE = Help("Hardware file or artifact.", is_required=True)
+SYSTEM_FILE = Help("File or artifact of an accelerator of several cores.", is_required=True)
+NETWORK_FILE = Help("ONNX or YAML file, or artifact.", is_required=True)
+MAPPING_FILE = Help("Mapping file or artifact.", is_required=True)
 """Descriptions of verbs, which Python may have in other arguments."""
 
 
@@ -94,7 +94,10 @@ class Verb:
     """Function that makes the result: the verb itself, or one whose result says more than that of the verb."""
     show: Callable[..., Any]
     order: Sequence[str]
+    """Names of the options that stand before the others."""
     strict: str
+    """Further reason of --strict."""
+    shared: Mapping[str, Decorator]
     settings: Mapping[str, Any]
 
     def command(self) -> click.Command:
@@ -116,8 +119,13 @@ class Verb:
     def _called(self, values: Mapping[str, Any]) -> Any:
         """Make the result, and show it. Options that are not given have the defaults of the function."""
         without = {"store"} if values.get("no_store") else set()
-        given = {name: value for name, value in values.items() if value is not None and name not in without}
-        defaults = {name: one.default for name, one in self.signature.parameters.items()}
+        known = self.signature.parameters.items()
+        defaults = {name: one.default for name, one in known if one.default is not Keyword.empty}
+        given = {
+            name: value
+            for name, value in values.items()
+            if not (value is None or name in without or (value == () and name in defaults))
+        }
         told = {**defaults, "tell": echo_notices, "show_progress": not values["as_json"], **given}
         return _by_name(self.show, told, _by_name(self.run, told))
 
@@ -128,7 +136,8 @@ class Verb:
         elif parameter.name == "jobs" and "store" in self.signature.parameters:
             return  # comes with the store
         elif parameter.name in ("strict", *_SHARED) and not _marks(parameter.annotation, Help):
-            yield _SHARED[parameter.name] if parameter.name != "strict" else strict_option(self.strict)
+            shared: dict[str, Decorator] = {"strict": strict_option(self.strict), **_SHARED, **self.shared}
+            yield shared[parameter.name]
         elif declared := _marks(parameter.annotation, OptionOf):
             yield parameter_option(declared[0].kind, parameter.name, default=parameter.default)
         elif found := _marks(parameter.annotation, Argument):
@@ -154,6 +163,7 @@ def verb(
     run: Callable[..., Any] | None = None,
     order: str = "",
     strict: str = "",
+    shared: Mapping[str, Decorator] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Callable[[Function], Function]:
     """Make a function a verb, whose `--help` is the text; the function stays as it is.
@@ -161,14 +171,15 @@ def verb(
     `show` prints the result, its first argument. `run` makes the result in place of the function where that says too
     little. Both get by name what they take of the arguments of the verb, `verbose`, `as_json`, `tell` for notices and
     `show_progress`. `order` has the names of options that stand before the others, `strict` what else --strict refuses,
-    and `settings` are those of the click command.
+    `shared` has the decorators of options that this verb declares in another way than others do, by the name of the
+    argument, and `settings` are those of the click command.
     """
 
     def declare(function: Function) -> Function:
         inner = inspect.unwrap(function)
         own = inspect.signature(inner)
-        made = run or inner
-        _SPECS[function.__module__] = Verb(function, own, text, made, show, order.split(), strict, settings or {})
+        told = (order.split(), strict, shared or {}, settings or {})
+        DECLARED[function.__module__] = Verb(function, own, text, run or inner, show, *told)
         _remove_help(function)
         return function
 
@@ -178,8 +189,8 @@ def verb(
 def command_of(module: str) -> click.Command:
     """Click command of the verb in a module, which is imported."""
     imported = import_module(module)
-    if module in _SPECS:
-        return _SPECS[module].command()
+    if module in DECLARED:
+        return DECLARED[module].command()
     command: click.Command = imported.command
     return command
 
@@ -234,7 +245,7 @@ def _option(parameter: Keyword, told: Help) -> Decorator:
             flag, settings["show_default"] = f"{flag}/--no-{flag.removeprefix('--')}", True
         return click.option(flag, parameter.name, is_flag=True, default=default, **settings)
     settings["type"], settings["multiple"] = (told.type, False) if told.type else _type_of(parameter)
-    if default not in (None, "", ()):
+    if default not in (None, "", ()) and not settings["multiple"]:
         settings |= {"default": default, "show_default": "default:" not in told.text}
     short = ("-o",) if parameter.name == "output" else ()
     return click.option(*short, flag, parameter.name, metavar=told.metavar, **settings)

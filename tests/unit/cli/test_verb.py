@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.parameters import Limits, OneOf
-from tilewright.cli.verb import ARGUMENT, Argument, Help, command_of, verb
+from tilewright.cli.main import VERBS
+from tilewright.cli.verb import ARGUMENT, DECLARED, Argument, Help, command_of, verb
 
 
 def declared(function: Callable[..., Any], **settings: Any) -> click.Command:
@@ -122,6 +124,19 @@ def test_result_is_made_and_shown_by_what_they_take(capsys: pytest.CaptureFixtur
     assert command.main(["f", "g", "--size", "4", "--json"], standalone_mode=False) == 3
     assert taken == {"run": (4, False), "show": ("rich", (Path("f"), Path("g")), True)}
     assert said(command, "--size", "4").exit_code == 2
+
+
+def test_every_verb_gives_what_is_asked_for() -> None:
+    """What makes and what shows a result have no argument that the verb does not have."""
+    for module, _ in VERBS.values():
+        import_module(module)
+    given = {"verbose", "as_json", "tell", "show_progress"}
+    declared_ones = {one for name, one in DECLARED.items() if name != __name__}
+    assert len(declared_ones) > 30
+    for one in declared_ones:
+        for function, first in ((one.run, 0), (one.show, 1)):
+            asked = [*inspect.signature(function).parameters][first:]
+            assert {*asked} <= {*one.signature.parameters} | given, one.function
 
 
 def test_options_that_are_named_come_first() -> None:
