@@ -82,7 +82,7 @@ def silent(notices: Sequence[str]) -> None:
 Tell = Callable[[Sequence[str]], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verb:
     """Command of a function: its explanation, and the two parts of what it does."""
 
