@@ -211,7 +211,7 @@ def cpu_seconds_of_commands(cut: Cut, counts: list[str], settings: Settings) -> 
     with tempfile.TemporaryDirectory() as folder:
         made = ["--cns", folder, "--costs", f"{folder}/cost"]
         tiling = ["--cn-define-mode", "1", "--hint-loops", json.dumps(cut.loops)]
-        search = ["--model", "corrected", "--no-store", "--threads", "1"]
+        search = ["--model", "corrected", "--no-store", "--jobs", "1"]
         counts = [flag.replace("--", "--nb-ga-", 1) for flag in counts]
         commands = [
             ["cns", *inputs, *tiling, "-o", folder],
@@ -219,8 +219,8 @@ def cpu_seconds_of_commands(cut: Cut, counts: list[str], settings: Settings) -> 
                 ["cost", *inputs, "--core", core, "--cns", folder, *search, "-o", f"{folder}/cost/{core}.jsonl"]
                 for core in CORE_FILES
             ),
-            ["allocate", *inputs, *made, *counts, "--threads", "1", "--no-single-core", "-o", folder],
-            ["schedule", *inputs, *made, "--allocation", f"{folder}/allocation.json", "-o", folder],
+            ["allocate", *inputs, *made, *counts, "--jobs", "1", "--no-single-core", "-o", folder],
+            ["schedule", *inputs, *made, "--core-allocation", f"{folder}/allocation.json", "-o", folder],
         ]
         environment = {"PYTHONPATH": str(PROJECT / "lib")} | ONE_THREAD
         return sum(

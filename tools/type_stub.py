@@ -173,6 +173,10 @@ class _Renamed(ast.NodeTransformer):
         return inner
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id == "Annotated":  # with the help of an option
+            assert isinstance(node.slice, ast.Tuple)
+            kind: ast.expr = self.visit(node.slice.elts[0])
+            return kind
         is_literal = isinstance(node.value, ast.Name) and node.value.id == "Literal"
         inner = node.slice if is_literal else self.visit(node.slice)
         return ast.Subscript(self.visit(node.value), inner, ast.Load())

@@ -21,7 +21,7 @@ bytecode.install()
 
 from tilewright.base.entries import ENTRIES  # noqa: E402  what is imported from here on is never older than its source
 from tilewright.base.registry import enter  # noqa: E402
-from tilewright.cli.old_names import OLD_VERBS  # noqa: E402
+from tilewright.cli.old_names import OLD_VERBS, with_old_keywords  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -113,7 +113,7 @@ def _public(name: str) -> Any:
         return found
     from tilewright.pipeline.argument_kinds import told
 
-    return told(found, name)
+    return with_old_keywords(told(found, name), name)
 
 
 def __dir__() -> list[str]:

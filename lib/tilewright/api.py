@@ -69,7 +69,7 @@ def run_multi_core(
     *,
     pipeline: "Sequence[Any] | Pipeline | None" = None,
     network_options: "NetworkOptions | None" = None,
-    threads: int = 1,
+    jobs: int = 1,
     store: "Store | None" = None,
     exports: FilePath = "exports",
     strict: bool = False,
@@ -107,7 +107,7 @@ def run_multi_core(
     if problems or stages is None:
         raise InputError(problems)
     descriptions = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
-    return run_whole(stages, descriptions, Control(threads, store, Path(exports)), strict)
+    return run_whole(stages, descriptions, Control(jobs, store, Path(exports)), strict)
 
 
 def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, jobs_option
 from tilewright.cli.terminal import echo_text
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @click.argument("folder", type=FILE)
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="This case only; may be given several times.")
 @click.option("--steps", is_flag=True, help="Also the steps from stream-2023 to the default model, one switch each.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
+@jobs_option
 @common_options
-def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, verbose: bool, as_json: bool) -> int:
+def command(folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, verbose: bool, as_json: bool) -> int:
     """Compare published cases in FOLDER: chip, reference tool, our model of the reference, our own model.
 
     A case is a folder with accelerator.yaml, workload.yaml, mapping.yaml, run.yaml and expected.yaml; see
@@ -33,7 +33,7 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
 
     found = []
     problems: list[Problem] = []
-    for compared in _compared(folder, cases, steps, threads, problems):
+    for compared in _compared(folder, cases, steps, jobs, problems):
         found.append(compared)
         if verbose:
             echo_notices([f"{compared.case}: {notice}" for notice in compared.notices])
@@ -47,7 +47,7 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, threads: int, ver
 
 
 def compare_chips(
-    folder: FilePath, cases: Sequence[str] = (), steps: bool = False, threads: int = 1
+    folder: FilePath, cases: Sequence[str] = (), steps: bool = False, jobs: int = 1
 ) -> "list[CaseComparison]":
     """The comparison of each published case in a folder: chip, reference tool, our model of it, our own model.
 
@@ -55,14 +55,14 @@ def compare_chips(
     InputError with everything that is wrong with any case.
     """
     problems: list[Problem] = []
-    found = list(_compared(Path(folder), tuple(cases), steps, threads, problems))
+    found = list(_compared(Path(folder), tuple(cases), steps, jobs, problems))
     if problems:
         raise InputError(problems)
     return found
 
 
 def _compared(
-    folder: Path, cases: tuple[str, ...], steps: bool, threads: int, problems: list[Problem]
+    folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, problems: list[Problem]
 ) -> "Iterator[CaseComparison]":
     """Each case that is sound, once it is compared; what is wrong with any is added to the problems."""
     from tilewright_evidence.chips.case import find_cases, read_case
@@ -70,7 +70,7 @@ def _compared(
 
     for name, files in find_cases(folder, cases).items():
         try:
-            compared = compare_case(read_case(name, files), threads, steps)
+            compared = compare_case(read_case(name, files), jobs, steps)
         except InputError as error:
             problems += [_of_case(problem, name, files.folder) for problem in error.problems]
             continue

@@ -19,7 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     network = write_network(folder)
     cut_and_cost(network, folder)
     assert main(["allocate", *inputs(network, folder), *GA, "-o", str(folder)]) == 0
-    arguments = ["--allocation", str(folder / "allocation.json"), "-o", str(folder)]
+    arguments = ["--core-allocation", str(folder / "allocation.json"), "-o", str(folder)]
     assert main(["schedule", *inputs(network, folder), *arguments]) == 0
     short = ["--nb-plans", "3", "--jobs", "1", "--lpf-limit", "4"]
     assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *short, "-o", str(folder / "fused")]) == 0

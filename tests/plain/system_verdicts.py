@@ -143,7 +143,7 @@ class Case:
         self.cut_and_cost(self.out, self.hardware)
         run = ("--cns", self.out, "--costs", self.out / "cost", "-o", self.out)
         said("allocate", *self.given, "--mapping", self.mapping, *run, *GA, *self.schedule_words)
-        chosen = ("--allocation", self.out / "allocation.json")
+        chosen = ("--core-allocation", self.out / "allocation.json")
         return said("schedule", *self.given, "--mapping", self.mapping, *run, *chosen, *self.schedule_words)
 
     def cut_and_cost(self, folder: Path, hardware: Path) -> None:

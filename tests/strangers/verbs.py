@@ -115,8 +115,8 @@ CASES = (
     ),
     Case(
         "depth-first",
-        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --tile-x 2 --tile-y 2 --mode fully-cached"
-        " --lpf-limit 2 --json",
+        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --tile-x 2 --tile-y 2"
+        " --overlap-mode fully-cached --lpf-limit 2 --json",
         ("narrow.yaml", "net.onnx", "free.yaml"),
     ),
     Case(

@@ -1,6 +1,5 @@
 """The verbs of the command line as functions: the same names, the same results."""
 
-import importlib
 import inspect
 import json
 import subprocess
@@ -16,6 +15,7 @@ from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.parameters import parameters_of
 from tilewright.cli.main import VERBS, main
 from tilewright.cli.parse import READERS
+from tilewright.cli.verb import command_of
 
 from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, cut_and_cost, inputs, write_network
 
@@ -48,8 +48,8 @@ def schedule(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("schedule")
     network = write_network(folder)
     cut_and_cost(network, folder)
-    assert main(["allocate", *inputs(network, folder), *GA, "--threads", "1", "-o", str(folder)]) == 0
-    allocation = ["--allocation", str(folder / "allocation.json"), "-o", str(folder)]
+    assert main(["allocate", *inputs(network, folder), *GA, "--jobs", "1", "-o", str(folder)]) == 0
+    allocation = ["--core-allocation", str(folder / "allocation.json"), "-o", str(folder)]
     assert main(["schedule", *inputs(network, folder), *allocation]) == 0
     return folder
 
@@ -66,7 +66,8 @@ def test_every_verb_is_a_documented_function(verb: str) -> None:
 def commands() -> Iterator[tuple[str, click.Command, Callable[..., Any]]]:
     """Each verb with its command and its function; each kind of `parse`, each action of `store`."""
     for verb in VERBS:
-        command, function = importlib.import_module(VERBS[verb][0]).command, getattr(tilewright, function_name(verb))
+        command = command_of(VERBS[verb][0])
+        function = getattr(tilewright, function_name(verb))
         for name, part in getattr(command, "commands", {"": command}).items():
             yield f"{verb} {name}".strip(), part, READERS[name] if verb == "parse" else function
 
@@ -239,11 +240,11 @@ def test_steps_in_folders_write_what_the_commands_write(schedule: Path, tmp_path
         tilewright.cost(tmp_path, **given, core=core, output=tmp_path / "cost" / f"{core}.jsonl")
     run: dict[str, Any] = {**given, "cns": tmp_path, "costs": tmp_path / "cost"}
     tilewright.allocate(**run, nb_ga_individuals=4, nb_ga_generations=2, exhaustive_nodes=0, output=tmp_path)
-    tilewright.schedule(**run, allocation=tmp_path / "allocation.json", output=tmp_path)
+    tilewright.schedule(**run, core_allocation=tmp_path / "allocation.json", output=tmp_path)
     assert_same_files(tmp_path, schedule)
-    compared = {"allocation": tmp_path / "allocation.json", "baseline": schedule}
+    compared = {"core_allocation": tmp_path / "allocation.json", "baseline": schedule}
     tilewright.schedule(tmp_path / "cost", cns=cns, **compared, output=tmp_path / "compared")
-    arguments = [*inputs(schedule / "net.onnx", schedule), "--allocation", str(schedule / "allocation.json")]
+    arguments = [*inputs(schedule / "net.onnx", schedule), "--core-allocation", str(schedule / "allocation.json")]
     same = tmp_path / "same"
     assert main(["schedule", *arguments, "--baseline", str(schedule), "-o", str(same)]) == 0
     assert_same_files(tmp_path / "compared", same)

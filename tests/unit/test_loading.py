@@ -39,11 +39,11 @@ def multi(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("multi")
     network = write_network(folder)
     cut_and_cost(network, folder)
-    assert main(["allocate", *inputs(network, folder), *GA, "--threads", "1", "-o", str(folder)]) == 0
-    allocation = ["--allocation", str(folder / "allocation.json"), "-o", str(folder)]
+    assert main(["allocate", *inputs(network, folder), *GA, "--jobs", "1", "-o", str(folder)]) == 0
+    allocation = ["--core-allocation", str(folder / "allocation.json"), "-o", str(folder)]
     assert main(["schedule", *inputs(network, folder), *allocation]) == 0
     tilewright.check(folder, output=folder / "checks.json")
-    tilewright.parse("hardware", HARDWARE, folder / "accelerator.json", cores=folder / "core")
+    tilewright.parse("hardware", HARDWARE, folder / "accelerator.json", core_folder=folder / "core")
     tilewright.parse("workload", network, folder / "workload.json", coverage=folder / "coverage.json")
     tilewright.parse("mapping", MAPPING, folder / "mapping.json")
     return folder

@@ -60,7 +60,7 @@ def profile(form: str, kind: str, tokens: int, requests: int, context: int) -> S
         max_requests=requests,
         max_context=context,
         key_block=KEY_BLOCK,
-        model_name="tiny/llama",
+        served_model_name="tiny/llama",
         hardware_name="npu",
     )
 
@@ -171,10 +171,10 @@ def test_a_core_without_a_clock_is_refused(capsys: pytest.CaptureFixture[str], t
         ),
         (TINY | {"model_type": "gemma2", "sliding_window": 4}, {}, "blocks are all alike"),
         (MIXTURE, {"form": FLAT}, "knows no experts"),
-        (TINY, {"form": FLAT, "model_name": "Qwen/Qwen2.5"}, "with llama in their name"),
+        (TINY, {"form": FLAT, "served_model_name": "Qwen/Qwen2.5"}, "with llama in their name"),
         (TINY, {"hardware_name": "TPU-v9"}, "leaves out positions"),
         (TINY, {"hardware_name": "../npu"}, "no name of a folder"),
-        (TINY, {"model_name": "a/../b"}, "no name of a model"),
+        (TINY, {"served_model_name": "a/../b"}, "no name of a model"),
         (TINY, {"variant": "a/b"}, "no name of a folder"),
         (TINY, {"form": "llmservingsim-1.2"}, "llmservingsim-1.1"),
         (TINY, {"max_context": 0}, "max_context"),

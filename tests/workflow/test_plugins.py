@@ -187,7 +187,7 @@ def test_several_cores(installed: Path, tmp_path: Path) -> None:
     for words in (["cost", "--core", "k16_c16", "--cns", "run", "-o", "run/cost/k16_c16.jsonl"],):
         tilewright([*words, *given, "--no-store"], installed, tmp_path)
     tilewright(["allocate", *given, "--cns", "run", "--costs", "run/cost", "-o", "run"], installed, tmp_path)
-    allocated = ["--allocation", "run/allocation.json"]
+    allocated = ["--core-allocation", "run/allocation.json"]
     tilewright(
         ["schedule", *given, *allocated, "--cns", "run", "--costs", "run/cost", "-o", "run"], installed, tmp_path
     )

@@ -31,9 +31,9 @@ def map_narrow(project: Project, output: Path, *options: str, seed: str = "0") -
 
 def test_threads_hash_seed_and_store_change_nothing(built: Project, tmp_path: Path) -> None:
     """One thread or two, hash seed 0 or 1, with store, with a filled store or without: the same bytes."""
-    first = map_narrow(built, tmp_path / "a", "--threads", "1", "--store", str(tmp_path / "store"))
-    again = map_narrow(built, tmp_path / "b", "--threads", "2", "--store", str(tmp_path / "store"), seed="1")
-    without = map_narrow(built, tmp_path / "c", "--threads", "2", "--no-store", seed="1")
+    first = map_narrow(built, tmp_path / "a", "--jobs", "1", "--store", str(tmp_path / "store"))
+    again = map_narrow(built, tmp_path / "b", "--jobs", "2", "--store", str(tmp_path / "store"), seed="1")
+    without = map_narrow(built, tmp_path / "c", "--jobs", "2", "--no-store", seed="1")
     run = built.root / "results" / "single" / "two_layers-narrow"
     assert first == again == without == (run / "layers.jsonl").read_bytes() + (run / "summary.json").read_bytes()
 

@@ -170,7 +170,7 @@ rule cost_multi:
         "{rule} {wildcards.run} {wildcards.core}"
     shell:
         "python -m tilewright --due {input.due:q} cost --hardware {input.hardware:q} --core {wildcards.core:q} --cns {params.directory:q}"
-        " --workload {input.workload:q} --mapping {input.mapping:q} {params.arguments:q} --threads {threads}"
+        " --workload {input.workload:q} --mapping {input.mapping:q} {params.arguments:q} --jobs {threads}"
         " -o {output:q} &> {log:q}"
 
 
@@ -211,7 +211,7 @@ rule allocate_multi:
     shell:
         "python -m tilewright --due {input.due:q} allocate --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
-        " {params.plan:q} {params.arguments:q} --threads {threads} -o {params.directory:q} &> {log:q}"
+        " {params.plan:q} {params.arguments:q} --jobs {threads} -o {params.directory:q} &> {log:q}"
 
 
 use rule allocate_multi as allocate_and_export_multi with:
@@ -264,7 +264,7 @@ rule schedule_multi:
     shell:
         "python -m tilewright --due {input.due:q} schedule --hardware {input.hardware:q} --workload {input.workload:q}"
         " --mapping {input.mapping:q} --cns {params.directory:q} --costs {params.directory:q}/cost"
-        " --allocation {input.allocation:q} {params.baseline:q} {params.plan:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
+        " --core-allocation {input.allocation:q} {params.baseline:q} {params.plan:q} {params.arguments:q} -o {params.directory:q} &> {log:q}"
 
 
 rule check_multi:

@@ -61,7 +61,7 @@ rule map_single:
     message:
         "{rule} {wildcards.run}"
     shell:
-        "python -m tilewright --due {input.due:q} {params.command:q} --threads {threads} &> {log:q}"
+        "python -m tilewright --due {input.due:q} {params.command:q} --jobs {threads} &> {log:q}"
 
 
 use rule map_single as map_and_export_single with:

@@ -8,9 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.envelope import is_artifact, read_artifact
@@ -28,9 +26,15 @@ from tilewright.cli.described_run import (
     hardware_digest,
     network_digest,
 )
-from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
+from tilewright.cli.options import (
+    FILE,
+    echo_json,
+    echo_paths,
+    network_keywords,
+)
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -49,119 +53,26 @@ LARGEST_FACTOR = 1024
 _FACTOR = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
 
 
-@click.command()
-@click.argument("run", type=FILE)
-@click.option("--factor", default="2", show_default=True, help="By how much a number is changed.")
-@click.option("--search/--no-search", default=True, show_default=True, help="Also search new mappings for each change.")
-@click.option(
-    "--mapping-changes/--no-mapping-changes",
-    default=True,
-    show_default=True,
-    help="Also change spatial mappings of the mapping file; each change is searched.",
-)
-@click.option("--hardware", type=FILE, help="Hardware file of the run, where it is not found.")
-@click.option("--workload", type=FILE, help="Workload of the run, where it is not found.")
-@click.option("--mapping", type=FILE, help="Mapping of the run, where it is not found.")
-@click.option("--write", type=(int, FILE), metavar="NUMBER FILE", help="Write the hardware file with this change.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result.")
-@click.option("-o", "--output", type=FILE, help=f"Folder for {STEM}.csv and {STEM}.json.")
-@network_options
-@common_options
-def command(
-    run: Path,
-    factor: str,
-    search: bool,
-    mapping_changes: bool,
-    hardware: Path | None,
-    workload: Path | None,
-    mapping: Path | None,
-    write: tuple[int, Path] | None,
-    jobs: int,
-    output: Path | None,
-    network_options: NetworkOptions,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """List what would help the run in the folder RUN: every change of one number of its hardware file, and of one
-    spatial mapping of its mapping file, with its exact gain.
-
-    The numbers are widths of ports, sizes of memories, sides of the array and energies, each changed alone. Gains are
-    given for the same mappings, and for a new search. A change of a spatial mapping removes a loop or replaces it by
-    another one. A second list has hardware that can be removed without loss. --write writes the file with the change of
-    a given number in the list. On several cores, widths of links are changed too, and gains are given for the same
-    tiles, and for the same allocation with new cost tables; --write writes the changed file, that of the accelerator or
-    of a core.
-
-    Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
-    """
-    from tilewright.designs.advice import advices_object
-    from tilewright.designs.advice_text import advice_text
-
-    found = _advised(
-        *(run, factor, search, hardware, workload, mapping, write, jobs, output, network_options),
-        mapping_changes=mapping_changes,
-        show_progress=not as_json,
-    )
-    if as_json:
-        echo_json(advices_object(found))
-        return
-    echo_text(advice_text(found))
-    written = [output / f"{STEM}.{end}" for end in ("csv", "json")] if output else []
-    if written or write:
-        echo_paths([*written, *([write[1]] if write else [])], as_json)
-
-
-@network_keywords
-def advise(
-    run: FilePath,
-    factor: float | str = 2,
-    search: bool = True,
-    hardware: FilePath | None = None,
-    workload: FilePath | None = None,
-    mapping: FilePath | None = None,
-    write: tuple[int, FilePath] | None = None,
-    jobs: int = 1,
-    output: FilePath | None = None,
-    network_options: NetworkOptions | None = None,
-    mapping_changes: bool = True,
-) -> "Advices":
-    """Effects of each change of one number of the hardware file of a run, the best first, at the same mappings and,
-    with `search`, with newly searched ones; and hardware that can be removed without loss.
-
-    With `mapping_changes` also each change of a spatial mapping of its mapping file, newly searched.
-
-    `run` is its folder; the other descriptions are those of the run, which are found as the command finds them. `write`
-    is a number in the list and the file to write with that change (on several cores that of the accelerator or of the
-    core). `output` is a folder for a table and JSON. Energies are in pJ. Raises ArtifactError for a folder without a
-    run, InputError for descriptions that are not those of the run.
-    """
-    first, second, third = (None if one is None else Path(one) for one in (hardware, workload, mapping))
-    chosen = None if write is None else (write[0], Path(write[1]))
-    folder, options = None if output is None else Path(output), network_options or NetworkOptions()
-    given = (Path(run), str(factor), search, first, second, third, chosen, jobs, folder, options)
-    return _advised(*given, mapping_changes=mapping_changes, show_progress=False)
-
-
 def _advised(
-    run: Path,
-    factor: str,
+    run: FilePath,
+    factor: float | str,
     search: bool,
-    hardware: Path | None,
-    workload: Path | None,
-    mapping: Path | None,
-    write: tuple[int, Path] | None,
+    hardware: FilePath | None,
+    workload: FilePath | None,
+    mapping: FilePath | None,
+    write: tuple[int, FilePath] | None,
     jobs: int,
-    output: Path | None,
-    network_options: NetworkOptions,
-    *,
+    output: FilePath | None,
+    network_options: NetworkOptions | None,
     mapping_changes: bool,
-    show_progress: bool,
+    show_progress: bool = False,
 ) -> "Advices":
     """Effects of each change; requested files are written."""
     from tilewright.search.progress import search_progress
 
-    by = _factor(factor)
-    given = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
+    run, by, network_options = Path(run), _factor(str(factor)), network_options or NetworkOptions()
+    named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
+    given = {kind: None if file is None else Path(file) for kind, file in named.items()}
     if is_multi_run(existing_run(run)):
         changes, others, advise_on = _of_several_cores(run, given, network_options, by)
     else:
@@ -173,10 +84,73 @@ def _advised(
     with search_progress(designs, run.name, show_progress, unit="designs", least=1) as advance:
         found = advise_on(changes, search=search, jobs=jobs, advance=advance)
     if write is not None:
-        write_changed(found, *write)
+        write_changed(found, write[0], Path(write[1]))
     if output is not None:
-        _write(found, output)
+        _write(found, Path(output))
     return found
+
+
+def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None, as_json: bool) -> None:
+    from tilewright.designs.advice import advices_object
+    from tilewright.designs.advice_text import advice_text
+
+    if as_json:
+        echo_json(advices_object(found))
+        return
+    echo_text(advice_text(found))
+    written = [output / f"{STEM}.{end}" for end in ("csv", "json")] if output else []
+    if written or write:
+        echo_paths([*written, *([write[1]] if write else [])], as_json)
+
+
+@verb(
+    """List what would help the run in the folder RUN: every change of one number of its hardware file, and of one
+    spatial mapping of its mapping file, with its exact gain.
+
+    The numbers are widths of ports, sizes of memories, sides of the array and energies, each changed alone. Gains are
+    given for the same mappings, and for a new search. A change of a spatial mapping removes a loop or replaces it by
+    another one. A second list has hardware that can be removed without loss. --write writes the file with the change of
+    a given number in the list. On several cores, widths of links are changed too, and gains are given for the same
+    tiles, and for the same allocation with new cost tables; --write writes the changed file, that of the accelerator or
+    of a core.
+
+    Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
+    """,
+    run=_advised,
+    show=_show,
+    order="run factor search mapping_changes",
+)
+@network_keywords
+def advise(
+    run: Annotated[FilePath, ARGUMENT],
+    factor: Annotated[float | str, Help("By how much a number is changed.", type=str)] = 2,
+    search: Annotated[bool, Help("Also search new mappings for each change.")] = True,
+    hardware: Annotated[FilePath | None, Help("Hardware file of the run, where it is not found.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of the run, where it is not found.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping of the run, where it is not found.")] = None,
+    write: Annotated[
+        tuple[int, FilePath] | None,
+        Help("Write the hardware file with this change.", metavar="NUMBER FILE", type=(int, FILE)),
+    ] = None,
+    jobs: int = 1,
+    output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv and {STEM}.json.")] = None,
+    network_options: NetworkOptions | None = None,
+    mapping_changes: Annotated[
+        bool, Help("Also change spatial mappings of the mapping file; each change is searched.")
+    ] = True,
+) -> "Advices":
+    """Effects of each change of one number of the hardware file of a run, the best first, at the same mappings and,
+    with `search`, with newly searched ones; and hardware that can be removed without loss.
+
+    With `mapping_changes` also each change of a spatial mapping of its mapping file, newly searched.
+
+    `run` is its folder; the other descriptions are those of the run, which are found as the command finds them. `write`
+    is a number in the list and the file to write with that change (on several cores that of the accelerator or of the
+    core). `output` is a folder for a table and JSON. Energies are in pJ. Raises ArtifactError for a folder without a
+    run, InputError for descriptions that are not those of the run.
+    """
+    given = (run, factor, search, hardware, workload, mapping, write)
+    return _advised(*given, jobs, output, network_options, mapping_changes)
 
 
 _Loaded = tuple["tuple[FileChange, ...]", int, "Callable[..., Advices]"]

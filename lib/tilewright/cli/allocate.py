@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.digests import digest_of_bytes
 from tilewright.base.artifacts.envelope import provenance, write_document
@@ -18,27 +16,20 @@ from tilewright.base.units import count_text, energy_text
 from tilewright.base.unused import refuse_unused, with_unused
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import (
-    FILE,
-    PipelineSource,
-    common_options,
-    echo_json,
-    echo_notices,
-    network_keywords,
-    strict_option,
-)
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
-from tilewright.cli.planned import plan_option
+from tilewright.cli.options import PipelineSource, echo_json, network_keywords
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.run_inputs import (
+    CNS_FOLDER,
+    COSTS_FOLDER,
     descriptions_of_run,
     input_digests,
+    planned_slice,
     prefetched,
     read_slice,
-    run_inputs,
-    slice_options,
     unused_options,
 )
 from tilewright.cli.terminal import echo, echo_text
+from tilewright.cli.verb import MAPPING_FILE, NETWORK_FILE, SYSTEM_FILE, Help, Tell, verb
 from tilewright.multicore.allocation.options import AllocationOptions
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.workload.network_options import NetworkOptions
@@ -53,71 +44,94 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.multi.slices import Slice
 
 
-@click.command()
-@run_inputs
-@click.option("-o", "--output", type=FILE, help=f"Folder for {ALLOCATION}, {PARETO}, {FIXED_MAPPING}, ...")
-@parameter_options(AllocationOptions, "search")
-@parameter_options(ScheduleSettings, "settings")
-@click.option(
-    "--single-core/--no-single-core",
-    default=True,
-    show_default=True,
-    help="Compare with everything on one core, for each.",
-)
-@strict_option()
-@plan_option
-@slice_options
-@common_options
-def command(
-    hardware: Path,
-    cns: Path,
-    workload: Path,
-    mapping: Path,
+def _found(
     costs: Path,
-    output: Path | None,
     search: Given[AllocationOptions],
     settings: Given[ScheduleSettings],
+    hardware: Path,
+    workload: Path,
+    mapping: Path,
+    cns: Path,
+    output: Path | None,
     single_core: bool,
     strict: bool,
     pipeline: str,
     network_options: NetworkOptions,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Find which core runs which part of which layer.
-
-    Example: tilewright allocate --hardware config/hardware/multi/quad_core.yaml
-    --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
-    -o out
-    """
-    from tilewright.multicore.allocation.evaluate import INTERRUPTED
+    tell: Tell,
+    show_progress: bool,
+) -> "MultiCoreResult":
+    """Result of the command."""
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
     given = Descriptions(hardware, workload, mapping, network_options)
     exports = output / EXPORTS if output else None
-    control = Control(show_progress=not as_json, on_notices=echo_notices)
-    found = _allocated(given, cns, costs, search, settings, single_core, strict, output, exports, pipeline, control)
+    control = Control(show_progress=show_progress, on_notices=tell)
+    return _allocated(given, cns, costs, search, settings, single_core, strict, output, exports, pipeline, control)
+
+
+def _show(found: "MultiCoreResult", output: Path | None, verbose: bool, as_json: bool) -> None:
+    from tilewright.multicore.allocation.evaluate import INTERRUPTED
+
     result = found.allocation
-    _show(found.document, result, output, verbose, as_json)
+    _echo(found.document, output, verbose, as_json)
     if result.stopped_by == INTERRUPTED:
         kept = f"; the best is in {output / ALLOCATION}" if output else ""
         raise InterruptedRunError(f"{result.evaluations:,} allocations were evaluated{kept}")
 
 
+def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json: bool) -> None:
+    if as_json:
+        echo_json(document)
+        return
+    search = document["search"]
+    echo(
+        f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
+        f" {energy_text(document['energy_pj'])}"
+        f" ({search['evaluations']:,} of {count_text(int(search['allocations']))} allocations"
+        f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
+    )
+    if "proof" in search:
+        echo_text(_proof_text(search["proof"]), nl=True)
+    if search["infeasible"]:
+        echo(f"{search['infeasible']:,} without a schedule: {search['infeasible_reasons'][0]['reason']}")
+    for row in document["single_core"]:
+        rest = f", {row['parts_elsewhere']} of {row['parts']} parts elsewhere" if row["parts_elsewhere"] else ""
+        echo(
+            f"all on core {row['core']} ({row['core_name']}{rest}):"
+            f" {row['latency_cycles']:,} cycles, {energy_text(row['energy_pj'])}"
+        )
+    if verbose or not output:
+        for row in document["allocation"]:
+            only = "  (only choice)" if row["is_only_choice"] else ""
+            echo(f"{row['name']} [{row['group']}]: core {row['core']} {row['core_name']}{only}")
+
+
+@verb(
+    """Find which core runs which part of which layer.
+
+    Example: tilewright allocate --hardware config/hardware/multi/quad_core.yaml
+    --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
+    -o out
+    """,
+    run=_found,
+    show=_show,
+    order="hardware workload mapping cns costs output",
+    shared={"pipeline": planned_slice},
+)
 @network_keywords
 @parameter_keywords(search=AllocationOptions, settings=ScheduleSettings)
 def allocate(
-    costs: "FilePath | CostedCnProblem",
+    costs: Annotated["FilePath | CostedCnProblem", COSTS_FOLDER],
     *,
     search: Named[AllocationOptions],
     settings: Named[ScheduleSettings],
-    hardware: "AcceleratorSource | None" = None,
-    workload: "WorkloadSource | None" = None,
-    mapping: "MappingSource | None" = None,
-    cns: "FilePath | CnProblem | None" = None,
-    output: FilePath | None = None,
-    single_core: bool = True,
+    hardware: Annotated["AcceleratorSource | None", SYSTEM_FILE] = None,
+    workload: Annotated["WorkloadSource | None", NETWORK_FILE] = None,
+    mapping: Annotated["MappingSource | None", MAPPING_FILE] = None,
+    cns: Annotated["FilePath | CnProblem | None", CNS_FOLDER] = None,
+    output: Annotated[FilePath | None, Help(f"Folder for {ALLOCATION}, {PARETO}, {FIXED_MAPPING}, ...")] = None,
+    single_core: Annotated[bool, Help("Compare with everything on one core, for each.")] = True,
     strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
@@ -172,11 +186,11 @@ def _allocated(
     control.on_notices(notices)
     if output:
         make_folder(output)  # a place that cannot be written is told before the search, not after it
-    placed = replace(control, threads=asked.thread_count, exports=exports or Path(EXPORTS))
+    placed = replace(control, threads=asked.job_count, exports=exports or Path(EXPORTS))
     found = replace(stages.result(inputs, MultiCoreResult, placed), single_core=single_core)
     if output:
         settings_stated = found.problem.settings.stated()
-        options = {key: value for key, value in vars(asked).items() if key != "threads"} | settings_stated
+        options = {key: value for key, value in vars(asked).items() if key != "jobs"} | settings_stated
         stated = {**stages.stated(options), "single_core": single_core}
         made_by = provenance("allocate", input_digests(inputs, cns, costs), stated)
         _write(output, found, with_unused(made_by, unused))
@@ -225,35 +239,6 @@ def _csv_of_generations(result: "AllocationResult") -> str:
 def _csv_of_front(document: dict[str, Any]) -> str:
     """Rows, one for each point; the core ids of all parts, in order, are one text."""
     return csv_text([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
-
-
-def _show(
-    document: dict[str, Any], result: "AllocationResult", output: Path | None, verbose: bool, as_json: bool
-) -> None:
-    if as_json:
-        echo_json(document)
-        return
-    search = document["search"]
-    echo(
-        f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
-        f" {energy_text(document['energy_pj'])}"
-        f" ({search['evaluations']:,} of {count_text(int(search['allocations']))} allocations"
-        f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
-    )
-    if "proof" in search:
-        echo_text(_proof_text(search["proof"]), nl=True)
-    if search["infeasible"]:
-        echo(f"{search['infeasible']:,} without a schedule: {search['infeasible_reasons'][0]['reason']}")
-    for row in document["single_core"]:
-        rest = f", {row['parts_elsewhere']} of {row['parts']} parts elsewhere" if row["parts_elsewhere"] else ""
-        echo(
-            f"all on core {row['core']} ({row['core_name']}{rest}):"
-            f" {row['latency_cycles']:,} cycles, {energy_text(row['energy_pj'])}"
-        )
-    if verbose or not output:
-        for row in document["allocation"]:
-            only = "  (only choice)" if row["is_only_choice"] else ""
-            echo(f"{row['name']} [{row['group']}]: core {row['core']} {row['core_name']}{only}")
 
 
 def _proof_text(proof: JsonObject) -> str:

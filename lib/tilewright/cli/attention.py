@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright import __version__
 from tilewright.base.artifacts.codec import encode
@@ -15,14 +13,16 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import Limits, OneOf
 from tilewright.base.steps import ATTENTION, ATTENTION_TABLE
 from tilewright.base.unused import refuse_unused, unused_in, with_unused
 from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, strict_option
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.options import echo_json, echo_paths
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.tokens import context_list, described_model
+from tilewright.cli.verb import HARDWARE_FILE, MAPPING_FILE, Help, Tell, silent, verb
 from tilewright.tiles.attention.points import AttentionPoints, read_sizes
 from tilewright.tiles.attention.space import ORDERS, Sizes
 from tilewright.tiles.depth_first.options import LayerOptions
@@ -33,51 +33,52 @@ if TYPE_CHECKING:
     from tilewright.tiles.attention.optimum import AttentionOptimum
 
 TIME_BUDGET_S = 600.0
-_SIZE = click.IntRange(min=1)
 
 
-@click.command()
-@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
-@click.option("--workload", required=True, type=FILE, help="Workload file of a language model.")
-@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
-@click.option("--contexts", default="", help="Tokens that the last query sees: 1k,4k or first:last:how-many; k: 1,024.")
-@click.option(
-    "--memory-sizes", default="", help="A memory of other sizes, at the same costs: sram_2MB='64 KiB,256 KiB,2 MiB'."
-)
-@click.option("--tile-queries", type=_SIZE, multiple=True, help="Queries of a tile; repeatable; several without it.")
-@click.option("--tile-keys", type=_SIZE, multiple=True, help="Keys of a tile; repeatable; several without it.")
-@click.option("--tile-heads", type=_SIZE, multiple=True, help="Query heads of a key head in a tile; repeatable.")
-@click.option("--tile-units", type=_SIZE, multiple=True, help="Key heads, of all requests, in a tile; repeatable.")
-@click.option("--order", type=click.Choice(ORDERS), multiple=True, help="Which loop is outside; repeatable; both.")
-@click.option(
-    "--time-budget-s",
-    type=click.FloatRange(min=0),
-    default=TIME_BUDGET_S,
-    show_default=True,
-    help="Seconds to search layers of an attention; then the best found is the result, with what is left to win.",
-)
-@click.option("-o", "--output", type=FILE, help=f"Folder for {ATTENTION} and {ATTENTION_TABLE}.")
-@parameter_options(LayerOptions, "options")
-@strict_option()
-@common_options
-def command(
-    hardware: Path,
-    workload: Path,
-    mapping: Path,
-    contexts: str,
+def _searched(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource",
+    contexts: Sequence[int] | str,
     memory_sizes: str,
-    tile_queries: tuple[int, ...],
-    tile_keys: tuple[int, ...],
-    tile_heads: tuple[int, ...],
-    tile_units: tuple[int, ...],
-    order: tuple[str, ...],
+    tile_queries: Sequence[int],
+    tile_keys: Sequence[int],
+    tile_heads: Sequence[int],
+    tile_units: Sequence[int],
+    order: Sequence[str],
     time_budget_s: float,
-    output: Path | None,
-    options: Given[LayerOptions],
+    search: Given[LayerOptions],
+    output: FilePath | None,
     strict: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+    tell: Tell = silent,
+    show_progress: bool = False,
+) -> "tuple[_Found, list[Path]]":
+    """(best ways to run each attention, files that are written of them)."""
+    sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
+    _check_sizes(sizes)
+    numbers = context_list(contexts) if isinstance(contexts, str) else contexts
+    asked = _Asked(sizes, AttentionPoints(tuple(numbers), *read_sizes(memory_sizes)), time_budget_s, strict)
+    chosen, notices = search(), list[str]()
+    found = _found((workload, hardware, mapping), asked, search, notices, show_progress)
+    tell(notices)
+    return found, [] if output is None else _write(found, chosen, Path(output))
+
+
+def _show(made: "tuple[_Found, list[Path]]", as_json: bool) -> None:
+    found, paths = made
+    if as_json:
+        echo_json(_object(found))
+        return
+    from tilewright.tiles.attention.result import table_text, why_text
+
+    echo_text(table_text(found.optima, found.points), nl=True)
+    if found.points == AttentionPoints():
+        echo_text("\n".join(why_text(one) for one in found.optima), nl=True)
+    if paths:
+        echo_paths(paths, as_json)
+
+
+@verb(
     """Find the best way to run each attention of a language model on one core: fused in tiles, or layer by layer.
 
     In a fused attention, the scores of a tile of queries and keys are consumed before the next tile begins, so that
@@ -85,43 +86,42 @@ def command(
 
     Example: tilewright attention --hardware config/hardware/tpu_like_vector.yaml --mapping
     config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --objective energy
-    """
-    sizes = Sizes(tile_units, tile_heads, tile_queries, tile_keys, order or ORDERS)
-    notices: list[str] = []
-    points = AttentionPoints(tuple(context_list(contexts)) if contexts else (), *read_sizes(memory_sizes))
-    asked = _Asked(sizes, points, time_budget_s, strict)
-    chosen = options()
-    found = _found((workload, hardware, mapping), asked, options, notices, not as_json)
-    echo_notices(notices)
-    paths = _write(found, chosen, output) if output else []
-    if as_json:
-        echo_json(_object(found))
-        return
-    from tilewright.tiles.attention.result import table_text, why_text
-
-    echo_text(table_text(found.optima, points), nl=True)
-    if points == AttentionPoints():
-        echo_text("\n".join(why_text(one) for one in found.optima), nl=True)
-    if paths:
-        echo_paths(paths, as_json)
-
-
+    """,
+    run=_searched,
+    show=_show,
+    order="hardware workload mapping contexts memory_sizes tile_queries tile_keys tile_heads tile_units order"
+    " time_budget_s output",
+)
 @parameter_keywords(search=LayerOptions)
 def attention(
-    workload: "WorkloadSource",
-    hardware: "AcceleratorSource",
-    mapping: "MappingSource",
+    workload: Annotated["WorkloadSource", Help("Workload file of a language model.")],
+    hardware: Annotated["AcceleratorSource", HARDWARE_FILE],
+    mapping: Annotated["MappingSource", MAPPING_FILE],
     *,
-    contexts: Sequence[int] = (),
-    memory_sizes: str = "",
-    tile_queries: Sequence[int] = (),
-    tile_keys: Sequence[int] = (),
-    tile_heads: Sequence[int] = (),
-    tile_units: Sequence[int] = (),
-    order: Sequence[str] = ORDERS,
-    time_budget_s: float = TIME_BUDGET_S,
+    contexts: Annotated[
+        Sequence[int], Help("Tokens that the last query sees: 1k,4k or first:last:how-many; k: 1,024.", type=str)
+    ] = (),
+    memory_sizes: Annotated[
+        str, Help("A memory of other sizes, at the same costs: sram_2MB='64 KiB,256 KiB,2 MiB'.")
+    ] = "",
+    tile_queries: Annotated[
+        Sequence[int], Limits(least=1), Help("Queries of a tile; repeatable; several without it.")
+    ] = (),
+    tile_keys: Annotated[Sequence[int], Limits(least=1), Help("Keys of a tile; repeatable; several without it.")] = (),
+    tile_heads: Annotated[
+        Sequence[int], Limits(least=1), Help("Query heads of a key head in a tile; repeatable.")
+    ] = (),
+    tile_units: Annotated[
+        Sequence[int], Limits(least=1), Help("Key heads, of all requests, in a tile; repeatable.")
+    ] = (),
+    order: Annotated[Sequence[str], OneOf(ORDERS), Help("Which loop is outside; repeatable; both.")] = ORDERS,
+    time_budget_s: Annotated[
+        float,
+        Limits(least=0),
+        Help("Seconds to search layers of an attention; then the best found is the result, with what is left to win."),
+    ] = TIME_BUDGET_S,
     search: Named[LayerOptions],
-    output: FilePath | None = None,
+    output: Annotated[FilePath | None, Help(f"Folder for {ATTENTION} and {ATTENTION_TABLE}.")] = None,
     strict: bool = False,
 ) -> "tuple[AttentionOptimum, ...]":
     """Best way to run each attention of a language model on one core, fused or not, with its proof or bound.
@@ -130,18 +130,8 @@ def attention(
     model or has no attention, for a core that does not run all of its layers, and with `strict` for input without
     effect; MappingError if a layer has no mapping that fits.
     """
-    sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
-    _check_sizes(sizes)
-    chosen = search()
-    found = _found(
-        (workload, hardware, mapping),
-        _Asked(sizes, AttentionPoints(tuple(contexts), *read_sizes(memory_sizes)), time_budget_s, strict),
-        search,
-        [],
-    )
-    if output is not None:
-        _write(found, chosen, Path(output))
-    return found.optima
+    given = (workload, hardware, mapping, contexts, memory_sizes, tile_queries, tile_keys, tile_heads, tile_units)
+    return _searched(*given, order, time_budget_s, search, output, strict)[0].optima
 
 
 @dataclass(frozen=True)
@@ -209,7 +199,7 @@ def _found(
     asked: _Asked,
     options: Given[LayerOptions],
     notices: list[str],
-    show_progress: bool = False,
+    show_progress: bool,
 ) -> _Found:
     from tilewright.search.progress import search_progress
     from tilewright.tiles.attention.optimum import find_optimum

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import ArtifactError, InputError, Problem, some_of
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import Limits
 from tilewright.cli.auditing.inputs import GivenDescriptions
 from tilewright.cli.auditing.items import (
     PLURALS,
@@ -25,8 +24,9 @@ from tilewright.cli.auditing.items import (
     value_text,
 )
 from tilewright.cli.folder_kinds import said_of_folder
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
+from tilewright.cli.options import echo_json, echo_notices, network_keywords
 from tilewright.cli.terminal import echo
+from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -36,73 +36,6 @@ SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
 """Largest number of differences per result, and of results left out, that are printed without -v."""
-
-
-@click.command()
-@click.argument("folder", type=FILE)
-@click.option("--share", default=SHARE, show_default=True, metavar="SHARE", help="How much of it: 1%, 0.01 or 100%.")
-@click.option("--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="Which results these are.")
-@click.option("--hardware", type=FILE, help="Hardware of a run that does not find its own.")
-@click.option("--workload", type=FILE, help="Network of a run that does not find its own.")
-@click.option("--mapping", type=FILE, help="Mapping file of a run that does not find its own.")
-@click.option("--space", type=FILE, help="File of a space of designs that does not find its own.")
-@network_options
-@common_options
-def command(
-    folder: Path,
-    share: str,
-    seed: int,
-    hardware: Path | None,
-    workload: Path | None,
-    mapping: Path | None,
-    space: Path | None,
-    network_options: NetworkOptions,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Recompute a random share of the layers, computation nodes and designs in FOLDER, and compare them bit by bit.
-
-    FOLDER was written by a verb, or contains such folders. All its files are verified first. Nothing is written to it,
-    and no stored result is reused. The command prints a sentence to quote; the exit code is 1 if a value differs.
-
-    Example: tilewright audit results --share 1% --seed 7
-    """
-    files = {"hardware": hardware, "workload": workload, "mapping": mapping}
-    found = _audited(folder, share, seed, GivenDescriptions(files, space, network_options), show_progress=not as_json)
-    if as_json:
-        echo_json(found.as_dict())
-    else:
-        echo_notices(found.notes)
-        for line in (*found.lines(None if verbose else MOST_TOLD), found.sentence):
-            echo(line)
-    if found.different:
-        raise click.exceptions.Exit(1)
-
-
-@network_keywords
-def audit(
-    folder: FilePath,
-    share: str | float = SHARE,
-    seed: int = SEED,
-    hardware: FilePath | None = None,
-    workload: FilePath | None = None,
-    mapping: FilePath | None = None,
-    space: FilePath | None = None,
-    network_options: NetworkOptions | None = None,
-) -> dict[str, Any]:
-    """Result of recomputing a random share of the results in a folder and comparing it bit by bit, as the verb does.
-
-    `sentence` sums up the result. `differences` has a row for each value that differs, `left_out` for each result that
-    a time budget ended, `not_audited` for each file that cannot be recomputed, and `notes` has remarks. Raises
-    InputError for a folder without results, for a wrong share, and if nothing can be recomputed; ArtifactError for
-    damaged files.
-    """
-    given = {"hardware": hardware, "workload": workload, "mapping": mapping}
-    files = {kind: None if file is None else Path(file) for kind, file in given.items()}
-    options = network_options or NetworkOptions()
-    return _audited(
-        Path(folder), share, seed, GivenDescriptions(files, None if space is None else Path(space), options)
-    ).as_dict()
 
 
 @dataclass(frozen=True)
@@ -203,17 +136,24 @@ def _several(count: int, one: str, several: str) -> str:
     return f"{count:,} {one if count == 1 else several}"
 
 
-def _joined(words: Sequence[str]) -> str:
-    """Text of a list: `layers, schedules and designs`."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
 def _audited(
-    folder: Path, share: str | float, seed: int, given: GivenDescriptions, show_progress: bool = False
+    folder: FilePath,
+    share: str | float,
+    seed: int,
+    hardware: FilePath | None,
+    workload: FilePath | None,
+    mapping: FilePath | None,
+    space: FilePath | None,
+    network_options: NetworkOptions | None,
+    show_progress: bool = False,
 ) -> Audit:
     from tilewright.cli.auditing.folders import audited_folders
 
-    part = read_share(share)
+    part, folder = read_share(share), Path(folder)
+    named = {"hardware": hardware, "workload": workload, "mapping": mapping}
+    files = {kind: None if file is None else Path(file) for kind, file in named.items()}
+    options = network_options or NetworkOptions()
+    given = GivenDescriptions(files, None if space is None else Path(space), options)
     if not folder.is_dir():
         raise InputError([Problem(said_of_folder(folder), str(folder))])
     _verify(folder)
@@ -232,6 +172,53 @@ def _audited(
     compared = [one for one in made if not one.ended]
     notes = [note for one in found for note in one.notes]
     return Audit(folder, part, seed, items, compared, left_out, refused, notes)
+
+
+def _show(found: Audit, verbose: bool, as_json: bool) -> int:
+    if as_json:
+        echo_json(found.as_dict())
+    else:
+        echo_notices(found.notes)
+        for line in (*found.lines(None if verbose else MOST_TOLD), found.sentence):
+            echo(line)
+    return 1 if found.different else 0
+
+
+@verb(
+    """Recompute a random share of the layers, computation nodes and designs in FOLDER, and compare them bit by bit.
+
+    FOLDER was written by a verb, or contains such folders. All its files are verified first. Nothing is written to it,
+    and no stored result is reused. The command prints a sentence to quote; the exit code is 1 if a value differs.
+
+    Example: tilewright audit results --share 1% --seed 7
+    """,
+    run=_audited,
+    show=_show,
+)
+@network_keywords
+def audit(
+    folder: Annotated[FilePath, ARGUMENT],
+    share: Annotated[str | float, Help("How much of it: 1%, 0.01 or 100%.", metavar="SHARE")] = SHARE,
+    seed: Annotated[int, Limits(least=0), Help("Which results these are.")] = SEED,
+    hardware: Annotated[FilePath | None, Help("Hardware of a run that does not find its own.")] = None,
+    workload: Annotated[FilePath | None, Help("Network of a run that does not find its own.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping file of a run that does not find its own.")] = None,
+    space: Annotated[FilePath | None, Help("File of a space of designs that does not find its own.")] = None,
+    network_options: NetworkOptions | None = None,
+) -> dict[str, Any]:
+    """Result of recomputing a random share of the results in a folder and comparing it bit by bit, as the verb does.
+
+    `sentence` sums up the result. `differences` has a row for each value that differs, `left_out` for each result that
+    a time budget ended, `not_audited` for each file that cannot be recomputed, and `notes` has remarks. Raises
+    InputError for a folder without results, for a wrong share, and if nothing can be recomputed; ArtifactError for
+    damaged files.
+    """
+    return _audited(folder, share, seed, hardware, workload, mapping, space, network_options).as_dict()
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Text of a list: `layers, schedules and designs`."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def _verify(folder: Path) -> None:

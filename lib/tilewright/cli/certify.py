@@ -1,18 +1,18 @@
 """`tilewright check-front`: verification of the certificate of complete fronts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import Limits
 from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.front import CERTIFICATE, SPACE_PATH
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 
 if TYPE_CHECKING:
     from tilewright.designs.certify import CertificateVerdict
@@ -20,24 +20,38 @@ if TYPE_CHECKING:
 SAMPLE = 100
 
 
-@click.command()
-@click.argument("folder", type=FILE)
-@click.option("--space", type=FILE, help="The file of the space, if it is not where it was.")
-@click.option("--sample", type=click.IntRange(min=0), default=SAMPLE, show_default=True, help="Designs to cost alone.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which designs these are.")
-@click.option("--all", "everything", is_flag=True, help="Cost all families again.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
-@common_options
-def command(
-    folder: Path,
-    space: Path | None,
+def _verdict(
+    folder: FilePath,
+    space: FilePath | None,
     sample: int,
     seed: int,
     everything: bool,
     jobs: int,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+    show_progress: bool = False,
+) -> "CertificateVerdict":
+    from tilewright.designs.certify import certify as check
+    from tilewright.designs.space_reader import read_space
+    from tilewright.search.progress import search_progress
+
+    folder = Path(folder)
+    if not (folder / CERTIFICATE).is_file() and folder.is_dir() and kind_of_folder(folder) is not None:
+        message = f"no complete fronts: {said_of_folder(folder)}"
+        raise InputError([Problem(message, str(folder), allowed="a folder that `tilewright front` wrote")])
+    source = _space_of(folder) if space is None else Path(space)
+    read = read_space(source)
+    with search_progress(None, read.name, show_progress, unit="steps", least=1) as advance:
+        return check(source, read, folder / CERTIFICATE, sample, seed, everything, jobs, advance)
+
+
+def _show(verdict: "CertificateVerdict", as_json: bool) -> int:
+    if as_json:
+        echo_json(_as_dict(verdict))
+    else:
+        echo_text(verdict_text(verdict), nl=True)
+    return 1 if verdict.problems else 0
+
+
+@verb(
     """Check the certificate in FOLDER, which `tilewright front` made, and report what was checked.
 
     All designs of the space are counted and their areas recomputed. Dominance is checked for all designs. The costs of
@@ -45,29 +59,23 @@ def command(
     With --all the families of all designs are recomputed too. The exit code is 1 if anything is wrong.
 
     Example: tilewright check-front results/front/edge_sram
-    """
-    verdict = _verdict(folder, space, sample, seed, everything, jobs, show_progress=not as_json)
-    if as_json:
-        echo_json(_as_dict(verdict))
-    else:
-        echo_text(verdict_text(verdict), nl=True)
-    if verdict.problems:
-        raise click.exceptions.Exit(1)
-
-
+    """,
+    run=_verdict,
+    show=_show,
+)
 def check_front(
-    folder: FilePath,
-    space: FilePath | None = None,
-    sample: int = SAMPLE,
-    seed: int = 0,
-    everything: bool = False,
+    folder: Annotated[FilePath, ARGUMENT],
+    space: Annotated[FilePath | None, Help("The file of the space, if it is not where it was.")] = None,
+    sample: Annotated[int, Limits(least=0), Help("Designs to cost alone.")] = SAMPLE,
+    seed: Annotated[int, Limits(least=0), Help("Which designs these are.")] = 0,
+    everything: Annotated[bool, Help("Cost all families again.", flag="--all")] = False,
     jobs: int = 1,
 ) -> "JsonObject":
     """Result of checking the certificate in a folder: what was checked, and `problems`, [] if the certificate is true.
 
     Raises InputError if there is no certificate, or no space.
     """
-    return _as_dict(_verdict(Path(folder), None if space is None else Path(space), sample, seed, everything, jobs))
+    return _as_dict(_verdict(folder, space, sample, seed, everything, jobs))
 
 
 def verdict_text(verdict: "CertificateVerdict") -> str:
@@ -87,28 +95,6 @@ def verdict_text(verdict: "CertificateVerdict") -> str:
 def _as_dict(verdict: "CertificateVerdict") -> "JsonObject":
     counts = {key: getattr(verdict, key) for key in ("designs", "fronts", "members", "costed", "families")}
     return {**counts, "problems": [f"{problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]}
-
-
-def _verdict(
-    folder: Path,
-    space: Path | None,
-    sample: int,
-    seed: int,
-    everything: bool,
-    jobs: int,
-    show_progress: bool = False,
-) -> "CertificateVerdict":
-    from tilewright.designs.certify import certify as check
-    from tilewright.designs.space_reader import read_space
-    from tilewright.search.progress import search_progress
-
-    if not (folder / CERTIFICATE).is_file() and folder.is_dir() and kind_of_folder(folder) is not None:
-        message = f"no complete fronts: {said_of_folder(folder)}"
-        raise InputError([Problem(message, str(folder), allowed="a folder that `tilewright front` wrote")])
-    source = space or _space_of(folder)
-    read = read_space(source)
-    with search_progress(None, read.name, show_progress, unit="steps", least=1) as advance:
-        return check(source, read, folder / CERTIFICATE, sample, seed, everything, jobs, advance)
 
 
 def _space_of(folder: Path) -> Path:

@@ -1,19 +1,18 @@
 """`tilewright check`: physical invariants, verified on the artifacts of one run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.envelope import is_artifact, provenance, read_artifact, read_object, write_document
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.steps import ATTENTION, DEPTH_FIRST, LAYERS, SUMMARY
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, hardware_digest
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
+from tilewright.cli.options import echo_json, network_keywords
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.cli.terminal import echo
+from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.workload.network_options import NetworkOptions
 
@@ -21,77 +20,21 @@ if TYPE_CHECKING:
     from tilewright.results.checks import Check
 
 
-@click.command()
-@click.argument("run", type=FILE)
-@click.option("--hardware", type=FILE, help="Hardware of the run, where it is not found.")
-@click.option("--workload", type=FILE, help="Workload of a run on several cores, where it is not found.")
-@click.option("--mapping", type=FILE, help="Mapping of a run on several cores, where it is not found.")
-@click.option("-o", "--output", type=FILE, help="Artifact to write (checks.json).")
-@network_options
-@common_options
-def command(
-    run: Path,
-    hardware: Path | None,
-    workload: Path | None,
-    mapping: Path | None,
-    output: Path | None,
-    network_options: NetworkOptions,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Verify physical invariants on the folder RUN that `map`, `fuse` or `schedule` wrote, or with hardware, workload
-    and mapping the certificates of `depth-first --optimum` and `attention`. A failed check is our bug: exit code 1.
-
-    Accesses and energies are checked with the hardware of the run, and on several cores the scheduling problem with all
-    its descriptions. They are found in its folder, beside it, in `config`, or in the working folder; else name them.
-
-    Example: tilewright check results/single/resnet18-tpu_like
-    """
-    from tilewright.results.checks import checks_document, failure_message
-
-    given = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
-    checks = _checked(run, given, output, network_options, echo_notices)
-    failures = failure_message(checks)
-    if as_json:
-        echo_json(checks_document(checks))
-    elif verbose or not output:
-        for one in checks:
-            echo(f"{'ok' if one.passed else 'FAILED'}  {one.name}: {one.detail}")
-    if failures:
-        raise RuntimeError(failures)
-
-
-@network_keywords
-def check(
-    run: FilePath,
-    hardware: FilePath | None = None,
-    workload: FilePath | None = None,
-    mapping: FilePath | None = None,
-    output: FilePath | None = None,
-    network_options: NetworkOptions | None = None,
-) -> "list[Check]":
-    """Physical invariants, verified on the folder of a run; with its descriptions, which are found as the command finds
-    them, more of them.
-
-    `output` is an artifact to write; it is not written if a check fails. Raises ArtifactError if a file is missing or
-    damaged, InputError for wrong descriptions.
-    """
-    named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
-    given = {kind: None if file is None else Path(file) for kind, file in named.items()}
-    options = network_options or NetworkOptions()
-    return _checked(Path(run), given, None if output is None else Path(output), options, lambda notices: None)
-
-
 def _checked(
-    run: Path,
-    given: Mapping[str, Path | None],
-    output: Path | None,
-    network_options: NetworkOptions,
-    tell: Callable[[Sequence[str]], None],
+    run: FilePath,
+    hardware: FilePath | None,
+    workload: FilePath | None,
+    mapping: FilePath | None,
+    output: FilePath | None,
+    network_options: NetworkOptions | None,
+    tell: Tell = silent,
 ) -> "list[Check]":
     """The checks, written if there is an `output` and none fails."""
     from tilewright.results.checks import checks_document, failure_message
 
+    run, network_options = Path(run), network_options or NetworkOptions()
+    named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
+    given = {kind: None if file is None else Path(file) for kind, file in named.items()}
     if not any((run / name).is_file() for name in (DEPTH_FIRST, ATTENTION)):
         existing_run(run)
     described, step = (given[HARDWARE], given[WORKLOAD], given[MAPPING]), "check"
@@ -111,13 +54,53 @@ def _checked(
     else:
         checks, digests = _check_single(run, given, tell)
     if output is not None and not failure_message(checks):
-        write_document(output, "tilewright/checks", checks_document(checks), provenance(step, digests))
+        write_document(Path(output), "tilewright/checks", checks_document(checks), provenance(step, digests))
     return checks
 
 
-def _check_single(
-    run: Path, given: Mapping[str, Path | None], tell: Callable[[Sequence[str]], None]
-) -> "tuple[list[Check], dict[str, str]]":
+def _show(checks: "list[Check]", output: Path | None, verbose: bool, as_json: bool) -> None:
+    from tilewright.results.checks import checks_document, failure_message
+
+    if as_json:
+        echo_json(checks_document(checks))
+    elif verbose or not output:
+        for one in checks:
+            echo(f"{'ok' if one.passed else 'FAILED'}  {one.name}: {one.detail}")
+    if failures := failure_message(checks):
+        raise RuntimeError(failures)
+
+
+@verb(
+    """Verify physical invariants on the folder RUN that `map`, `fuse` or `schedule` wrote, or with hardware, workload
+    and mapping the certificates of `depth-first --optimum` and `attention`. A failed check is our bug: exit code 1.
+
+    Accesses and energies are checked with the hardware of the run, and on several cores the scheduling problem with all
+    its descriptions. They are found in its folder, beside it, in `config`, or in the working folder; else name them.
+
+    Example: tilewright check results/single/resnet18-tpu_like
+    """,
+    run=_checked,
+    show=_show,
+)
+@network_keywords
+def check(
+    run: Annotated[FilePath, ARGUMENT],
+    hardware: Annotated[FilePath | None, Help("Hardware of the run, where it is not found.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of a run on several cores, where it is not found.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping of a run on several cores, where it is not found.")] = None,
+    output: Annotated[FilePath | None, Help("Artifact to write (checks.json).")] = None,
+    network_options: NetworkOptions | None = None,
+) -> "list[Check]":
+    """Physical invariants, verified on the folder of a run; with its descriptions, which are found as the command finds
+    them, more of them.
+
+    `output` is an artifact to write; it is not written if a check fails. Raises ArtifactError if a file is missing or
+    damaged, InputError for wrong descriptions.
+    """
+    return _checked(run, hardware, workload, mapping, output, network_options)
+
+
+def _check_single(run: Path, given: Mapping[str, Path | None], tell: Tell) -> "tuple[list[Check], dict[str, str]]":
     """(checks of a run on one core, digests of the checked files)."""
     from tilewright.results.checks import check_run
 

@@ -1,9 +1,7 @@
 """`tilewright compare`: differences between two runs, or two designs of a space."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.envelope import read_artifact
@@ -11,10 +9,11 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
-from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, keep_font_cache_here
+from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.run_ledgers import ledger_of_several_cores
 from tilewright.cli.runs import existing_run, read_any_summary, records_of
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import Argument, Help, verb
 
 if TYPE_CHECKING:
     import pandas
@@ -26,24 +25,16 @@ STEM = "comparison"
 """Stem of the files that are written."""
 
 
-@click.command()
-@click.argument("a")
-@click.argument("b")
-@click.option("-o", "--output", type=FILE, help=f"Folder for {STEM}.csv, .json, .svg and .png.")
-@click.option("--network", default="", help="Of designs of a space with several networks: the one to compare.")
-@common_options
-def command(a: str, b: str, output: Path | None, network: str, verbose: bool, as_json: bool) -> None:
-    """Compare the run B with the run A: energy and latency by term, memory and layer, the largest differences first.
+def _compared(a: FilePath, b: FilePath, network: str) -> "RunComparison":
+    from tilewright.results.two_runs import compare_two, with_own_names
 
-    A and B are each the folder of a run on one or several cores, a file layers.jsonl, or FOLDER:DESIGN, a design of the
-    space whose results are in FOLDER. All differences add up to that of the totals. Runs of different networks are
-    refused; options that differ are named.
+    first, second = str(a), str(b)
+    return compare_two(*with_own_names(_ledger(first, network), _ledger(second, network), (first, second)))
 
-    Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
-    """
+
+def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None:
     from tilewright.results.two_runs import comparison_object, comparison_text
 
-    compared = _compared(a, b, network)
     paths = _write(compared, output) if output else []
     if as_json:
         echo_json(comparison_object(compared))
@@ -53,7 +44,24 @@ def command(a: str, b: str, output: Path | None, network: str, verbose: bool, as
         echo_paths(paths, as_json)
 
 
-def compare(a: FilePath, b: FilePath, output: FilePath | None = None, network: str = "") -> "pandas.DataFrame":
+@verb(
+    """Compare the run B with the run A: energy and latency by term, memory and layer, the largest differences first.
+
+    A and B are each the folder of a run on one or several cores, a file layers.jsonl, or FOLDER:DESIGN, a design of the
+    space whose results are in FOLDER. All differences add up to that of the totals. Runs of different networks are
+    refused; options that differ are named.
+
+    Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
+    """,
+    run=_compared,
+    show=_show,
+)
+def compare(
+    a: Annotated[FilePath, Argument(type=str)],
+    b: Annotated[FilePath, Argument(type=str)],
+    output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
+    network: Annotated[str, Help("Of designs of a space with several networks: the one to compare.")] = "",
+) -> "pandas.DataFrame":
     """Table of the differences of run `b` from run `a`: a row for each layer, term and memory, the largest difference
     first.
 
@@ -63,16 +71,10 @@ def compare(a: FilePath, b: FilePath, output: FilePath | None = None, network: s
     """
     from tilewright.results.two_runs import comparison_table
 
-    compared = _compared(str(a), str(b), network)
+    compared = _compared(a, b, network)
     if output is not None:
         _write(compared, Path(output))
     return comparison_table(compared)
-
-
-def _compared(a: str, b: str, network: str) -> "RunComparison":
-    from tilewright.results.two_runs import compare_two, with_own_names
-
-    return compare_two(*with_own_names(_ledger(a, network), _ledger(b, network), (a, b)))
 
 
 def _ledger(given: str, network: str) -> "RunLedger":

@@ -1,36 +1,31 @@
 """`tilewright completion`: shell completion of verbs, options, their values and files."""
 
-from typing import Literal, get_args
-
-import click
+from typing import Annotated, Literal, get_args
 
 from tilewright.base.errors import InputError, Problem, nearest_name
-from tilewright.cli.options import common_options, echo_json
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, verb
 
 Shell = Literal["bash", "zsh", "fish"]
 SHELLS: tuple[Shell, ...] = get_args(Shell)
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(SHELLS))
-@common_options
-def command(shell: Shell, verbose: bool, as_json: bool) -> None:
+def _show(text: str, as_json: bool) -> None:
+    echo_json(text) if as_json else echo_text(text)
+
+
+@verb(
     """Print the script that makes SHELL complete verbs, options, their values and files at the tabulator key.
 
     For bash, in ~/.bashrc: eval "$(tilewright completion bash)". For zsh the same in ~/.zshrc, after compinit. For
     fish: tilewright completion fish > ~/.config/fish/completions/tilewright.fish
 
     Example: tilewright completion bash
-    """
-    text = completion(shell)
-    if as_json:
-        echo_json(text)
-    else:
-        echo_text(text)
-
-
-def completion(shell: Shell) -> str:
+    """,
+    show=_show,
+)
+def completion(shell: Annotated[Shell, ARGUMENT]) -> str:
     """Script that makes a shell complete the command line. Raises InputError for another shell."""
     from click.shell_completion import get_completion_class
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.envelope import provenance
@@ -14,31 +12,15 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import CN_GRAPH, cost_table
 from tilewright.base.unused import refuse_unused, with_unused
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import (
-    FILE,
-    PipelineSource,
-    common_options,
-    echo_json,
-    echo_notices,
-    network_keywords,
-    store_options,
-    strict_option,
-)
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
-from tilewright.cli.run_inputs import (
-    given_descriptions,
-    read_slice,
-    slice_options,
-    system_descriptions,
-    unused_options,
-)
+from tilewright.cli.options import PipelineSource, echo_json, network_keywords
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, store_of
+from tilewright.cli.run_inputs import given_descriptions, read_slice, slice_option, unused_options
 from tilewright.cli.terminal import echo, echo_text
+from tilewright.cli.verb import MAPPING_FILE, NETWORK_FILE, SYSTEM_FILE, Help, Tell, verb
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.multicore.nodes.graph import CnGraph
-    from tilewright.multicore.scheduling.core_costs import CoreCostRow
     from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -46,70 +28,92 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 
-@click.command()
-@system_descriptions
-@click.option("--core", required=True, metavar="NAME", help="Core file of it, by its name without folder and suffix.")
-@click.option("--cns", required=True, type=FILE, metavar="FOLDER", help="Folder with the CN graph of the network.")
-@click.option("-o", "--output", type=FILE, help="Artifact to write (cost/NAME.jsonl).")
-@parameter_options(CnSearchOptions, "options")
-@strict_option()
-@slice_options
-@store_options
-@common_options
-def command(
-    hardware: Path,
-    core: str,
+def _costed_or_interrupted(
     cns: Path,
+    search: Given[CnSearchOptions],
+    hardware: Path,
     workload: Path,
     mapping: Path,
+    core: str,
     output: Path | None,
-    options: Given[CnSearchOptions],
     strict: bool,
     pipeline: str,
     network_options: NetworkOptions,
-    threads: int,
-    store: Path,
-    no_store: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Compute the costs of every class of computation nodes on one core of an accelerator.
-
-    Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out --workload
-    config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
-    """
+    jobs: int,
+    store: Path | None,
+    tell: Tell,
+    show_progress: bool,
+) -> "CostedCnProblem":
+    """Costs of the CNs; an interruption says what is kept of them."""
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
     finished: list[object] = []
-    kept = None if no_store else store
-    control = Control(
-        threads, store_of(kept), show_progress=not as_json, on_record=finished.append, on_notices=echo_notices
-    )
+    control = Control(jobs, store_of(store), show_progress=show_progress, on_record=finished.append, on_notices=tell)
     given = Descriptions(hardware, workload, mapping, network_options)
     try:
-        found = _costed(given, cns, core, options, strict, output, pipeline, control)
+        return _costed(given, cns, core, search, strict, output, pipeline, control)
     except KeyboardInterrupt as error:
-        raise InterruptedRunError(_kept(len(finished), kept)) from error
-    _show(core, found.graph, found.costs[core], output, verbose, as_json)
+        raise InterruptedRunError(_kept(len(finished), store)) from error
 
 
+def _show(
+    found: "CostedCnProblem",
+    core: str,
+    output: Path | None,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    graph, rows = found.graph, found.costs[core]
+    if as_json:
+        echo_json({"core": core, "rows": [encode(row) for row in rows]})
+        return
+    able = sum(row.can_run for row in rows)
+    streaming = sum(bool(row.streams) for row in rows)
+    echo(
+        f"{graph.network} on {core}: {able} of {len(rows)} classes of computation nodes can run"
+        + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
+    )
+    if verbose or not output:
+        from tilewright.results.multi import cn_tables as tables
+
+        echo_text(
+            tables.cost_table_text(tables.cost_table({core: rows}, [layer.name for layer in graph.layers])), nl=True
+        )
+
+
+@verb(
+    """Compute the costs of every class of computation nodes on one core of an accelerator.
+
+    Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out --workload
+    config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl
+    """,
+    run=_costed_or_interrupted,
+    show=_show,
+    order="hardware workload mapping core cns output search",
+    shared={"pipeline": slice_option},
+)
 @network_keywords
 @parameter_keywords(search=CnSearchOptions)
 def cost(
-    cns: "FilePath | CnProblem",
+    cns: Annotated[
+        "FilePath | CnProblem",
+        Help("Folder with the CN graph of the network.", metavar="FOLDER"),
+    ],
     options: CoreSearchOptions | None = None,
     *,
     search: Named[CnSearchOptions],
-    hardware: "AcceleratorSource | None" = None,
-    workload: "WorkloadSource | None" = None,
-    mapping: "MappingSource | None" = None,
-    core: str = "",
-    output: FilePath | None = None,
+    hardware: Annotated["AcceleratorSource | None", SYSTEM_FILE] = None,
+    workload: Annotated["WorkloadSource | None", NETWORK_FILE] = None,
+    mapping: Annotated["MappingSource | None", MAPPING_FILE] = None,
+    core: Annotated[
+        str, Help("Core file of it, by its name without folder and suffix.", metavar="NAME", is_required=True)
+    ] = "",
+    output: Annotated[FilePath | None, Help("Artifact to write (cost/NAME.jsonl).")] = None,
     strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
-    threads: int = 1,
+    jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "CostedCnProblem":
     """Costs of the CNs on a core file, by options given by name, which override those of an object `options`.
@@ -123,7 +127,7 @@ def cost(
     from tilewright.pipeline.stages.base import Control
 
     given = given_descriptions(cns, hardware, workload, mapping, network_options)
-    place, control = None if output is None else Path(output), Control(threads, store_of(store))
+    place, control = None if output is None else Path(output), Control(jobs, store_of(store))
     return _costed(given, cns, core, search.over(options), strict, place, pipeline, control)
 
 
@@ -201,31 +205,6 @@ def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) 
     assert graph is not None
     known = cns.core_files if isinstance(cns, CnProblem) else ()
     return CnProblem(described, graph, (core,) if core else known)
-
-
-def _show(
-    core: str,
-    graph: "CnGraph",
-    rows: Sequence["CoreCostRow"],
-    output: Path | None,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    if as_json:
-        echo_json({"core": core, "rows": [encode(row) for row in rows]})
-        return
-    able = sum(row.can_run for row in rows)
-    streaming = sum(bool(row.streams) for row in rows)
-    echo(
-        f"{graph.network} on {core}: {able} of {len(rows)} classes of computation nodes can run"
-        + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
-    )
-    if verbose or not output:
-        from tilewright.results.multi import cn_tables as tables
-
-        echo_text(
-            tables.cost_table_text(tables.cost_table({core: rows}, [layer.name for layer in graph.layers])), nl=True
-        )
 
 
 def _kept(count: int, store: Path | None) -> str:

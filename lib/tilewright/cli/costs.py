@@ -1,18 +1,17 @@
 """`tilewright cost-library`: the library of costs, its costs of a memory, and how they are derived."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-import click
+from typing import Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import ended_lines, terminal_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import Limits, OneOf
 from tilewright.base.units import FieldError, parse_size_bits
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.hardware.silicon.explanation import (
     entry_lines,
     entry_row,
@@ -39,31 +38,7 @@ ZIGZAG = "auto_cost_extraction"
 _GIVEN_IN_FILE = "numbers of the file"
 
 
-@click.command()
-@click.argument("names", nargs=-1)
-@click.option("--kind", default="", help="Only entries of a kind, as dram or link.")
-@click.option("--hardware", type=FILE, help="Explain the costs of the memories of a hardware file.")
-@click.option("--size", default="", help="Size of a memory of sram, register_file or auto_cost_extraction: 64 KiB.")
-@click.option("--width", type=click.IntRange(min=1), help="Width of its words in bits.")
-@click.option("--node-nm", type=click.FloatRange(min=0, min_open=True), help="Its node in nm.")
-@click.option("--cells", type=click.Choice(sorted(CELLS)), default="hp", show_default=True, help="Cells of an SRAM.")
-@common_options
-def command(
-    names: tuple[str, ...],
-    kind: str,
-    hardware: Path | None,
-    size: str,
-    width: int | None,
-    node_nm: float | None,
-    cells: str,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """List the costs of the library, or explain NAMES: entries with their sources, or costs of a memory step by step.
-
-    Example: tilewright cost-library sram --size "48 KiB" --width 64 --node-nm 28 --cells lstp
-    """
-    rows = cost_library(names, kind, hardware, size, width, node_nm, cells)
+def _show(rows: list[JsonObject], names: Sequence[str], hardware: FilePath | None, as_json: bool) -> None:
     if as_json:
         echo_json(rows)
     elif names or hardware:
@@ -72,14 +47,21 @@ def command(
         echo_text(_listing(rows))
 
 
+@verb(
+    """List the costs of the library, or explain NAMES: entries with their sources, or costs of a memory step by step.
+
+    Example: tilewright cost-library sram --size "48 KiB" --width 64 --node-nm 28 --cells lstp
+    """,
+    show=_show,
+)
 def cost_library(
-    names: Sequence[str] = (),
-    kind: str = "",
-    hardware: FilePath | None = None,
-    size: str | int = "",
-    width: int | None = None,
-    node_nm: float | None = None,
-    cells: str = "hp",
+    names: Annotated[Sequence[str], ARGUMENT] = (),
+    kind: Annotated[str, Help("Only entries of a kind, as dram or link.")] = "",
+    hardware: Annotated[FilePath | None, Help("Explain the costs of the memories of a hardware file.")] = None,
+    size: Annotated[str | int, Help("Size of a memory of sram, register_file or auto_cost_extraction: 64 KiB.")] = "",
+    width: Annotated[int | None, Limits(least=1), Help("Width of its words in bits.")] = None,
+    node_nm: Annotated[float | None, Limits(above=0), Help("Its node in nm.")] = None,
+    cells: Annotated[str, OneOf(tuple(sorted(CELLS))), Help("Cells of an SRAM.")] = "hp",
 ) -> list[JsonObject]:
     """Rows, one for each entry of the library, or for each named entry.
 

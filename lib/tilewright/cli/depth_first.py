@@ -4,9 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright import __version__
 from tilewright.base.artifacts.codec import encode
@@ -16,23 +14,15 @@ from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem, Problems, Unused
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import Limits
 from tilewright.base.steps import DEPTH_FIRST, DEPTH_FIRST_TABLE
 from tilewright.base.unused import refuse_unused, to_tell, unused_option, with_unused
 from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import (
-    FILE,
-    UNCOSTED,
-    common_options,
-    echo_json,
-    echo_notices,
-    echo_paths,
-    network_keywords,
-    network_options,
-    strict_option,
-)
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.options import UNCOSTED, echo_json, echo_paths, network_keywords
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import HARDWARE_FILE, NETWORK_FILE, Help, Tell, silent, verb
 from tilewright.tiles.depth_first.locations import MODES
 from tilewright.tiles.depth_first.options import TileOptions
 from tilewright.workload.network_options import NetworkOptions
@@ -46,46 +36,46 @@ if TYPE_CHECKING:
 TIME_BUDGET_S = 600.0
 
 
-@click.command()
-@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
-@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
-@click.option("--mapping", type=FILE, help="Mapping file or artifact; without it all spatial mappings are searched.")
-@click.option("--tile-x", type=int, multiple=True, help="Width of tiles of the output; repeatable.")
-@click.option("--tile-y", type=int, multiple=True, help="Height of tiles of the output; repeatable.")
-@click.option("--mode", multiple=True, help=f"One of {', '.join(MODES)}; repeatable; all three without it.")
-@click.option("--cut", multiple=True, help="Layer after which a stack ends; repeatable.")
-@click.option(
-    "--optimum", is_flag=True, help="Find the best schedule, with a proof: all cuts, and all sizes and modes not given."
-)
-@click.option(
-    "--time-budget-s",
-    type=click.FloatRange(min=0),
-    default=TIME_BUDGET_S,
-    show_default=True,
-    help="Seconds after which --optimum tells the best found and what is left to win.",
-)
-@click.option("-o", "--output", type=FILE, help=f"Folder for {DEPTH_FIRST} and {DEPTH_FIRST_TABLE}.")
-@parameter_options(TileOptions, "options")
-@network_options
-@strict_option(UNCOSTED)
-@common_options
-def command(
-    hardware: Path,
-    workload: Path,
-    mapping: Path | None,
-    tile_x: tuple[int, ...],
-    tile_y: tuple[int, ...],
-    mode: tuple[str, ...],
-    cut: tuple[str, ...],
+def _scheduled(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource | None",
+    tile_x: int | Sequence[int],
+    tile_y: int | Sequence[int],
+    overlap_mode: str | Sequence[str],
+    cut: str | Sequence[str],
     optimum: bool,
     time_budget_s: float,
-    output: Path | None,
-    options: Given[TileOptions],
-    network_options: NetworkOptions,
+    search: Given[TileOptions],
+    output: FilePath | None,
+    network_options: NetworkOptions | None,
     strict: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+    tell: Tell = silent,
+    show_progress: bool = False,
+) -> "tuple[_Found, list[Path]]":
+    """(schedules, files that are written of them)."""
+    points = (_several(tile_x), _several(tile_y), _several(overlap_mode))
+    asked = _Asked(points, _several(cut), time_budget_s, optimum, strict)
+    given, options = (hardware, workload, mapping), network_options or NetworkOptions()
+    found = _found(given, asked, search, options, tell, show_progress)
+    return found, [] if output is None else _write(found, search(), Path(output))
+
+
+def _show(made: "tuple[_Found, list[Path]]", search: Given[TileOptions], as_json: bool) -> None:
+    found, paths = made
+    if as_json:
+        echo_json(_object(found))
+        return
+    echo_text(table_text(found.schedules), nl=True)
+    if found.optimum is not None:
+        echo_text(optimum_text(found.optimum, search().lpf_limit), nl=True)
+    if paths:
+        echo_paths(paths, as_json)
+    if found.optimum is not None and found.optimum.is_interrupted:
+        raise InterruptedRunError("this is the best schedule so far, and what is left to win")
+
+
+@verb(
     """Compute the costs of a chain of layers on one core depth-first, for all combinations of given widths, heights and
     modes.
 
@@ -95,37 +85,38 @@ def command(
 
     Example: tilewright depth-first --hardware config/hardware/tpu_like.yaml --workload
     config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
-    """
-    asked = _Asked((tile_x, tile_y, mode), cut, time_budget_s, optimum, strict)
-    found = _found((hardware, workload, mapping), asked, options, network_options, not as_json, True)
-    paths = _write(found, options(), output) if output else []
-    if as_json:
-        echo_json(_object(found))
-        return
-    echo_text(table_text(found.schedules), nl=True)
-    if found.optimum is not None:
-        echo_text(optimum_text(found.optimum, options().lpf_limit), nl=True)
-    if paths:
-        echo_paths(paths, as_json)
-    if found.optimum is not None and found.optimum.is_interrupted:
-        raise InterruptedRunError("this is the best schedule so far, and what is left to win")
-
-
+    """,
+    run=_scheduled,
+    show=_show,
+    order="hardware workload mapping tile_x tile_y overlap_mode cut optimum time_budget_s output",
+    strict=UNCOSTED,
+)
 @network_keywords
 @parameter_keywords(search=TileOptions)
 def depth_first(
-    workload: "WorkloadSource",
-    hardware: "AcceleratorSource",
-    mapping: "MappingSource | None" = None,
+    workload: Annotated["WorkloadSource", NETWORK_FILE],
+    hardware: Annotated["AcceleratorSource", HARDWARE_FILE],
+    mapping: Annotated[
+        "MappingSource | None",
+        Help("Mapping file or artifact; without it all spatial mappings are searched."),
+    ] = None,
     *,
-    tile_x: int | Sequence[int] = (),
-    tile_y: int | Sequence[int] = (),
-    mode: str | Sequence[str] = (),
-    cut: str | Sequence[str] = (),
-    optimum: bool = False,
-    time_budget_s: float = TIME_BUDGET_S,
+    tile_x: Annotated[int | Sequence[int], Help("Width of tiles of the output; repeatable.")] = (),
+    tile_y: Annotated[int | Sequence[int], Help("Height of tiles of the output; repeatable.")] = (),
+    overlap_mode: Annotated[
+        str | Sequence[str], Help(f"One of {', '.join(MODES)}; repeatable; all three without it.")
+    ] = (),
+    cut: Annotated[str | Sequence[str], Help("Layer after which a stack ends; repeatable.")] = (),
+    optimum: Annotated[
+        bool, Help("Find the best schedule, with a proof: all cuts, and all sizes and modes not given.")
+    ] = False,
+    time_budget_s: Annotated[
+        float,
+        Limits(least=0),
+        Help("Seconds after which --optimum tells the best found and what is left to win."),
+    ] = TIME_BUDGET_S,
     search: Named[TileOptions],
-    output: FilePath | None = None,
+    output: Annotated[FilePath | None, Help(f"Folder for {DEPTH_FIRST} and {DEPTH_FIRST_TABLE}.")] = None,
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "tuple[DepthFirstSchedule, ...]":
@@ -136,12 +127,8 @@ def depth_first(
     is wrong, also for networks that are no chains, and with `strict` for work without costs and for input without
     effect; MappingError if a layer of a tile has no mapping that fits.
     """
-    points = (_several(tile_x), _several(tile_y), _several(mode))
-    asked = _Asked(points, _several(cut), time_budget_s, optimum, strict)
-    found = _found((hardware, workload, mapping), asked, search, network_options or NetworkOptions())
-    if output is not None:
-        _write(found, search(), Path(output))
-    return found.schedules
+    tiles = (tile_x, tile_y, overlap_mode, cut, optimum, time_budget_s)
+    return _scheduled(workload, hardware, mapping, *tiles, search, output, network_options, strict)[0].schedules
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -197,8 +184,8 @@ def _found(
     asked: _Asked,
     options: Given[TileOptions],
     network: NetworkOptions,
-    show_progress: bool = False,
-    tells: bool = False,
+    tell: Tell,
+    show_progress: bool,
 ) -> _Found:
     from tilewright.search.progress import search_progress
 
@@ -216,8 +203,7 @@ def _found(
     if asked.is_strict:
         told.attempt(problem.check_complete)
         told.attempt(refuse_unused, notices)
-    if tells:
-        echo_notices(to_tell(notices, asked.is_strict))
+    tell(to_tell(notices, asked.is_strict))
     described = (problem.workload, problem.core, problem.mapping)
     count = None if asked.seconds is not None else math.prod(map(len, asked.points[:2])) * len(asked.points[2] or MODES)
     try:

@@ -1,31 +1,29 @@
 """`tilewright draw`: the memory hierarchy of a core as a figure."""
 
 from pathlib import Path
-
-import click
+from typing import Annotated
 
 from tilewright.base.artifacts.files import FilePath, writing
-from tilewright.cli.options import FILE, common_options, echo_paths, keep_font_cache_here
+from tilewright.cli.options import echo_paths, keep_font_cache_here
+from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.hardware.source import AcceleratorSource, parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
 
 
-@click.command()
-@click.argument("hardware", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="File to write, .svg; a .png stands beside it.")
-@common_options
-def command(hardware: Path, output: Path, verbose: bool, as_json: bool) -> None:
+@verb(
     """Draw the memories of a hardware file or artifact above the array: operands, sizes, instances, ports, costs.
 
     For an accelerator with several cores, one figure shows its cores, links and buses, and one more figure each core
     file, under the name of that file.
 
     Example: tilewright draw config/hardware/tpu_like.yaml -o tpu_like.svg
-    """
-    echo_paths(draw(hardware, output), as_json)
-
-
-def draw(hardware: AcceleratorSource, output: FilePath) -> list[Path]:
+    """,
+    show=echo_paths,
+)
+def draw(
+    hardware: Annotated[AcceleratorSource, ARGUMENT],
+    output: Annotated[FilePath, Help("File to write, .svg; a .png stands beside it.")],
+) -> list[Path]:
     """Draw the memories of a core above its array, as SVG and PNG; returns the files. For an accelerator with several
     cores also its cores, links and buses. Raises InputError for a wrong description.
     """

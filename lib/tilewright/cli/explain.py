@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest, document_text
@@ -17,19 +15,16 @@ from tilewright.base.steps import BOTTLENECKS, CN_GRAPH, CORE_CYCLES, LAYERS, PO
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, mapping_digest, network_digest
 from tilewright.cli.options import (
     FIGURES,
-    FILE,
     TABLES,
     Part,
-    common_options,
     echo_json,
     echo_paths,
     keep_font_cache_here,
     network_keywords,
-    network_options,
-    only_option,
 )
 from tilewright.cli.runs import existing_run, is_multi_run, made_of, records_of
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -45,45 +40,7 @@ _Given = Mapping[str, Path | None]
 """Path that is given for each of HARDWARE, WORKLOAD, MAPPING."""
 
 
-@click.command()
-@click.argument("run", type=FILE)
-@click.option("--layer", default="", metavar="NAME", help="Only this layer, with all of its ports.")
-@click.option("--hardware", type=FILE, help="Hardware of the run, where it is not found.")
-@click.option("--workload", type=FILE, help="Workload of the run, where it is not found.")
-@click.option("--mapping", type=FILE, help="Mapping of the run, where it is not found.")
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    help=f"Folder for {BOTTLENECKS}.csv, .json, .svg, .png and {PORT_LIMITS} or {CORE_CYCLES}.",
-)
-@only_option
-@network_options
-@common_options
-def command(
-    run: Path,
-    layer: str,
-    hardware: Path | None,
-    workload: Path | None,
-    mapping: Path | None,
-    output: Path | None,
-    only: Part | None,
-    network_options: NetworkOptions,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Show the parts of the energy and the cycles of the run in the folder RUN, and the memory port that limits each
-    layer.
-
-    Cycles by cause and energy by memory, operand and direction add up to the totals. For idle units of the array the
-    report shows which side is not full, and whether the mapping file is the cause. The limiting port of a layer is the
-    one whose doubling in width would save most cycles of the same mapping. The descriptions of the run are found next
-    to it if `make run` made it, in `config`, or in the working folder; otherwise name them. On several cores the report
-    shows what each core computes and waits for, and the core, link or memory whose doubling would save most.
-
-    Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
-    """
-    found = explain(run, layer, hardware, workload, network_options, output, only or "", mapping)
+def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) -> None:
     if as_json:
         from tilewright.results.bottlenecks import bottlenecks_object
 
@@ -94,19 +51,36 @@ def command(
 
         echo_text(bottlenecks_text(found))
     if output:
-        echo_paths(written_files(output, only or "", has_cores=found.cores is not None), as_json)
+        echo_paths(written_files(output, only, has_cores=found.cores is not None), as_json)
 
 
+@verb(
+    """Show the parts of the energy and the cycles of the run in the folder RUN, and the memory port that limits each
+    layer.
+
+    Cycles by cause and energy by memory, operand and direction add up to the totals. For idle units of the array the
+    report shows which side is not full, and whether the mapping file is the cause. The limiting port of a layer is the
+    one whose doubling in width would save most cycles of the same mapping. The descriptions of the run are found next
+    to it if `make run` made it, in `config`, or in the working folder; otherwise name them. On several cores the report
+    shows what each core computes and waits for, and the core, link or memory whose doubling would save most.
+
+    Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
+    """,
+    show=_show,
+    order="run layer hardware workload mapping output only",
+)
 @network_keywords
 def explain(
-    run: FilePath,
-    layer: str = "",
-    hardware: FilePath | None = None,
-    workload: FilePath | None = None,
+    run: Annotated[FilePath, ARGUMENT],
+    layer: Annotated[str, Help("Only this layer, with all of its ports.", metavar="NAME")] = "",
+    hardware: Annotated[FilePath | None, Help("Hardware of the run, where it is not found.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of the run, where it is not found.")] = None,
     network_options: NetworkOptions | None = None,
-    output: FilePath | None = None,
+    output: Annotated[
+        FilePath | None, Help(f"Folder for {BOTTLENECKS}.csv, .json, .svg, .png and {PORT_LIMITS} or {CORE_CYCLES}.")
+    ] = None,
     only: Part = "",
-    mapping: FilePath | None = None,
+    mapping: Annotated[FilePath | None, Help("Mapping of the run, where it is not found.")] = None,
 ) -> "Bottlenecks":
     """Parts of the energy and the cycles of a run, or of one of its layers, and the memory port that limits each layer.
 

@@ -23,6 +23,7 @@ from tilewright.cli.options import (
     echo_json,
     echo_notices,
     echo_paths,
+    jobs_option,
     keep_font_cache_here,
     overruled_store,
     repeated_options,
@@ -47,9 +48,7 @@ DESIGNS, HARDWARE = "designs", OF_DESIGN
 @click.command()
 @click.argument("space", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Folder for shards, tables, figures and the page.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes; never changes a result."
-)
+@jobs_option
 @click.option("--shard", type=click.IntRange(min=0), help="Make this shard alone and no answer, as a job of a cluster.")
 @click.option("--gather", is_flag=True, help="Make no shard, and the answer of those that are there.")
 @click.option("--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same.")

@@ -1,17 +1,17 @@
 """`tilewright export`: the mappings and results of a run in other forms, for programs and people."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import OneOf
 from tilewright.base.steps import FIXED_MAPPING
-from tilewright.cli.options import FILE, common_options, echo_json, echo_paths, network_keywords, network_options
+from tilewright.cli.options import echo_json, echo_paths, network_keywords
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.cli.terminal import echo_json_text, echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -25,32 +25,21 @@ COMPLETE_JSON, SIMPLE_JSON, PICKLE = "complete-json", "simple-json", "pickle"
 TEXTS, DATA = (MAPPING, LOOP_NEST, LOOP_ORDERING), (COMPLETE_JSON, SIMPLE_JSON, PICKLE)
 
 
-@click.command()
-@click.argument("run", type=FILE)
-@click.option(
-    "--format",
-    "--as",
-    "form",
-    type=click.Choice([*TEXTS, *DATA]),
-    default=MAPPING,
-    show_default=True,
-    help="What to write; see below.",
-)
-@click.option("--hardware", type=FILE, help="Hardware of the run, file or artifact.")
-@click.option("--workload", type=FILE, help="Workload of the run, file or artifact.")
-@network_options
-@click.option("-o", "--output", type=FILE, help="File, for JSON a folder; default: standard output.")
-@common_options
-def command(
-    run: Path,
-    form: str,
-    hardware: Path | None,
-    workload: Path | None,
-    network_options: NetworkOptions,
-    output: Path | None,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+def _show(found: Any, run: Path, form: str, output: Path | None, verbose: bool, as_json: bool) -> None:
+    if form in TEXTS:
+        if as_json:
+            echo_json(_mapping_entries(read_records(run)) if form == MAPPING else found)
+        elif not output or verbose:
+            echo_text(found)
+    elif output:
+        echo_paths(found, as_json)
+    else:
+        from tilewright.peers.zigzag.exports.results import json_text
+
+        echo_json(found) if as_json else echo_json_text(json_text(found))
+
+
+@verb(
     """Export what is in the folder RUN that `tilewright map` wrote.
 
     \b
@@ -64,30 +53,17 @@ def command(
     pickle         the same objects as a pickled list of dicts in one file
 
     Example: tilewright export results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml -o found.yaml
-    """
-    if form in TEXTS:
-        text = export(run, form, hardware, output=output)
-        if as_json:
-            echo_json(_mapping_entries(read_records(run)) if form == MAPPING else text)
-        elif not output or verbose:
-            echo_text(text)
-    elif output:
-        echo_paths(export(run, form, hardware, workload, network_options, output), as_json)
-    else:
-        content = export(run, form, hardware, workload, network_options)
-        from tilewright.peers.zigzag.exports.results import json_text
-
-        echo_json(content) if as_json else echo_json_text(json_text(content))
-
-
+    """,
+    show=_show,
+)
 @network_keywords
 def export(
-    run: FilePath,
-    form: str = MAPPING,
-    hardware: FilePath | None = None,
-    workload: FilePath | None = None,
+    run: Annotated[FilePath, ARGUMENT],
+    form: Annotated[str, OneOf((*TEXTS, *DATA)), Help("What to write; see below.", flag="--format")] = MAPPING,
+    hardware: Annotated[FilePath | None, Help("Hardware of the run, file or artifact.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of the run, file or artifact.")] = None,
     network_options: NetworkOptions | None = None,
-    output: FilePath | None = None,
+    output: Annotated[FilePath | None, Help("File, for JSON a folder; default: standard output.")] = None,
 ) -> Any:
     """Result of `tilewright map` in another form: a text, or plain data for JSON; with an `output`, the files that were
     written for JSON or a pickle.

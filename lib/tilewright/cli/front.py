@@ -5,26 +5,17 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.parameters import Limits
 from tilewright.base.unused import refuse_unused, unused_in
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import (
-    FILE,
-    common_options,
-    echo_json,
-    echo_notices,
-    echo_paths,
-    keep_font_cache_here,
-    repeated_options,
-    strict_option,
-)
+from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, repeated_options
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 
 if TYPE_CHECKING:
     import pandas
@@ -37,36 +28,30 @@ PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
 """File names of the page, the certificate, and the path of the space file, which is relative to the folder."""
 
 
-@click.command()
-@click.argument("space", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="Folder for costs, certificate, tables and the page.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes; never changes a result."
-)
-@click.option("--part", type=click.IntRange(min=0), help="Cost the designs of this part alone, as a job of a cluster.")
-@click.option("--gather", is_flag=True, help="Cost no designs, and find the fronts from the parts that are there.")
-@strict_option()
-@common_options
-def command(
-    space: Path, output: Path, jobs: int, part: int | None, gather: bool, strict: bool, verbose: bool, as_json: bool
-) -> None:
-    """Find all designs of the file SPACE that no other design beats, and a certificate that there are no others.
+def _answer(
+    space: FilePath,
+    output: FilePath,
+    jobs: int,
+    part: int | None,
+    gather: bool,
+    strict: bool,
+    tell: Tell = silent,
+    show_progress: bool = False,
+) -> "Answer | None":
+    """Answer, also written into the folder; None if only a part was costed."""
+    source, folder = Path(space), Path(output)
+    read, notices = _read(source, part, strict)
+    tell(unused_in(notices))
+    with _lock(folder, part):
+        found = _found(source, read, folder, jobs, part, gather, show_progress)
+        return None if found is None else _written(found, source, folder, notices)
 
-    The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas, widths of words and sizes
-    of memories are evaluated together, with bitwise the same costs as alone. Limits are reported only for designs on a
-    front. Costs that exist and are up to date are not computed again. `tilewright check-front` checks the certificate.
 
-    Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
-    """
+def _show(answer: "Answer | None", output: Path, as_json: bool) -> None:
     from tilewright.designs.tables import answer_text
 
-    read, notices = _read(space, part, strict)
-    echo_notices(unused_in(notices))
-    with _lock(output, part):
-        found = _found(space, read, output, jobs, part, gather, show_progress=not as_json)
-        if found is None:
-            return
-        answer = _written(found, space, output, notices)
+    if answer is None:
+        return
     if as_json:
         rows = answer.overall.members.to_dict("records")
         echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
@@ -75,12 +60,26 @@ def command(
     echo_paths([output / PAGE, output / CERTIFICATE], as_json)
 
 
+@verb(
+    """Find all designs of the file SPACE that no other design beats, and a certificate that there are no others.
+
+    The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas, widths of words and sizes
+    of memories are evaluated together, with bitwise the same costs as alone. Limits are reported only for designs on a
+    front. Costs that exist and are up to date are not computed again. `tilewright check-front` checks the certificate.
+
+    Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
+    """,
+    run=_answer,
+    show=_show,
+)
 def front(
-    space: "FilePath",
-    output: FilePath,
+    space: Annotated["FilePath", ARGUMENT],
+    output: Annotated[FilePath, Help("Folder for costs, certificate, tables and the page.")],
     jobs: int = 1,
-    part: int | None = None,
-    gather: bool = False,
+    part: Annotated[
+        int | None, Limits(least=0), Help("Cost the designs of this part alone, as a job of a cluster.")
+    ] = None,
+    gather: Annotated[bool, Help("Cost no designs, and find the fronts from the parts that are there.")] = False,
     strict: bool = False,
 ) -> "pandas.DataFrame":
     """Table of all designs of a space that are on its front over all networks; `output` also gets the proof.
@@ -93,11 +92,8 @@ def front(
 
     from tilewright.designs.table_files import front_table
 
-    source, folder = Path(space), Path(output)
-    read, notices = _read(source, part, strict)
-    with _lock(folder, part):
-        found = _found(source, read, folder, jobs, part, gather)
-        return pandas.DataFrame() if found is None else front_table(_written(found, source, folder, notices))
+    answer = _answer(space, output, jobs, part, gather, strict)
+    return pandas.DataFrame() if answer is None else front_table(answer)
 
 
 def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[str]]":
@@ -122,7 +118,7 @@ def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
 
 
 def _found(
-    source: Path, space: "Space", output: Path, jobs: int, part: int | None, gather: bool, show_progress: bool = False
+    source: Path, space: "Space", output: Path, jobs: int, part: int | None, gather: bool, show_progress: bool
 ) -> "CompleteFront | None":
     from tilewright.designs import front_search
     from tilewright.designs.parts import check_space, parts_of

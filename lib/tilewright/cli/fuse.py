@@ -2,12 +2,10 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.envelope import provenance, write_document
@@ -20,21 +18,11 @@ from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, unused_in, unused_option
 from tilewright.cli.csv_text import csv_text
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import (
-    FILE,
-    UNCOSTED,
-    common_options,
-    echo_json,
-    echo_notices,
-    network_keywords,
-    strict_option,
-)
-from tilewright.cli.options import (
-    network_options as network_command_options,
-)
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.options import UNCOSTED, echo_json, network_keywords
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.planned import SCHEMA
 from tilewright.cli.terminal import echo, echo_text
+from tilewright.cli.verb import NETWORK_FILE, SYSTEM_FILE, Help, Tell, silent, verb
 from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.pipeline.configuration.fusion_options import FusionOptions
 from tilewright.search.options import CnSearchOptions
@@ -58,101 +46,32 @@ START_HELP = (
 _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 
 
-@click.command()
-@click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
-@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
-@click.option("--mapping", type=FILE, help="Mapping file or artifact: what it says is fixed. By default nothing is.")
-@click.option("--start", type=FILE, metavar="PATH", help=START_HELP)
-@click.option("-o", "--output", type=FILE, help=f"Folder for {FUSION}, {FIXED_MAPPING}, the schedule, ...")
-@click.option("--run/--no-run", default=True, show_default=True, help="Write the schedule too, not the plan alone.")
-@parameter_options(FusionOptions, "options")
-@network_command_options
-@strict_option(UNCOSTED)
-@common_options
-def command(
-    hardware: Path,
-    workload: Path,
-    mapping: Path | None,
-    start: Path | None,
-    output: Path | None,
-    run: bool,
-    options: Given[FusionOptions],
-    network_options: NetworkOptions,
-    strict: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Find how a network is fused on several cores: stacks, tiles, parts between cores, cores, and how it is scheduled.
-
-    Example: tilewright fuse --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
-    -o out
-    """
-    from tilewright.pipeline.stages.descriptions import Descriptions
-
-    given = Descriptions(hardware, workload, BLANK if mapping is None else mapping, network_options)
-    start_s = time.monotonic()
-    found = _fused(given, options, start, output, run, strict, echo_notices, show_progress=not as_json)
-    over = _over_budget(found, time.monotonic() - start_s)
-    if over:
-        echo(over, err=True)
-    if as_json:
-        echo_json(found.document)
-    else:
-        echo_text(_text(found.document, verbose or not output))
-        if output:
-            echo(f"{output / FUSION}  {output / FIXED_MAPPING}  {output / FUSION_PAGE}")
-    if found.is_interrupted:
-        kept = f"; the best is in {output}" if output else ""
-        raise InterruptedRunError(f"{len(found.found.tried):,} plans were looked at{kept}")
-
-
-@network_keywords
-@parameter_keywords(options=FusionOptions)
-def fuse(
+def _fused(
     workload: "WorkloadSource",
     hardware: "AcceleratorSource",
-    mapping: "MappingSource | None" = None,
-    *,
-    options: Named[FusionOptions],
-    start: FilePath | None = None,
-    output: FilePath | None = None,
-    run: bool = True,
-    network_options: NetworkOptions | None = None,
-    strict: bool = False,
-) -> "Fusion":
-    """Best plan that is found to fuse a network on several cores, by options given by name.
-
-    Whatever `mapping` or options fix about cores, stacks and schedules stays fixed; everything else is searched.
-    `start` is the folder or the file of an earlier answer: the result is never worse than the plan of that answer here.
-    `output` is the folder that the command writes, with the schedule unless `run` is false. Raises InputError with
-    everything that is wrong with descriptions and options, and with `strict` for work without costs and for input
-    without effect; MappingError if no plan has a schedule.
+    mapping: "MappingSource | None",
+    options: Given[FusionOptions],
+    start: FilePath | None,
+    output: FilePath | None,
+    run: bool,
+    network_options: NetworkOptions | None,
+    strict: bool,
+    tell: Tell = silent,
+    show_progress: bool = False,
+) -> "tuple[Fusion, float]":
+    """(result of the search, also written if there is an `output`; seconds of all this). Raises InputError with
+    everything that is wrong.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
-
-    source: Any = list(BLANK) if mapping is None else mapping
-    given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
-    earlier, folder = (None if path is None else Path(path) for path in (start, output))
-    return _fused(given, options, earlier, folder, run, strict, lambda notices: None)
-
-
-def _fused(
-    given: "Descriptions",
-    options: Given[FusionOptions],
-    start: Path | None,
-    output: Path | None,
-    run: bool,
-    strict: bool,
-    tell: Callable[[Sequence[str]], None],
-    show_progress: bool = False,
-) -> "Fusion":
-    """Result of the search, also written if there is an `output`. Raises InputError with everything that is wrong."""
     from tilewright.pipeline.stages.preflight.network import read_checked
     from tilewright.plans.answer import fused, fusion_space
     from tilewright.plans.space import parts_left_out
     from tilewright.plans.start import read_start, start_task
 
     start_s = time.monotonic()
+    source: Any = list(BLANK) if mapping is None else mapping
+    given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
+    folder = None if output is None else Path(output)
     told = Problems()
     chosen = told.attempt(options)
     # Of options that are wrong, the others still say what is wrong with files.
@@ -170,21 +89,76 @@ def _fused(
         if strict:
             told.attempt(problem.check_complete)
             told.attempt(refuse_unused, problem.notices)
-    earlier = None if start is None else told.attempt(read_start, start, SCHEMA)
+    earlier = None if start is None else told.attempt(read_start, Path(start), SCHEMA)
     told.finish()
     assert chosen is not None
     assert problem is not None
     accelerator, space = problem.accelerator, fusion_space(problem, chosen, stacks or None)
     task = None if earlier is None else start_task(earlier, str(start), space, accelerator)
     tell(to_tell(problem.notices, strict))
-    if output:
-        make_folder(output)  # a place that cannot be written is told before the search, not after it
-    with holding(output) if output else contextlib.nullcontext():
+    if folder:
+        make_folder(folder)  # a place that cannot be written is told before the search, not after it
+    with holding(folder) if folder else contextlib.nullcontext():
         with _progress(problem, chosen, show_progress) as progress:
             found = fused(problem, chosen, stacks or None, progress, start_s=start_s, start=task)
+        if folder:
+            _write(folder, given, found, run)
+    return found, time.monotonic() - start_s
+
+
+def _show(made: "tuple[Fusion, float]", output: Path | None, verbose: bool, as_json: bool) -> None:
+    found, seconds = made
+    over = _over_budget(found, seconds)
+    if over:
+        echo(over, err=True)
+    if as_json:
+        echo_json(found.document)
+    else:
+        echo_text(_text(found.document, verbose or not output))
         if output:
-            _write(output, given, found, run)
-    return found
+            echo(f"{output / FUSION}  {output / FIXED_MAPPING}  {output / FUSION_PAGE}")
+    if found.is_interrupted:
+        kept = f"; the best is in {output}" if output else ""
+        raise InterruptedRunError(f"{len(found.found.tried):,} plans were looked at{kept}")
+
+
+@verb(
+    """Find how a network is fused on several cores: stacks, tiles, parts between cores, cores, and how it is scheduled.
+
+    Example: tilewright fuse --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
+    -o out
+    """,
+    run=_fused,
+    show=_show,
+    order="hardware workload mapping start output run",
+    strict=UNCOSTED,
+)
+@network_keywords
+@parameter_keywords(options=FusionOptions)
+def fuse(
+    workload: Annotated["WorkloadSource", NETWORK_FILE],
+    hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
+    mapping: Annotated[
+        "MappingSource | None",
+        Help("Mapping file or artifact: what it says is fixed. By default nothing is."),
+    ] = None,
+    *,
+    options: Named[FusionOptions],
+    start: Annotated[FilePath | None, Help(START_HELP, metavar="PATH")] = None,
+    output: Annotated[FilePath | None, Help(f"Folder for {FUSION}, {FIXED_MAPPING}, the schedule, ...")] = None,
+    run: Annotated[bool, Help("Write the schedule too, not the plan alone.")] = True,
+    network_options: NetworkOptions | None = None,
+    strict: bool = False,
+) -> "Fusion":
+    """Best plan that is found to fuse a network on several cores, by options given by name.
+
+    Whatever `mapping` or options fix about cores, stacks and schedules stays fixed; everything else is searched.
+    `start` is the folder or the file of an earlier answer: the result is never worse than the plan of that answer here.
+    `output` is the folder that the command writes, with the schedule unless `run` is false. Raises InputError with
+    everything that is wrong with descriptions and options, and with `strict` for work without costs and for input
+    without effect; MappingError if no plan has a schedule.
+    """
+    return _fused(workload, hardware, mapping, options, start, output, run, network_options, strict)[0]
 
 
 def _over_budget(found: "Fusion", seconds: float) -> str:

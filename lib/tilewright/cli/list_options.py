@@ -1,25 +1,18 @@
 """`tilewright options`: every parameter with its default, limits, meaning, and the class that declares it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any
 
-import click
-
 from tilewright.base.parameters import Parameter, allowed_text, parameters_of
-from tilewright.cli.options import common_options, echo_json
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo
+from tilewright.cli.verb import verb
 from tilewright.pipeline.configuration.arguments import default_text, flag_of
 from tilewright.pipeline.configuration.keys import FLOWS, KEYS, KEYS_OF, groups_of
 
 
-@click.command()
-@common_options
-def command(verbose: bool, as_json: bool) -> None:
-    """List all options of configurations, verbs and stages.
-
-    Example: tilewright options --json
-    """
-    rows = options()
+def _show(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
     if as_json:
         echo_json(rows)
         return
@@ -31,6 +24,13 @@ def command(verbose: bool, as_json: bool) -> None:
         echo(f"    {default}; allowed: {row['allowed']}; declared by {row['class']}")
 
 
+@verb(
+    """List all options of configurations, verbs and stages.
+
+    Example: tilewright options --json
+    """,
+    show=_show,
+)
 def options() -> list[dict[str, Any]]:
     """Parameters of configurations, verbs and stages: a row for each key of a flow, then for each parameter that only
     stages have.

@@ -14,7 +14,7 @@ from tilewright import __version__
 from tilewright.base.errors import TilewrightError
 from tilewright.base.harmless import terminal
 from tilewright.cli import interruption
-from tilewright.cli.old_names import GONE_WITH, OLD_VERBS
+from tilewright.cli.old_names import OLD_VERBS, now_called, with_current_options
 from tilewright.cli.terminal import echo, echo_text
 
 if TYPE_CHECKING:
@@ -125,8 +125,9 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(VERBS[cmd_name][0]).command
-        return command
+        from tilewright.cli.verb import command_of
+
+        return command_of(VERBS[cmd_name][0])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = self.list_commands(ctx)
@@ -147,8 +148,13 @@ class _LazyGroup(click.Group):
 
         if args and (name := OLD_VERBS.get(args[0])):
             if not ctx.resilient_parsing:
-                echo(f"`{args[0]}` is now called `{name}`; the old name goes with {GONE_WITH}", err=True)
+                echo(now_called(args[0], name), err=True)
             args = [name, *args[1:]]
+        if args:
+            words, remarks = with_current_options(args[0], args[1:])
+            for remark in () if ctx.resilient_parsing else remarks:
+                echo(remark, err=True)
+            args = [args[0], *words]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = nearest_name(args[0], list(VERBS))
             ctx.fail(f"No such verb '{args[0]}'." + (f" Did you mean '{near}'?" if near else ""))

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
@@ -21,23 +19,17 @@ from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
-    FILE,
     UNCOSTED,
     PipelineSource,
-    common_options,
     echo_json,
-    echo_notices,
     is_given,
     network_keywords,
-    network_options,
-    pipeline_option,
     read_pipeline,
-    store_options,
-    strict_option,
 )
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, store_of
 from tilewright.cli.remembered import keep_descriptions
 from tilewright.cli.terminal import echo, echo_text
+from tilewright.cli.verb import HARDWARE_FILE, MAPPING_FILE, NETWORK_FILE, Help, Tell, verb
 from tilewright.search.options import SearchOptions
 from tilewright.workload.network_options import NetworkOptions
 
@@ -50,73 +42,93 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 
-@click.command()
-@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
-@click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
-@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
-@click.option(
-    "--written", type=FILE, multiple=True, help="File behind an artifact, to tell its lines and notices; repeatable."
-)
-@click.option("-o", "--output", type=FILE, help=f"Folder for {LAYERS}, {SUMMARY}, {EXPORTS}.")
-@parameter_options(SearchOptions, "options")
-@pipeline_option
-@network_options
-@strict_option(UNCOSTED)
-@store_options
-@common_options
-def command(
-    hardware: Path,
+def _searched(
     workload: Path,
+    hardware: Path,
     mapping: Path,
-    written: tuple[Path, ...],
+    search: Given[SearchOptions],
+    written: Sequence[Path],
     output: Path | None,
-    options: Given[SearchOptions],
     pipeline: str,
     network_options: NetworkOptions,
     strict: bool,
-    threads: int,
-    store: Path,
-    no_store: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Find the best mapping of every layer of a network on one core.
-
-    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
-    --mapping config/mapping/tpu_like.yaml -o out
-    """
+    jobs: int,
+    store: Path | None,
+    tell: Tell,
+    show_progress: bool,
+) -> "MappedWorkload":
+    """Result of the search; an interruption says what is kept of it."""
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
     finished: list[Any] = []
-    kept = None if no_store else store
     exports = output / EXPORTS if output else None
-    control = Control(
-        threads, store_of(kept), show_progress=not as_json, on_record=finished.append, on_notices=echo_notices
-    )
+    control = Control(jobs, store_of(store), show_progress=show_progress, on_record=finished.append, on_notices=tell)
     given = Descriptions(hardware, workload, mapping, network_options)
     try:
-        mapped = _mapped(given, options, written, output, exports, pipeline, strict, control)
+        return _mapped(given, search, written, output, exports, pipeline, strict, control)
     except KeyboardInterrupt as error:
-        raise InterruptedRunError(_kept(len(finished), kept)) from error
-    _show(mapped, output, verbose, as_json)
+        raise InterruptedRunError(_kept(len(finished), store)) from error
 
 
+def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json: bool) -> None:
+    if as_json:
+        from tilewright.cost.record import record_row
+
+        echo_json({"summary": mapped.summary, "records": list(map(record_row, mapped.records))})
+        return
+    summary = mapped.summary
+    echo(
+        f"{summary['workload']} on {summary['hardware']}: {energy_text(summary['energy_pj'])},"
+        f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
+        f" {summary['evaluations']:,} mappings evaluated)"
+    )
+    from tilewright.results.proof_text import proof_lines
+    from tilewright.results.run_text import (
+        alternative_lines,
+        coverage_lines,
+        locality_lines,
+        power_lines,
+        range_lines,
+    )
+
+    told = (alternative_lines, proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
+    for line in (line for lines in told for line in lines(summary)):
+        echo(line)
+    if verbose or not output:
+        from tilewright.results.tables import layers_text
+
+        echo_text(layers_text(mapped.records, mapped.summary), nl=True)
+
+
+@verb(
+    """Find the best mapping of every layer of a network on one core.
+
+    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/tpu_like.yaml -o out
+    """,
+    run=_searched,
+    show=_show,
+    order="hardware workload mapping written output",
+    strict=UNCOSTED,
+)
 @network_keywords
 @parameter_keywords(search=SearchOptions)
 def map_workload(
-    workload: "WorkloadSource",
-    hardware: "AcceleratorSource",
-    mapping: "MappingSource",
+    workload: Annotated["WorkloadSource", NETWORK_FILE],
+    hardware: Annotated["AcceleratorSource", HARDWARE_FILE],
+    mapping: Annotated["MappingSource", MAPPING_FILE],
     options: SearchOptions | None = None,
     *,
     search: Named[SearchOptions],
-    written: Sequence[FilePath] = (),
-    output: FilePath | None = None,
+    written: Annotated[
+        Sequence[FilePath], Help("File behind an artifact, to tell its lines and notices; repeatable.")
+    ] = (),
+    output: Annotated[FilePath | None, Help(f"Folder for {LAYERS}, {SUMMARY}, {EXPORTS}.")] = None,
     pipeline: "PipelineSource | Pipeline" = None,
     network_options: NetworkOptions | None = None,
     strict: bool = False,
-    threads: int = 1,
+    jobs: int = 1,
     store: "FilePath | Store | None" = None,
     exports: FilePath | None = None,
 ) -> "MappedWorkload":
@@ -136,7 +148,7 @@ def map_workload(
     folder = None if output is None else Path(output)
     place = Path(exports) if exports is not None else (folder or Path()) / EXPORTS
     given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
-    control = Control(threads, store_of(store))
+    control = Control(jobs, store_of(store))
     files = [Path(file) for file in written]
     return _mapped(given, search.over(options), files, folder, place, pipeline, strict, control)
 
@@ -233,36 +245,6 @@ def write_run(directory: Path, mapped: "MappedWorkload", made_by: JsonObject) ->
 
     write_rows(directory / LAYERS, "tilewright/layers", map(record_row, mapped.records), made_by)
     write_document(directory / SUMMARY, "tilewright/single-summary", mapped.summary, made_by)
-
-
-def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json: bool) -> None:
-    if as_json:
-        from tilewright.cost.record import record_row
-
-        echo_json({"summary": mapped.summary, "records": list(map(record_row, mapped.records))})
-        return
-    summary = mapped.summary
-    echo(
-        f"{summary['workload']} on {summary['hardware']}: {energy_text(summary['energy_pj'])},"
-        f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
-        f" {summary['evaluations']:,} mappings evaluated)"
-    )
-    from tilewright.results.proof_text import proof_lines
-    from tilewright.results.run_text import (
-        alternative_lines,
-        coverage_lines,
-        locality_lines,
-        power_lines,
-        range_lines,
-    )
-
-    told = (alternative_lines, proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
-    for line in (line for lines in told for line in lines(summary)):
-        echo(line)
-    if verbose or not output:
-        from tilewright.results.tables import layers_text
-
-        echo_text(layers_text(mapped.records, mapped.summary), nl=True)
 
 
 def _kept(count: int, store: Path | None) -> str:

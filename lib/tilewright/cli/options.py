@@ -113,7 +113,7 @@ def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Ca
 
 
 def store_options(function: Function) -> Callable[..., Any]:
-    """Add --threads, --store and --no-store, for verbs that search."""
+    """Add --jobs, --store and --no-store, for verbs that search."""
 
     @wraps(function)
     def with_store(*args: Any, **values: Any) -> Any:
@@ -127,12 +127,15 @@ def store_options(function: Function) -> Callable[..., Any]:
             "--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same."
         ),
         click.option("--store", type=FILE, default=DEFAULT_STORE, show_default=True, help="Folder of earlier results."),
-        click.option(
-            "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Never changes a result."
-        ),
     ):
         with_store = option(with_store)
-    return with_store
+    return jobs_option(with_store)
+
+
+def jobs_option(function: Function) -> Function:
+    """Add --jobs."""
+    text = "Processors that work at once; never changes a result."
+    return click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help=text)(function)
 
 
 def overruled_store(store: Path, no_store: bool) -> list[Unused]:

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.envelope import Artifact, read_artifact
 from tilewright.base.artifacts.files import FilePath, write_atomically, writing
 from tilewright.base.errors import InputError, TilewrightError
 from tilewright.base.steps import BOTTLENECKS, LAYERS, MULTI, RESULTS_PAGE, SUMMARY
-from tilewright.cli.options import FILE, common_options, echo_paths
+from tilewright.cli.options import echo_paths
 from tilewright.cli.runs import (
     made_of,
     read_any_summary,
@@ -19,30 +17,28 @@ from tilewright.cli.runs import (
     records_of,
     run_directories,
 )
+from tilewright.cli.verb import ARGUMENT, Help, verb
 
 if TYPE_CHECKING:
     from tilewright.results.page.document import PageRun
 
 
-@click.command()
-@click.argument("runs", type=FILE, nargs=-1)
-@click.option("--unfinished", type=FILE, help="Runs to name instead, as `tilewright results` writes them.")
-@click.option(
-    "-o", "--output", type=FILE, default=Path(RESULTS_PAGE), help=f"HTML file to write; default: {RESULTS_PAGE}."
-)
-@common_options
-def command(runs: tuple[Path, ...], unfinished: Path | None, output: Path, verbose: bool, as_json: bool) -> None:
+@verb(
     """Make one page of RUNS for a browser: a table, each run in full, Pareto fronts, and comparisons of two runs.
 
     RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. The page is one
     file and works offline.
 
     Example: tilewright page results/single results/multi -o page.html
-    """
-    echo_paths([page(runs, output, unfinished)], as_json)
-
-
-def page(runs: Sequence[FilePath], output: FilePath = RESULTS_PAGE, unfinished: FilePath | None = None) -> Path:
+    """,
+    show=lambda file, as_json: echo_paths([file], as_json),
+    order="runs unfinished",
+)
+def page(
+    runs: Annotated[Sequence[FilePath], ARGUMENT],
+    output: Annotated[FilePath, Help(f"HTML file to write; default: {RESULTS_PAGE}.")] = RESULTS_PAGE,
+    unfinished: Annotated[FilePath | None, Help("Runs to name instead, as `tilewright results` writes them.")] = None,
+) -> Path:
     """Write one page of the runs in folders for a browser; returns the file.
 
     `unfinished` names runs without a result. Raises ArtifactError if a folder has no run or a damaged one, InputError

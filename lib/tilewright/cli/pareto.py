@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, writing
 from tilewright.base.errors import InputError
 from tilewright.base.steps import MULTI, SUMMARY
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, keep_font_cache_here
+from tilewright.cli.options import echo_json, echo_notices, keep_font_cache_here
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 
 if TYPE_CHECKING:
     import pandas
@@ -20,57 +19,8 @@ if TYPE_CHECKING:
     from tilewright.results.pareto import ComparableRuns, RunPoint
 
 
-@click.command()
-@click.argument("runs", type=FILE, nargs=-1)
-@click.option("--unfinished", type=FILE, help="Runs to name instead, as `tilewright results` writes them.")
-@click.option("--csv", "csv_output", type=FILE, help="CSV file to write.")
-@click.option("--figures", type=FILE, help="Folder to write a figure for each network into.")
-@common_options
-def command(
-    runs: tuple[Path, ...],
-    unfinished: Path | None,
-    csv_output: Path | None,
-    figures: Path | None,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Show the Pareto front of RUNS in energy, latency and area, for each network.
-
-    RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. Runs are compared
-    if they have the same network and the same options (except the objective); runs on several cores are compared only
-    with each other. Without areas, only energy and latency are compared.
-
-    Example: tilewright pareto results/single --figures results/pareto
-    """
-    from tilewright.results.pareto import pareto_text
-
-    table, groups = _compared(runs, unfinished, csv_output, figures)
-    echo_notices([f"{group.workload}: {group.warning}" for group in groups if group.warning])
-    if as_json:
-        echo_json(
-            [{key: None if value != value else value for key, value in row.items()} for row in table.to_dict("records")]
-        )
-    elif verbose or not (csv_output or figures):
-        echo_text(pareto_text(groups), nl=True)
-
-
-def pareto(
-    runs: Sequence[FilePath],
-    unfinished: FilePath | None = None,
-    csv: FilePath | None = None,
-    figures: FilePath | None = None,
-) -> "pandas.DataFrame":
-    """Table of the runs in folders, one row for each, with the Pareto front in energy, latency and area of each
-    network.
-
-    `csv` is a file and `figures` a folder to write; `unfinished` names runs without a result. Raises ArtifactError if
-    there is no run, InputError for damaged runs.
-    """
-    return _compared(runs, unfinished, csv, figures)[0]
-
-
 def _compared(
-    runs: Sequence[FilePath], unfinished: FilePath | None, csv_output: FilePath | None, figures: FilePath | None
+    runs: Sequence[FilePath], unfinished: FilePath | None, csv: FilePath | None, figures: FilePath | None
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
     """(table, groups of runs that are compared)."""
     from tilewright.results.pareto import compare, pareto_table
@@ -82,9 +32,9 @@ def _compared(
     folders = run_directories(tuple(map(Path, runs))) if runs else []
     groups = compare([_candidate(folder) for folder in folders], rows)
     table = pareto_table(groups)
-    if csv_output:
-        with writing(Path(csv_output)):
-            write_csv(table, Path(csv_output))
+    if csv:
+        with writing(Path(csv)):
+            write_csv(table, Path(csv))
     if figures:
         keep_font_cache_here()
         from tilewright.results.pareto_figure import write_pareto_figures
@@ -93,6 +43,52 @@ def _compared(
         with writing(Path(figures)):
             write_pareto_figures(groups, Path(figures))
     return table, groups
+
+
+def _show(
+    found: "tuple[pandas.DataFrame, Sequence[ComparableRuns]]",
+    csv: Path | None,
+    figures: Path | None,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    from tilewright.results.pareto import pareto_text
+
+    table, groups = found
+    echo_notices([f"{group.workload}: {group.warning}" for group in groups if group.warning])
+    if as_json:
+        echo_json(
+            [{key: None if value != value else value for key, value in row.items()} for row in table.to_dict("records")]
+        )
+    elif verbose or not (csv or figures):
+        echo_text(pareto_text(groups), nl=True)
+
+
+@verb(
+    """Show the Pareto front of RUNS in energy, latency and area, for each network.
+
+    RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. Runs are compared
+    if they have the same network and the same options (except the objective); runs on several cores are compared only
+    with each other. Without areas, only energy and latency are compared.
+
+    Example: tilewright pareto results/single --figures results/pareto
+    """,
+    run=_compared,
+    show=_show,
+)
+def pareto(
+    runs: Annotated[Sequence[FilePath], ARGUMENT],
+    unfinished: Annotated[FilePath | None, Help("Runs to name instead, as `tilewright results` writes them.")] = None,
+    csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
+    figures: Annotated[FilePath | None, Help("Folder to write a figure for each network into.")] = None,
+) -> "pandas.DataFrame":
+    """Table of the runs in folders, one row for each, with the Pareto front in energy, latency and area of each
+    network.
+
+    `csv` is a file and `figures` a folder to write; `unfinished` names runs without a result. Raises ArtifactError if
+    there is no run, InputError for damaged runs.
+    """
+    return _compared(runs, unfinished, csv, figures)[0]
 
 
 def _candidate(directory: Path) -> "RunPoint":

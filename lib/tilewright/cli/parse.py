@@ -14,9 +14,10 @@ import click
 from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.parameters import unknown_names
-from tilewright.cli.parse_hardware import hardware, read_hardware_file
-from tilewright.cli.parse_mapping import mapping, read_mapping_file
-from tilewright.cli.parse_workload import read_workload_file, workload
+from tilewright.cli.parse_hardware import read_hardware_file
+from tilewright.cli.parse_mapping import read_mapping_file
+from tilewright.cli.parse_workload import read_workload_file
+from tilewright.cli.verb import command_of
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -65,13 +66,13 @@ def command() -> None:
     """
 
 
-for _kind in (hardware, workload, mapping):
-    command.add_command(_kind)
 READERS: dict[str, "Callable[..., Accelerator | Core | Workload | Mapping]"] = {
     "hardware": read_hardware_file,
     "workload": read_workload_file,
     "mapping": read_mapping_file,
 }
+for _kind, _read in READERS.items():
+    command.add_command(command_of(_read.__module__), _kind)
 
 
 def parse(
@@ -79,9 +80,10 @@ def parse(
 ) -> "Accelerator | Core | Workload | Mapping":
     """Parsed description of a file, which is also written to the artifact `output`, as the verb does.
 
-    `kind` is hardware, workload or mapping. `options` are those of the verb for that kind: for hardware `cores` and
-    `core`; for a workload `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`, `input_shapes`, `branches`
-    and `precision`. Raises InputError with everything that is wrong with the file, and for another kind or option.
+    `kind` is hardware, workload or mapping. `options` are those of the verb for that kind: for hardware
+    `core_folder` and `core`; for a workload `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`,
+    `input_shapes`, `branches` and `precision`. Raises InputError with everything that is wrong with the file, and for
+    another kind or option.
     """
     if kind not in READERS:
         raise InputError([Problem("no such kind of file", path="kind", value=repr(kind), allowed=", ".join(READERS))])

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-
-import click
+from typing import Annotated
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import input_digest
@@ -11,8 +10,9 @@ from tilewright.base.artifacts.envelope import is_artifact, provenance, write_do
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import terminal_lines
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs, memory_text
 
@@ -20,40 +20,47 @@ MOST_CORES_WITH_PATHS = 12
 """Largest number of cores for which all paths are printed without -v."""
 
 
-@click.command()
-@click.argument("file", type=FILE)
-@click.option("-o", "--output", type=FILE, help="Artifact to write (accelerator.json).")
-@click.option("--cores", type=FILE, metavar="FOLDER", help="Folder for an artifact of each core file as well.")
-@click.option("--core", metavar="NAME", help="Write only this core of several, named after its file, to --output.")
-@common_options
-def hardware(
-    file: Path, output: Path | None, cores: Path | None, core: str | None, verbose: bool, as_json: bool
-) -> None:
-    """Read a hardware FILE, with one or several cores.
+def _parsed(
+    file: FilePath, output: FilePath | None, core_folder: FilePath | None, core: str | None, tell: Tell = silent
+) -> Accelerator | Core:
+    """Accelerator of a file, or one core of it; requested artifacts are written."""
+    accelerator, notices = _read(Path(file))
+    tell(notices)
+    return _write(accelerator, Path(file), output, core_folder, core)
 
-    Example: tilewright parse hardware config/hardware/tpu_like.yaml -o accelerator.json
-    """
-    accelerator, notices = _read(file)
-    echo_notices(notices)
-    found = _write(accelerator, file, output, cores, core)
+
+def _show(
+    found: Accelerator | Core, output: Path | None, core_folder: Path | None, verbose: bool, as_json: bool
+) -> None:
     if as_json:
         echo_json(encode(found))
-    elif verbose or not (output or cores):
+    elif verbose or not (output or core_folder):
         echo_text(terminal_lines(_core_lines(found) if isinstance(found, Core) else _lines(found, verbose)), nl=True)
 
 
+@verb(
+    """Read a hardware FILE, with one or several cores.
+
+    Example: tilewright parse hardware config/hardware/tpu_like.yaml -o accelerator.json
+    """,
+    run=_parsed,
+    show=_show,
+)
 def read_hardware_file(
-    file: FilePath,
-    output: FilePath | None = None,
+    file: Annotated[FilePath, ARGUMENT],
+    output: Annotated[FilePath | None, Help("Artifact to write (accelerator.json).")] = None,
     *,
-    cores: FilePath | None = None,
-    core: str | None = None,
+    core_folder: Annotated[
+        FilePath | None, Help("Folder for an artifact of each core file as well.", metavar="FOLDER")
+    ] = None,
+    core: Annotated[
+        str | None, Help("Write only this core of several, named after its file, to --output.", metavar="NAME")
+    ] = None,
 ) -> Accelerator | Core:
-    """Accelerator of a file, or its `core` of that name, also written to the artifact `output`; `cores` is a folder for
-    an artifact of each core file.
+    """Accelerator of a file, or its `core` of that name, also written to the artifact `output`; `core_folder` gets an
+    artifact of each core file.
     """
-    accelerator, _ = _read(Path(file))
-    return _write(accelerator, Path(file), output, cores, core)
+    return _parsed(file, output, core_folder, core)
 
 
 def _read(file: Path) -> tuple[Accelerator, list[str]]:
@@ -69,7 +76,7 @@ def _read(file: Path) -> tuple[Accelerator, list[str]]:
 
 
 def _write(
-    accelerator: Accelerator, file: Path, output: FilePath | None, cores: FilePath | None, core: str | None
+    accelerator: Accelerator, file: Path, output: FilePath | None, core_folder: FilePath | None, core: str | None
 ) -> Accelerator | Core:
     """Accelerator, or its chosen core; requested artifacts are written."""
     chosen = _core_called(core, accelerator, file) if core is not None else None
@@ -78,9 +85,9 @@ def _write(
         _write_core(Path(output), core or "", chosen, paths)
     elif output:
         _write_accelerator(Path(output), accelerator, file, paths)
-    if cores:
+    if core_folder:
         for name, found in _distinct_cores(accelerator).items():
-            _write_core(Path(cores) / f"{name}.json", name, found, paths)
+            _write_core(Path(core_folder) / f"{name}.json", name, found, paths)
     return accelerator if chosen is None else chosen
 
 

@@ -1,42 +1,48 @@
 """`tilewright parse mapping`."""
 
 from pathlib import Path
-
-import click
+from typing import Annotated
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import input_digest
 from tilewright.base.artifacts.envelope import provenance, write_document
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.harmless import terminal_lines
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 
 
-@click.command()
-@click.argument("file", type=FILE)
-@click.option("-o", "--output", type=FILE, help="Artifact to write (mapping.json).")
-@common_options
-def mapping(file: Path, output: Path | None, verbose: bool, as_json: bool) -> None:
-    """Read a mapping FILE.
+def _parsed(file: FilePath, output: FilePath | None, tell: Tell = silent) -> Mapping:
+    """Mapping of a file, also written if there is an `output`."""
+    parsed, notices = _read(Path(file))
+    tell(notices)
+    _write(parsed, Path(file), output)
+    return parsed
 
-    Example: tilewright parse mapping config/mapping/tpu_like.yaml -o mapping.json
-    """
-    parsed, notices = _read(file)
-    echo_notices(notices)
-    _write(parsed, file, output)
+
+def _show(parsed: Mapping, output: Path | None, verbose: bool, as_json: bool) -> None:
     if as_json:
         echo_json(encode(parsed))
     elif verbose or not output:
         echo_text(terminal_lines(_text(entry) for entry in parsed.entries), nl=True)
 
 
-def read_mapping_file(file: FilePath, output: FilePath | None = None) -> Mapping:
+@verb(
+    """Read a mapping FILE.
+
+    Example: tilewright parse mapping config/mapping/tpu_like.yaml -o mapping.json
+    """,
+    run=_parsed,
+    show=_show,
+)
+def read_mapping_file(
+    file: Annotated[FilePath, ARGUMENT],
+    output: Annotated[FilePath | None, Help("Artifact to write (mapping.json).")] = None,
+) -> Mapping:
     """Mapping of a file, also written to the artifact `output`."""
-    parsed, _ = _read(Path(file))
-    _write(parsed, Path(file), output)
-    return parsed
+    return _parsed(file, output)
 
 
 def _read(file: Path) -> tuple[Mapping, list[str]]:

@@ -1,9 +1,7 @@
 """`tilewright parse workload`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import input_digest
@@ -13,18 +11,9 @@ from tilewright.base.errors import Problem, Problems
 from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import CORRECTED, ModelChoice
 from tilewright.base.unused import refuse_unused, to_tell
-from tilewright.cli.options import (
-    FILE,
-    common_options,
-    echo_json,
-    echo_notices,
-    network_keywords,
-    network_options,
-    repeated_options,
-    strict_option,
-)
-from tilewright.cli.parameter_options import parameter_option
+from tilewright.cli.options import echo_json, network_keywords, repeated_options
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, OptionOf, Tell, silent, verb
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 
@@ -32,43 +21,33 @@ if TYPE_CHECKING:
     from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 
 
-@click.command()
-@click.argument("file", type=FILE)
-@click.option("-o", "--output", type=FILE, help="Artifact to write (workload.json).")
-@click.option("--coverage", "coverage_output", type=FILE, help="Coverage artifact to write: what is not costed.")
-@click.option("--table", "table_output", type=FILE, help="Table of layers to write (CSV).")
-@click.option("--graph", "graph_output", type=FILE, help="Drawing of the network to write (SVG).")
-@click.option("--name", default="", help="Name of the workload; default: the file's stem.")
-@strict_option("anything of the network that computes is not modelled")
-@network_options
-@parameter_option(ModelChoice, "model", default=CORRECTED.name)
-@common_options
-def workload(
-    file: Path,
-    output: Path | None,
-    coverage_output: Path | None,
-    table_output: Path | None,
-    graph_output: Path | None,
+def _parsed(
+    file: FilePath,
+    output: FilePath | None,
+    coverage: FilePath | None,
+    table: FilePath | None,
+    graph: FilePath | None,
     name: str,
     strict: bool,
-    network_options: NetworkOptions,
+    network_options: NetworkOptions | None,
     model: str,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Read a workload FILE, ONNX or YAML; print its layers and its coverage.
+    tell: Tell = silent,
+) -> "tuple[Workload, Coverage]":
+    """(workload of a file, its coverage); requested files are written."""
+    file, options = Path(file), network_options or NetworkOptions()
+    parsed, found, notices = _read(file, model, name, options)
+    notices += repeated_options()
+    tell(to_tell(notices, strict))
+    if strict:
+        _refuse(found, notices, file)
+    _write(parsed, found, _made_by(file, model, options), output, coverage, table, graph)
+    return parsed, found
 
-    Example: tilewright parse workload config/workload/resnet18.onnx -o workload.json --graph resnet18.svg
-    """
+
+def _show(read: "tuple[Workload, Coverage]", output: Path | None, verbose: bool, as_json: bool) -> None:
     from tilewright.results.workload_tables import coverage_text, workload_text
 
-    parsed, coverage, notices = _read(file, model, name, network_options)
-    notices += repeated_options()
-    echo_notices(to_tell(notices, strict))
-    if strict:
-        _refuse(coverage, notices, file)
-    made_by = _made_by(file, model, network_options)
-    _write(parsed, coverage, made_by, output, coverage_output, table_output, graph_output)
+    parsed, coverage = read
     if as_json:
         echo_json({"workload": encode(parsed), "coverage": coverage.to_dict()})
     elif verbose or not output:
@@ -76,26 +55,31 @@ def workload(
         echo_text(coverage_text(coverage))
 
 
+@verb(
+    """Read a workload FILE, ONNX or YAML; print its layers and its coverage.
+
+    Example: tilewright parse workload config/workload/resnet18.onnx -o workload.json --graph resnet18.svg
+    """,
+    run=_parsed,
+    show=_show,
+    order="file output coverage table graph name strict",
+    strict="anything of the network that computes is not modelled",
+)
 @network_keywords
 def read_workload_file(
-    file: FilePath,
-    output: FilePath | None = None,
+    file: Annotated[FilePath, ARGUMENT],
+    output: Annotated[FilePath | None, Help("Artifact to write (workload.json).")] = None,
     *,
-    coverage: FilePath | None = None,
-    table: FilePath | None = None,
-    graph: FilePath | None = None,
-    name: str = "",
+    coverage: Annotated[FilePath | None, Help("Coverage artifact to write: what is not costed.")] = None,
+    table: Annotated[FilePath | None, Help("Table of layers to write (CSV).")] = None,
+    graph: Annotated[FilePath | None, Help("Drawing of the network to write (SVG).")] = None,
+    name: Annotated[str, Help("Name of the workload; default: the file's stem.")] = "",
     strict: bool = False,
     network_options: NetworkOptions | None = None,
-    model: str = CORRECTED.name,
+    model: Annotated[str, OptionOf(ModelChoice)] = CORRECTED.name,
 ) -> Workload:
     """Workload of a file; its artifact, coverage, table of layers and drawing are written if requested."""
-    file, options = Path(file), network_options or NetworkOptions()
-    parsed, found, notices = _read(file, model, name, options)
-    if strict:
-        _refuse(found, notices, file)
-    _write(parsed, found, _made_by(file, model, options), output, coverage, table, graph)
-    return parsed
+    return _parsed(file, output, coverage, table, graph, name, strict, network_options, model)[0]
 
 
 def _made_by(file: Path, model: str, options: NetworkOptions) -> JsonObject:

@@ -12,29 +12,19 @@ from tilewright.cli.options import FILE
 from tilewright.pipeline.configuration.arguments import value_text
 
 SCHEMA = "tilewright/fusion"
-PLAN = "tilewright.plan"
-"""Key of the file of the plan in the context of a command."""
-
-
-def given_plan() -> Path | None:
-    """File of --plan of the running command; None if there is none."""
-    found: Path | None = click.get_current_context().meta.get(PLAN)
-    return found
 
 
 def plan_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --plan FILE, whose content is the default of the other options of the verb."""
     text = f"{FUSION} of `tilewright fuse`, for {FIXED_MAPPING} beside it: stacks and settings of the schedule are its."
-    declare = click.option(
-        "--plan", type=FILE, metavar="FILE", is_eager=True, expose_value=False, callback=_take_defaults, help=text
-    )
+    declare = click.option("--plan", type=FILE, metavar="FILE", is_eager=True, callback=_take_defaults, help=text)
     return declare(function)
 
 
-def _take_defaults(context: click.Context, _: click.Parameter, file: Path | None) -> None:
-    """Take the defaults from the plan. Raises ArtifactError if the file is no answer of `fuse`."""
+def _take_defaults(context: click.Context, _: click.Parameter, file: Path | None) -> Path | None:
+    """File of the plan. Take the defaults from the plan. Raises ArtifactError if the file is no answer of `fuse`."""
     if file is not None:
         plan = read_artifact(file, SCHEMA).payload
         said = {"layer_stacks": plan["layer_stacks"], **plan["settings"]}
-        context.meta[PLAN] = file
         context.default_map = {name: value_text(value) for name, value in said.items()}
+    return file

@@ -2,59 +2,24 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
-from tilewright.cli.options import (
-    FIGURES,
-    FILE,
-    TABLES,
-    Part,
-    common_options,
-    echo_paths,
-    keep_font_cache_here,
-    only_option,
-)
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.options import FIGURES, TABLES, Part, echo_paths, keep_font_cache_here
+from tilewright.cli.parameter_options import Named, parameter_keywords
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.results.schedule_options import ScheduleFigureOptions
 
 if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord
 
 
-@click.command()
-@click.argument("run", type=FILE)
-@click.option("-o", "--output", type=FILE, help="Folder to write; default: RUN/report.")
-@click.option(
-    "--layer", "layers", multiple=True, metavar="NAME", help="Also the loop nest of this layer as SVG and PNG."
-)
-@only_option
-@parameter_options(ScheduleFigureOptions, "figure")
-@common_options
-def command(
-    run: Path,
-    output: Path | None,
-    layers: tuple[str, ...],
-    only: Part | None,
-    figure: Given[ScheduleFigureOptions],
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Write figures (energy, latency, loop nests), layers.csv and loop_nests.txt of a run.
-
-    RUN is a folder that `tilewright map` wrote, or a folder that `tilewright schedule` and the steps before it wrote.
-    In the latter case the schedule is drawn, also for a browser (schedule.html) and for Perfetto (trace.json).
-
-    Example: tilewright report results/single/resnet18-tpu_like -o report
-    """
-    paths = report(run, output, layers, only or "", **figure().as_dict())
+def _show(paths: Sequence[Path], run: Path, verbose: bool, as_json: bool) -> None:
     if verbose and not as_json and not is_multi_run(run):
         from tilewright.results.tables import layers_text
 
@@ -62,19 +27,32 @@ def command(
     echo_paths(paths, as_json)
 
 
+@verb(
+    """Write figures (energy, latency, loop nests), layers.csv and loop_nests.txt of a run.
+
+    RUN is a folder that `tilewright map` wrote, or a folder that `tilewright schedule` and the steps before it wrote.
+    In the latter case the schedule is drawn, also for a browser (schedule.html) and for Perfetto (trace.json).
+
+    Example: tilewright report results/single/resnet18-tpu_like -o report
+    """,
+    show=_show,
+)
 @parameter_keywords(figure=ScheduleFigureOptions)
 def report(
-    run: FilePath,
-    output: FilePath | None = None,
-    layers: Sequence[str] = (),
+    run: Annotated[FilePath, ARGUMENT],
+    output: Annotated[FilePath | None, Help("Folder to write; default: RUN/report.")] = None,
+    loop_nests: Annotated[
+        Sequence[str],
+        Help("Also the loop nest of this layer as SVG and PNG.", flag="--loop-nest", metavar="LAYER"),
+    ] = (),
     only: Part = "",
     *,
     figure: Named[ScheduleFigureOptions],
 ) -> list[Path]:
     """Write the figures and tables of the run in a folder, by default into its folder `report`; returns the files.
 
-    `layers` are the layers whose loop nests are drawn. `only` is the part to write, `tables` or `figures`, '' for both.
-    Settings are those of `ScheduleFigureOptions`, for several cores. Raises ArtifactError for a folder without a
+    `loop_nests` are the layers whose loop nests are drawn. `only` is the part to write, `tables` or `figures`, '' for
+    both. Settings are those of `ScheduleFigureOptions`, for several cores. Raises ArtifactError for a folder without a
     finished run, InputError for an unknown layer or setting.
     """
     options = figure()
@@ -84,16 +62,17 @@ def report(
     if is_multi_run(run):
         from tilewright.cli.report_multi import write_multi_report
 
-        if layers:
+        if loop_nests:
             message = "loop nests are not drawn of runs on several cores"
-            raise InputError([Problem(message, path="--layer", value=", ".join(layers))])
+            raise InputError([Problem(message, path="--loop-nest", value=", ".join(loop_nests))])
         return write_multi_report(run, directory, options, only)
-    if layers and only == TABLES:
-        raise InputError([Problem("loop nests of layers are figures: give --layer or --only tables", path="--layer")])
+    if loop_nests and only == TABLES:
+        message = "loop nests of layers are figures: give --loop-nest or --only tables"
+        raise InputError([Problem(message, path="--loop-nest")])
     records, summary = read_records(run), read_summary(run)
     make_folder(directory)
     with writing(directory):
-        figures = [] if only == TABLES else _write_figures(records, summary, directory, tuple(layers))
+        figures = [] if only == TABLES else _write_figures(records, summary, directory, tuple(loop_nests))
         return figures + ([] if only == FIGURES else _write_tables(records, summary, directory))
 
 

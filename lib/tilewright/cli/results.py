@@ -5,9 +5,7 @@ The manifest of the results decides what is up to date (`base/artifacts/manifest
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import FilePath, write_atomically, writing
@@ -16,9 +14,10 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.harmless import terminal, terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import FRONT, MULTI, SINGLE, SPACE, SUMMARY
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.options import echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS, read_unfinished
 from tilewright.cli.terminal import echo, echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.results.run_text import FAILED, STALE
 
 if TYPE_CHECKING:
@@ -26,33 +25,7 @@ if TYPE_CHECKING:
     from tilewright.pipeline.configuration.keys import RunPlan
 
 
-@click.command()
-@click.argument("config", type=FILE)
-@click.option("--claim", "is_claimed", is_flag=True, help="Make the folder, and note in it whose it is.")
-@click.option("--unfinished", is_flag=True, help="Also say which runs have no result that is up to date.")
-@click.option("-o", "--output", type=FILE, help="JSON file to write the unfinished runs into.")
-@click.option("--spaces", is_flag=True, help="Say only which spaces are unfinished: file, tab, folder.")
-@click.option("--report", is_flag=True, help="Say only the order of the report, if it has to be made.")
-@click.option("--left-out", type=FILE, help="With --report: the unfinished runs, as written into OUTPUT.")
-@click.option("--complete", is_flag=True, help="With --report: fail if a file of the results is not up to date.")
-@common_options
-def command(
-    config: Path,
-    is_claimed: bool,
-    unfinished: bool,
-    output: Path | None,
-    spaces: bool,
-    report: bool,
-    left_out: Path | None,
-    complete: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Print the folder of results of the configuration file CONFIG, then the folder of its logs.
-
-    Example: tilewright results config/config.yaml
-    """
-    found = results(config, is_claimed, unfinished or output is not None, output, spaces, report, left_out, complete)
+def _show(found: Mapping[str, Any], output: Path | None, spaces: bool, report: bool, as_json: bool) -> None:
     if as_json:
         echo_json(found)
     elif report:
@@ -66,15 +39,22 @@ def command(
             echo(f"{row['run']}: {row['state']}")
 
 
+@verb(
+    """Print the folder of results of the configuration file CONFIG, then the folder of its logs.
+
+    Example: tilewright results config/config.yaml
+    """,
+    show=_show,
+)
 def results(
-    config: FilePath,
-    claim: bool = False,
-    unfinished: bool = False,
-    output: FilePath | None = None,
-    spaces: bool = False,
-    report: bool = False,
-    left_out: FilePath | None = None,
-    complete: bool = False,
+    config: Annotated[FilePath, ARGUMENT],
+    claim: Annotated[bool, Help("Make the folder, and note in it whose it is.")] = False,
+    unfinished: Annotated[bool, Help("Also say which runs have no result that is up to date.")] = False,
+    output: Annotated[FilePath | None, Help("JSON file to write the unfinished runs into.")] = None,
+    spaces: Annotated[bool, Help("Say only which spaces are unfinished: file, tab, folder.")] = False,
+    report: Annotated[bool, Help("Say only the order of the report, if it has to be made.")] = False,
+    left_out: Annotated[FilePath | None, Help("With --report: the unfinished runs, as written into OUTPUT.")] = None,
+    complete: Annotated[bool, Help("With --report: fail if a file of the results is not up to date.")] = False,
 ) -> dict[str, Any]:
     """Folders of the results and the logs of a configuration file, as `results` and `logs`.
 
@@ -96,7 +76,7 @@ def results(
         with writing(read.results):
             config_folders.claim(read.results, [str(config)])
     found: dict[str, Any] = {"results": str(read.results), "logs": str(read.logs)}
-    if unfinished or spaces:
+    if unfinished or spaces or output:
         states = _states(read)
         found["unfinished"] = unfinished_runs(read, states)
         if output:

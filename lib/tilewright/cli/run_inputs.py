@@ -5,14 +5,16 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem, Unused
 from tilewright.base.steps import cost_table
-from tilewright.cli.options import FILE, PipelineSource, is_given, network_options, read_pipeline
+from tilewright.cli.options import PipelineSource, is_given, read_pipeline
+from tilewright.cli.planned import plan_option
+from tilewright.cli.verb import Help
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -26,29 +28,9 @@ if TYPE_CHECKING:
     from tilewright.search.options import CoreSearchOptions
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def run_inputs(function: Function) -> Function:
-    """Add --hardware, --workload, --mapping, --cns and --costs."""
-    costs = click.option(
-        "--costs", required=True, type=FILE, metavar="FOLDER", help="Folder with a cost table for each core."
-    )
-    cns = click.option("--cns", required=True, type=FILE, metavar="FOLDER", help="Folder with the CN graph.")
-    return system_descriptions(cns(costs(function)))
-
-
-def system_descriptions(function: Function) -> Function:
-    """Add --hardware, --workload and --mapping."""
-    for option in (
-        click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact."),
-        click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact."),
-        click.option(
-            "--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores."
-        ),
-    ):
-        function = option(function)
-    return function
+CNS_FOLDER = Help("Folder with the CN graph.", metavar="FOLDER", is_required=True)
+COSTS_FOLDER = Help("Folder with a cost table for each core.", metavar="FOLDER", is_required=True)
+"""Inputs of the verbs that find a schedule."""
 
 
 def given_descriptions(
@@ -116,16 +98,18 @@ def input_digests(
     }
 
 
-def slice_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --pipeline, the whole pipeline of a run, of which a verb runs its slice; and --dim and other network
-    options.
-    """
+def slice_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --pipeline, the whole pipeline of a run, of which a verb runs its slice."""
     text = (
         "Stages of the multi-core flow: YAML or JSON file with a list of them or of edits of the default pipeline (or"
         " with a key `pipeline`), or the list itself as JSON; see docs/stages.md. This verb runs its part of them."
     )
-    pipeline = click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)
-    return pipeline(network_options(function))
+    return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
+
+
+def planned_slice(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --plan and --pipeline."""
+    return plan_option(slice_option(function))
 
 
 def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
@@ -137,9 +121,7 @@ def unused_options(stages: "Slice", *given: "Given[Any]") -> list[Unused]:
     """Notices of options of a verb without effect: others overrule them, or the user's stages do not use them."""
     if stages.identity is None:
         return [notice for one in given for notice in one.unused()]
-    names = [
-        [name for name in one.values if name != "threads"] for one in given
-    ]  # which are of the call, not of a stage
+    names = [[name for name in one.values if name != "jobs"] for one in given]  # which are of the call, not of a stage
     found = [notice for one, known in zip(given, names, strict=True) for notice in stages.unused(one(), known)]
     return [*(notice for one in given for notice in one.repeated), *found]
 

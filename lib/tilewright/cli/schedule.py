@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.artifacts.envelope import Artifact, provenance, read_artifact, write_document
@@ -18,29 +16,22 @@ from tilewright.base.objectives import Goal
 from tilewright.base.steps import ALLOCATION, SCHEDULE, SUMMARY
 from tilewright.base.unused import refuse_unused
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
-from tilewright.cli.options import (
-    FILE,
-    PipelineSource,
-    common_options,
-    echo_json,
-    echo_notices,
-    network_keywords,
-    strict_option,
-)
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.options import PipelineSource, echo_json, network_keywords
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.planned import SCHEMA as PLAN_SCHEMA
-from tilewright.cli.planned import given_plan, plan_option
 from tilewright.cli.remembered import keep_descriptions, keep_parts_of_schedule
 from tilewright.cli.run_inputs import (
+    CNS_FOLDER,
+    COSTS_FOLDER,
     descriptions_of_run,
     input_digests,
+    planned_slice,
     prefetched,
     read_slice,
-    run_inputs,
-    slice_options,
     unused_options,
 )
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import MAPPING_FILE, NETWORK_FILE, SYSTEM_FILE, Help, Tell, silent, verb
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.workload.network_options import NetworkOptions
 
@@ -56,76 +47,78 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-@click.command()
-@run_inputs
-@click.option(
-    "--allocation", type=FILE, help=f"{ALLOCATION}; not needed where the mapping leaves one core for everything."
-)
-@click.option("--baseline", type=FILE, metavar="FOLDER", help="Run of the network layer by layer, to compare with.")
-@click.option("-o", "--output", type=FILE, help=f"Folder for {SCHEDULE}, {SUMMARY}.")
-@parameter_options(Goal, "goal")
-@parameter_options(ScheduleSettings, "settings")
-@strict_option()
-@plan_option
-@slice_options
-@common_options
-def command(
-    hardware: Path,
-    cns: Path,
-    workload: Path,
-    mapping: Path,
-    costs: Path,
-    allocation: Path | None,
-    baseline: Path | None,
-    output: Path | None,
+def _made(
+    costs: "FilePath | CostedCnProblem",
+    core_allocation: "FilePath | MultiCoreResult | Cores | None",
     goal: Given[Goal],
     settings: Given[ScheduleSettings],
+    hardware: "AcceleratorSource | None",
+    workload: "WorkloadSource | None",
+    mapping: "MappingSource | None",
+    cns: "FilePath | CnProblem | None",
+    baseline: FilePath | None,
+    plan: FilePath | None,
+    output: FilePath | None,
     strict: bool,
-    pipeline: str,
-    network_options: NetworkOptions,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Schedule an allocation, verify the schedule, and report its gap to the lower bound.
+    pipeline: PipelineSource,
+    network_options: NetworkOptions | None,
+    tell: Tell = silent,
+) -> "Scheduled":
+    """Schedule with the facts that its summary has."""
+    given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
+    base, planned, folder = (None if one is None else Path(one) for one in (baseline, plan, output))
+    folders = base, planned, folder
+    return scheduled(given, cns, costs, core_allocation, *folders, goal, settings, pipeline, tell, strict)
 
-    Example: tilewright schedule --hardware config/hardware/multi/quad_core.yaml --workload
-    config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost --allocation
-    out/allocation.json -o out
-    """
-    from tilewright.pipeline.stages.descriptions import Descriptions
+
+def _show(made: "Scheduled", output: Path | None, verbose: bool, as_json: bool) -> None:
     from tilewright.results.multi.summary_text import summary_text
 
-    given = Descriptions(hardware, workload, mapping, network_options)
-    folders = baseline, given_plan(), output
-    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, echo_notices, strict)
     if as_json:
         echo_json(made.summary)
     else:
         echo_text(summary_text(made.summary, verbose or not output))
 
 
+@verb(
+    """Schedule an allocation, verify the schedule, and report its gap to the lower bound.
+
+    Example: tilewright schedule --hardware config/hardware/multi/quad_core.yaml --workload
+    config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
+    --core-allocation out/allocation.json -o out
+    """,
+    run=_made,
+    show=_show,
+    order="hardware workload mapping cns costs core_allocation baseline output goal settings strict",
+    shared={"pipeline": planned_slice},
+)
 @network_keywords
 @parameter_keywords(goal=Goal, settings=ScheduleSettings)
 def schedule(
-    costs: "FilePath | CostedCnProblem",
-    allocation: "FilePath | MultiCoreResult | Cores | None" = None,
+    costs: Annotated["FilePath | CostedCnProblem", COSTS_FOLDER],
+    core_allocation: Annotated[
+        "FilePath | MultiCoreResult | Cores | None",
+        Help(f"{ALLOCATION}; not needed where the mapping leaves one core for everything."),
+    ] = None,
     *,
     goal: Named[Goal],
     settings: Named[ScheduleSettings],
-    hardware: "AcceleratorSource | None" = None,
-    workload: "WorkloadSource | None" = None,
-    mapping: "MappingSource | None" = None,
-    cns: "FilePath | CnProblem | None" = None,
-    baseline: FilePath | None = None,
+    hardware: Annotated["AcceleratorSource | None", SYSTEM_FILE] = None,
+    workload: Annotated["WorkloadSource | None", NETWORK_FILE] = None,
+    mapping: Annotated["MappingSource | None", MAPPING_FILE] = None,
+    cns: Annotated["FilePath | CnProblem | None", CNS_FOLDER] = None,
+    baseline: Annotated[
+        FilePath | None, Help("Run of the network layer by layer, to compare with.", metavar="FOLDER")
+    ] = None,
     plan: FilePath | None = None,
-    output: FilePath | None = None,
+    output: Annotated[FilePath | None, Help(f"Folder for {SCHEDULE}, {SUMMARY}.")] = None,
     strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
 ) -> "MultiCoreResult":
     """Verified schedule of one allocation, by settings given by name.
 
-    The allocation is the result of `allocate`, the file that it wrote, the cores of layers by name (layers with a
+    `core_allocation` is the result of `allocate`, the file that it wrote, the cores of layers by name (layers with a
     single possible core may be left out), or None if the mapping file fixes all cores. `costs` are the result of the
     function `cost` for all cores, or the folder of the tables; with a folder, the folder of the CN graph and the
     descriptions are needed too. `output` is the folder that the command writes. Its summary compares with the run in
@@ -133,11 +126,8 @@ def schedule(
     better. Raises InputError for inputs that do not match, and with `strict` for input without effect; MappingError if
     the allocation has no schedule.
     """
-    given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
-    base, planned, folder = (None if one is None else Path(one) for one in (baseline, plan, output))
-    folders = base, planned, folder
-    made = scheduled(given, cns, costs, allocation, *folders, goal, settings, pipeline, lambda notices: None, strict)
-    return made.result
+    given = (hardware, workload, mapping, cns, baseline, plan, output, strict, pipeline, network_options)
+    return _made(costs, core_allocation, goal, settings, *given).result
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,15 +1,15 @@
 """`tilewright serving`: operator times of a language model on a core, in files for simulators of serving."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.errors import InputError, Problem, nearest_name
-from tilewright.cli.options import FILE, common_options, echo_notices, echo_paths, store_options
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
+from tilewright.base.parameters import Limits, OneOf
+from tilewright.cli.options import echo_paths
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, store_of
 from tilewright.cli.tokens import described_model
+from tilewright.cli.verb import MAPPING_FILE, Help, Tell, silent, verb
 from tilewright.peers.llmservingsim.releases import MOST_CONTEXT, RELEASES
 from tilewright.search.options import SearchOptions
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
@@ -20,92 +20,78 @@ if TYPE_CHECKING:
     from tilewright.tokens.serving import ServingProfile
 
 MAX_TOKENS, MAX_REQUESTS = 2048, 256
-_COUNT = click.IntRange(min=1)
 
 
-@click.command()
-@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact; it needs a clock.")
-@click.option(
-    "--workload", required=True, type=FILE, help="Workload file of a language model; its requests are not used."
-)
-@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
-@click.option(
-    "--format",
-    "form",
-    required=True,
-    type=click.Choice(RELEASES),
-    help="What to write: the profile of LLMServingSim, from this release on.",
-)
-@click.option("--max-tokens", type=_COUNT, default=MAX_TOKENS, show_default=True, help="New tokens of a step.")
-@click.option("--max-requests", type=_COUNT, default=MAX_REQUESTS, show_default=True, help="Requests side by side.")
-@click.option("--max-context", type=_COUNT, help="Tokens in a cache; default: 2048, from 1.1 on 16384.")
-@click.option("--key-block", type=_COUNT, default=DEFAULT_BLOCK, show_default=True, help="Keys at a time.")
-@click.option("--model-name", default="", help="Of the model in the simulator; default: of its configuration.")
-@click.option("--hardware-name", default="", help="Of the hardware in the simulator; default: of the core.")
-@click.option("--variant", default="", help="Folder of the precision, from 1.1 on; default: by bits, such as int8.")
-@click.option("-o", "--output", required=True, type=FILE, help="Folder for the profile.")
-@parameter_options(SearchOptions, "options")
-@store_options
-@common_options
-def command(
-    hardware: Path,
-    workload: Path,
-    mapping: Path,
+def _profile(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource",
     form: str,
+    search: Given[SearchOptions],
     max_tokens: int,
     max_requests: int,
     max_context: int | None,
     key_block: int,
-    model_name: str,
+    served_model_name: str,
     hardware_name: str,
     variant: str,
-    output: Path,
-    options: Given[SearchOptions],
-    threads: int,
-    store: Path,
-    no_store: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+    output: FilePath | None,
+    jobs: int,
+    store: "FilePath | Store | None",
+    tell: Tell = silent,
+) -> "tuple[ServingProfile, list[Path]]":
+    """(operator times, files that are written of them)."""
+    notices: list[str] = []
+    found = _found(
+        (workload, hardware, mapping),
+        (form, max_tokens, max_requests, max_context, key_block),
+        (hardware_name, served_model_name, variant),
+        search(),
+        (jobs, store),
+        notices,
+    )
+    tell([*notices, *found.notes])
+    return found, _write(found, Path(output)) if output else []
+
+
+@verb(
     """Write operator times of a language model on a core, as the profile of a simulator of serving.
 
     Every layer begins and ends in the top memory, and attention processes keys in blocks, as in `tilewright tokens`.
 
     Example: tilewright serving --hardware core_with_clock.yaml --mapping config/mapping/tpu_like_vector.yaml --workload
-    config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --model-name meta-llama/Llama-3.1-8B -o
-    results/serving
-    """
-    notices: list[str] = []
-    found = _found(
-        (workload, hardware, mapping),
-        (form, max_tokens, max_requests, max_context, key_block),
-        (hardware_name, model_name, variant),
-        options(),
-        (threads, None if no_store else store),
-        notices,
-    )
-    echo_notices([*notices, *found.notes])
-    echo_paths(_write(found, output), as_json)
-
-
+    config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --served-model-name
+    meta-llama/Llama-3.1-8B -o results/serving
+    """,
+    run=_profile,
+    show=lambda made, as_json: echo_paths(made[1], as_json),
+    order="hardware workload mapping form max_tokens max_requests max_context key_block served_model_name"
+    " hardware_name variant output",
+)
 @parameter_keywords(search=SearchOptions)
 def serving(
-    workload: "WorkloadSource",
-    hardware: "AcceleratorSource",
-    mapping: "MappingSource",
-    form: str = RELEASES[-1],
+    workload: Annotated["WorkloadSource", Help("Workload file of a language model; its requests are not used.")],
+    hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact; it needs a clock.")],
+    mapping: Annotated["MappingSource", MAPPING_FILE],
+    form: Annotated[
+        str,
+        OneOf(tuple(RELEASES)),
+        Help("What to write: the profile of LLMServingSim, from this release on.", "--format", is_required=True),
+    ] = RELEASES[-1],
     options: SearchOptions | None = None,
     *,
     search: Named[SearchOptions],
-    max_tokens: int = MAX_TOKENS,
-    max_requests: int = MAX_REQUESTS,
-    max_context: int | None = None,
-    key_block: int = DEFAULT_BLOCK,
-    model_name: str = "",
-    hardware_name: str = "",
-    variant: str = "",
-    output: FilePath | None = None,
-    threads: int = 1,
+    max_tokens: Annotated[int, Limits(least=1), Help("New tokens of a step.")] = MAX_TOKENS,
+    max_requests: Annotated[int, Limits(least=1), Help("Requests side by side.")] = MAX_REQUESTS,
+    max_context: Annotated[
+        int | None, Limits(least=1), Help("Tokens in a cache; default: 2048, from 1.1 on 16384.")
+    ] = None,
+    key_block: Annotated[int, Limits(least=1), Help("Keys at a time.")] = DEFAULT_BLOCK,
+    served_model_name: Annotated[str, Help("Of the model in the simulator; default: of its configuration.")] = "",
+    hardware_name: Annotated[str, Help("Of the hardware in the simulator; default: of the core.")] = "",
+    variant: Annotated[str, Help("Folder of the precision, from 1.1 on; default: by bits, such as int8.")] = "",
+    output: Annotated[FilePath | None, Help("Folder for the profile.", is_required=True)] = None,
+    jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "ServingProfile":
     """Operator times of a language model on a core; `files` has them as simulators of serving read them.
@@ -117,17 +103,9 @@ def serving(
     if form not in RELEASES:
         allowed, nearest = ", ".join(RELEASES), nearest_name(str(form), RELEASES)
         raise InputError([Problem("is no format", path="form", value=str(form), allowed=allowed, nearest=nearest)])
-    found = _found(
-        (workload, hardware, mapping),
-        (form, max_tokens, max_requests, max_context, key_block),
-        (hardware_name, model_name, variant),
-        search.over(options)(),
-        (threads, store),
-        [],
-    )
-    if output:
-        _write(found, Path(output))
-    return found
+    given = (workload, hardware, mapping, form, search.over(options), max_tokens, max_requests, max_context)
+    names = (served_model_name, hardware_name, variant)
+    return _profile(*given, key_block, *names, output, jobs, store)[0]
 
 
 def _found(

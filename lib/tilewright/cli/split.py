@@ -1,111 +1,49 @@
 """`tilewright split`: layers whose weights are too large for the cores, split into several layers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.errors import Problem, Problems
 from tilewright.base.json_values import JsonObject
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, network_keywords, network_options
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options
+from tilewright.cli.options import echo_json, network_keywords
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.terminal import echo, echo_text
+from tilewright.cli.verb import SYSTEM_FILE, Help, Tell, silent, verb
 from tilewright.multicore.nodes.tiling_options import SplitOptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.multicore.nodes.layer_splitting import LayerSplit, SplitNetwork
     from tilewright.pipeline.sources import AcceleratorSource, MappingSource
-    from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.multi.items import SystemProblem
 
 
-@click.command()
-@click.option("--hardware", required=True, type=FILE, help="File or artifact of an accelerator of several cores.")
-@click.option("--workload", required=True, type=FILE, help="ONNX file.")
-@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact: which cores may run a layer.")
-@click.option("-o", "--output", type=FILE, help="ONNX file to write.")
-@parameter_options(SplitOptions, "share")
-@click.option(
-    "--keep-weights", is_flag=True, help="Also keep weights that lie in a large file; the output is as large."
-)
-@network_options
-@common_options
-def command(
-    hardware: Path,
-    workload: Path,
-    mapping: Path,
-    output: Path | None,
-    share: Given[SplitOptions],
-    keep_weights: bool,
-    network_options: NetworkOptions,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Split layers over output channels, so that weights fit the smallest memory of the cores that may run them.
-
-    Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
-    --mapping config/mapping/multi/quad_core.yaml -o split.onnx
-    """
-    from tilewright.pipeline.stages.descriptions import Descriptions
-
-    found, problem = _split(Descriptions(hardware, workload, mapping, network_options), share, keep_weights)
-    echo_notices([*problem.notices, *found.notices])
-    if output:
-        _write(found, output)
-    if as_json:
-        echo_json({"network": problem.workload.name, "splits": [_told(one) for one in found.splits]})
-    else:
-        _show(problem.workload.name, found, output)
-
-
-@network_keywords
-@parameter_keywords(share=SplitOptions)
-def split(
+def _split(
     workload: FilePath,
     hardware: "AcceleratorSource",
     mapping: "MappingSource",
-    output: FilePath | None = None,
-    *,
-    share: Named[SplitOptions],
-    keep_weights: bool = False,
-    network_options: NetworkOptions | None = None,
-) -> "SplitNetwork":
-    """ONNX model of a file in which layers are split whose weights are too large for the cores that may run them.
-
-    Settings are those of `SplitOptions`. `output` is the file to write; with `keep_weights`, weights of a large file
-    are kept too. Raises InputError with everything that is wrong with the descriptions and settings.
-    """
-    from tilewright.pipeline.stages.descriptions import Descriptions
-
-    described = Descriptions(hardware, Path(workload), mapping, network_options or NetworkOptions())
-    found, _ = _split(described, share, keep_weights)
-    if output is not None:
-        _write(found, Path(output))
-    return found
-
-
-def _write(found: "SplitNetwork", output: Path) -> None:
-    make_folder(output.parent)
-    write_atomically(output, found.model.SerializeToString(deterministic=True))
-
-
-def _split(
-    given: "Descriptions", share: Given[SplitOptions], keep_weights: bool
+    output: FilePath | None,
+    share: Given[SplitOptions],
+    keep_weights: bool,
+    network_options: NetworkOptions | None,
+    tell: Tell = silent,
 ) -> "tuple[SplitNetwork, SystemProblem]":
-    """(split network, descriptions that were read). Raises InputError with everything that is wrong."""
+    """(split network, also written if there is an `output`; descriptions that were read). Raises InputError with
+    everything that is wrong.
+    """
     from tilewright.multicore.nodes.layer_splitting import open_model, split_layers
+    from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.preflight.network import preflight, read_checked
     from tilewright.workload.source import NETWORK, kind_of_source
 
-    workload = given.workload
-    assert isinstance(workload, Path)
+    file = Path(workload)
+    given = Descriptions(hardware, file, mapping, network_options or NetworkOptions())
     told = Problems()
     options = told.attempt(share)
-    if kind_of_source(workload) != NETWORK:
+    if kind_of_source(file) != NETWORK:
         allowed = "a file that ends in .onnx"
-        told.found.append(Problem("layers are split in an ONNX file", str(workload), allowed=allowed))
+        told.found.append(Problem("layers are split in an ONNX file", str(file), allowed=allowed))
     problem = told.attempt(read_checked, given, None)
     if problem is not None:
         # How layers are cut does not matter here: `cns` says what is wrong with that.
@@ -113,9 +51,52 @@ def _split(
     told.finish()
     assert options is not None
     assert problem is not None
-    model = open_model(workload, keep_weights)
+    model = open_model(file, keep_weights)
     described = (problem.workload, problem.accelerator, problem.mapping)
-    return split_layers(model, *described, options, given.network_options), problem
+    found = split_layers(model, *described, options, given.network_options)
+    tell([*problem.notices, *found.notices])
+    if output is not None:
+        make_folder(Path(output).parent)
+        write_atomically(Path(output), found.model.SerializeToString(deterministic=True))
+    return found, problem
+
+
+def _show(made: "tuple[SplitNetwork, SystemProblem]", output: Path | None, as_json: bool) -> None:
+    found, problem = made
+    if as_json:
+        echo_json({"network": problem.workload.name, "splits": [_told(one) for one in found.splits]})
+    else:
+        _echo(problem.workload.name, found, output)
+
+
+@verb(
+    """Split layers over output channels, so that weights fit the smallest memory of the cores that may run them.
+
+    Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/multi/quad_core.yaml -o split.onnx
+    """,
+    run=_split,
+    show=_show,
+    order="hardware",
+)
+@network_keywords
+@parameter_keywords(share=SplitOptions)
+def split(
+    workload: Annotated[FilePath, Help("ONNX file.")],
+    hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
+    mapping: Annotated["MappingSource", Help("Mapping file or artifact: which cores may run a layer.")],
+    output: Annotated[FilePath | None, Help("ONNX file to write.")] = None,
+    *,
+    share: Named[SplitOptions],
+    keep_weights: Annotated[bool, Help("Also keep weights that lie in a large file; the output is as large.")] = False,
+    network_options: NetworkOptions | None = None,
+) -> "SplitNetwork":
+    """ONNX model of a file in which layers are split whose weights are too large for the cores that may run them.
+
+    Settings are those of `SplitOptions`. `output` is the file to write; with `keep_weights`, weights of a large file
+    are kept too. Raises InputError with everything that is wrong with the descriptions and settings.
+    """
+    return _split(workload, hardware, mapping, output, share, keep_weights, network_options)[0]
 
 
 def _told(split: "LayerSplit") -> JsonObject:
@@ -135,7 +116,7 @@ def _told(split: "LayerSplit") -> JsonObject:
     }
 
 
-def _show(network: str, split: "SplitNetwork", output: Path | None) -> None:
+def _echo(network: str, split: "SplitNetwork", output: Path | None) -> None:
     if not split.splits:
         echo(f"{network}: no layer is split" + (f"; {output} is the same network" if output else ""))
         return

@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath, writing
 from tilewright.base.errors import ArtifactError, InputError
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.steps import MULTI, SINGLE, SUMMARY
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.options import echo_json
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
 
 if TYPE_CHECKING:
     import pandas
@@ -20,51 +19,6 @@ if TYPE_CHECKING:
 Summaries = dict[str, dict[str, dict[str, Any]]]
 """Summaries by flow and run."""
 Rows = list[dict[str, Any]]
-
-
-@click.command()
-@click.argument("runs", type=FILE, nargs=-1)
-@click.option("--config", "config", type=FILE, help="Instead of RUNS: the finished runs of this configuration.")
-@click.option("--unfinished", type=FILE, help="Runs to name instead, as `tilewright results` writes them.")
-@click.option("--csv", "csv_output", type=FILE, help="CSV file to write.")
-@click.option("--parquet", "parquet_output", type=FILE, help="Parquet file to write.")
-@common_options
-def command(
-    runs: tuple[Path, ...],
-    config: Path | None,
-    unfinished: Path | None,
-    csv_output: Path | None,
-    parquet_output: Path | None,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Make a table with one row per run; RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or
-    folders of them.
-
-    Example: tilewright summarize results/single results/multi --csv summary.csv
-    """
-    summaries, rows = _read(runs, config, unfinished)
-    if csv_output or parquet_output:
-        _table(summaries, rows, csv_output, parquet_output)
-    if as_json:
-        echo_json(summaries["single"] | summaries["multi"])
-    elif (verbose or not (csv_output or parquet_output)) and (text := _text(summaries, rows)):
-        echo_text(text, nl=True)  # '' of a configuration of design spaces alone, which has no runs
-
-
-def summarize(
-    runs: Sequence[FilePath] = (),
-    config: FilePath | None = None,
-    unfinished: FilePath | None = None,
-    csv: FilePath | None = None,
-    parquet: FilePath | None = None,
-) -> "pandas.DataFrame":
-    """Table with a row for each run in folders, or for each finished run of a configuration.
-
-    `csv` and `parquet` are files to write; `unfinished` names runs without a result. Raises ArtifactError if there is
-    no run, InputError for damaged runs.
-    """
-    return _table(*_read(runs, config, unfinished), csv, parquet)
 
 
 def _read(runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePath | None) -> tuple[Summaries, Rows]:
@@ -82,19 +36,51 @@ def _read(runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePat
     return summaries, rows
 
 
-def _table(
-    summaries: Summaries, rows: Rows, csv_output: FilePath | None, parquet_output: FilePath | None
-) -> "pandas.DataFrame":
+def _table(summaries: Summaries, rows: Rows, csv: FilePath | None, parquet: FilePath | None) -> "pandas.DataFrame":
     """Table of runs, also written to the requested files."""
     from tilewright.results.run_tables import runs_table
     from tilewright.results.text_tables import write_csv, write_parquet
 
     table = runs_table(**summaries, unfinished=rows)
-    for write, output in ((write_csv, csv_output), (write_parquet, parquet_output)):
+    for write, output in ((write_csv, csv), (write_parquet, parquet)):
         if output:
             with writing(Path(output)):
                 write(table, Path(output))
     return table
+
+
+def _show(read: tuple[Summaries, Rows], csv: Path | None, parquet: Path | None, verbose: bool, as_json: bool) -> None:
+    summaries, rows = read
+    if csv or parquet:
+        _table(summaries, rows, csv, parquet)
+    if as_json:
+        echo_json(summaries["single"] | summaries["multi"])
+    elif (verbose or not (csv or parquet)) and (text := _text(summaries, rows)):
+        echo_text(text, nl=True)  # '' of a configuration of design spaces alone, which has no runs
+
+
+@verb(
+    """Make a table with one row per run; RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or
+    folders of them.
+
+    Example: tilewright summarize results/single results/multi --csv summary.csv
+    """,
+    run=_read,
+    show=_show,
+)
+def summarize(
+    runs: Annotated[Sequence[FilePath], ARGUMENT] = (),
+    config: Annotated[FilePath | None, Help("Instead of RUNS: the finished runs of this configuration.")] = None,
+    unfinished: Annotated[FilePath | None, Help("Runs to name instead, as `tilewright results` writes them.")] = None,
+    csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
+    parquet: Annotated[FilePath | None, Help("Parquet file to write.")] = None,
+) -> "pandas.DataFrame":
+    """Table with a row for each run in folders, or for each finished run of a configuration.
+
+    `csv` and `parquet` are files to write; `unfinished` names runs without a result. Raises ArtifactError if there is
+    no run, InputError for damaged runs.
+    """
+    return _table(*_read(runs, config, unfinished), csv, parquet)
 
 
 def _text(summaries: Summaries, rows: Rows) -> str:

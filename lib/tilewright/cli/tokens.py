@@ -4,27 +4,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath, file_of, make_folder
 from tilewright.base.errors import InputError, Problem, Problems, nearest_name
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
-from tilewright.base.parameters import parameters_of
+from tilewright.base.parameters import Limits, OneOf, parameters_of
 from tilewright.base.unused import UNUSED, refuse_unused, unused_option, unused_rows
-from tilewright.cli.options import (
-    FILE,
-    common_options,
-    echo_json,
-    echo_notices,
-    keep_font_cache_here,
-    store_options,
-    strict_option,
-)
-from tilewright.cli.parameter_options import Given, Named, parameter_keywords, parameter_options, store_of
+from tilewright.cli.options import echo_json, keep_font_cache_here
+from tilewright.cli.parameter_options import Given, Named, parameter_keywords, store_of
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import MAPPING_FILE, Help, Tell, silent, verb
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.tokens.strategies import BEST, CHOICES
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
@@ -43,74 +34,34 @@ _SCALES = {"": 1, "k": 1024, "M": 1024 * 1024}
 DEFAULT_CONTEXTS, DEFAULT_BATCHES = "1k:1M:11", "1"
 
 
-@click.command()
-@click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact, of one core or several.")
-@click.option(
-    "--workload", required=True, type=FILE, help="Workload file of a language model; its requests are not used."
-)
-@click.option("--mapping", required=True, type=FILE, help="Mapping file or artifact.")
-@click.option(
-    "--contexts", default=DEFAULT_CONTEXTS, show_default=True, help="1k,4k,1M or first:last:how-many; k: 1,024."
-)
-@click.option("--batches", default=DEFAULT_BATCHES, show_default=True, help="Requests side by side: 1,16,256.")
-@click.option("--prompts/--no-prompts", default=True, show_default=True, help="Times to first tokens, too.")
-@click.option(
-    "--key-block", type=click.IntRange(min=1), default=DEFAULT_BLOCK, show_default=True, help="Keys at a time."
-)
-@click.option(
-    "--chunk", type=click.IntRange(min=1), default=DEFAULT_BLOCK, show_default=True, help="Prompt tokens at a time."
-)
-@click.option(
-    "--parallel",
-    type=click.Choice(CHOICES),
-    default=BEST,
-    show_default=True,
-    help="How several cores share a step: best is what takes the least time at each point.",
-)
-@click.option("-o", "--output", type=FILE, help="Folder for tokens.csv, tokens.json, tokens.svg and tokens.png.")
-@parameter_options(SearchOptions, "options")
-@strict_option()
-@store_options
-@common_options
-def command(
-    hardware: Path,
-    workload: Path,
-    mapping: Path,
-    contexts: str,
-    batches: str,
+def _priced(
+    workload: "WorkloadSource",
+    hardware: "AcceleratorSource",
+    mapping: "MappingSource",
+    contexts: Sequence[int] | str,
+    batches: Sequence[int] | str,
+    search: Given[SearchOptions],
     prompts: bool,
     key_block: int,
     chunk: int,
     parallel: str,
-    output: Path | None,
-    options: Given[SearchOptions],
+    output: FilePath | None,
     strict: bool,
-    threads: int,
-    store: Path,
-    no_store: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
-    """Compute time and energy of tokens of a language model: up to the first token, and for each further one.
+    jobs: int,
+    store: "FilePath | Store | None",
+    tell: Tell = silent,
+) -> "tuple[TokenCosts, list[Path]]":
+    """(costs, files that are written of them)."""
+    numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
+    counts = _list(batches, "--batches") if isinstance(batches, str) else _checked(batches, "batches")
+    given, cuts = (workload, hardware, mapping), (key_block, chunk, prompts)
+    found, chosen, notices = _found(given, (numbers, counts), search, cuts, parallel, (jobs, store), strict)
+    tell(notices)
+    return found, _write(found, Path(output), chosen) if output else []
 
-    Every layer begins and ends in the top memory. Attention processes keys in blocks, and prompts are cut into chunks,
-    so that the layers of all contexts need only one search. On several cores each layer is scheduled.
 
-    Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
-    config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
-    """
-    numbers = context_list(contexts, key_block), _list(batches, "--batches")
-    found, chosen, notices = _found(
-        (workload, hardware, mapping),
-        numbers,
-        options,
-        (key_block, chunk, prompts),
-        parallel,
-        (threads, None if no_store else store),
-        strict,
-    )
-    echo_notices(notices)
-    written = _write(found, output, chosen) if output else []
+def _show(priced: "tuple[TokenCosts, list[Path]]", verbose: bool, as_json: bool) -> None:
+    found, written = priced
     if as_json:
         echo_json(_document(found))
     elif verbose or not written:
@@ -121,23 +72,44 @@ def command(
         echo_text(terminal_lines(map(str, written)), nl=True)
 
 
+@verb(
+    """Compute time and energy of tokens of a language model: up to the first token, and for each further one.
+
+    Every layer begins and ends in the top memory. Attention processes keys in blocks, and prompts are cut into chunks,
+    so that the layers of all contexts need only one search. On several cores each layer is scheduled.
+
+    Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
+    config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
+    """,
+    run=_priced,
+    show=_show,
+    order="hardware workload mapping contexts batches prompts key_block chunk parallel output",
+)
 @parameter_keywords(search=SearchOptions)
 def tokens(
-    workload: "WorkloadSource",
-    hardware: "AcceleratorSource",
-    mapping: "MappingSource",
-    contexts: Sequence[int] | str = DEFAULT_CONTEXTS,
-    batches: Sequence[int] = (1,),
+    workload: Annotated["WorkloadSource", Help("Workload file of a language model; its requests are not used.")],
+    hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact, of one core or several.")],
+    mapping: Annotated["MappingSource", MAPPING_FILE],
+    contexts: Annotated[
+        Sequence[int] | str, Help("1k,4k,1M or first:last:how-many; k: 1,024.", type=str)
+    ] = DEFAULT_CONTEXTS,
+    batches: Annotated[Sequence[int], Help("Requests side by side: 1,16,256.", type=str, default=DEFAULT_BATCHES)] = (
+        1,
+    ),
     options: SearchOptions | None = None,
     *,
     search: Named[SearchOptions],
-    prompts: bool = True,
-    key_block: int = DEFAULT_BLOCK,
-    chunk: int = DEFAULT_BLOCK,
-    parallel: str = BEST,
-    output: FilePath | None = None,
+    prompts: Annotated[bool, Help("Times to first tokens, too.")] = True,
+    key_block: Annotated[int, Limits(least=1), Help("Keys at a time.")] = DEFAULT_BLOCK,
+    chunk: Annotated[int, Limits(least=1), Help("Prompt tokens at a time.")] = DEFAULT_BLOCK,
+    parallel: Annotated[
+        str,
+        OneOf(CHOICES),
+        Help("How several cores share a step: best is what takes the least time at each point."),
+    ] = BEST,
+    output: Annotated[FilePath | None, Help("Folder for tokens.csv, tokens.json, tokens.svg and tokens.png.")] = None,
     strict: bool = False,
-    threads: int = 1,
+    jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "TokenCosts":
     """Costs of tokens of a language model on one or several cores: `table` has a row for each batch and context.
@@ -146,14 +118,8 @@ def tokens(
     model, and with `strict` for input without effect; MappingError with the layers that have no mapping that fits, or
     no schedule.
     """
-    numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
-    points = numbers, _checked(batches, "batches")
-    cuts = key_block, chunk, prompts
-    given = workload, hardware, mapping
-    found, chosen, _ = _found(given, points, search.over(options), cuts, parallel, (threads, store), strict)
-    if output:
-        _write(found, Path(output), chosen)
-    return found
+    given = (workload, hardware, mapping, contexts, batches, search.over(options))
+    return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store)[0]
 
 
 def _found(

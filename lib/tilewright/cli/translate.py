@@ -4,46 +4,43 @@ Stream.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
+from click import UNPROCESSED
 
 from tilewright.base.artifacts.files import FilePath
-from tilewright.cli.options import FILE, common_options, echo_json
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Argument, verb
 
 if TYPE_CHECKING:
     from tilewright.main_stage.bridge import Translation
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("script", type=FILE)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@common_options
-def command(script: Path, arguments: tuple[str, ...], verbose: bool, as_json: bool) -> None:
+def _show(told: "Translation", as_json: bool) -> None:
+    if not as_json:
+        echo_text(told.text())
+        return
+    names = ("pipeline", "options", "remarks")
+    parts = {"commands": told.commands(), "configuration": told.configuration()}
+    echo_json(parts | {name: getattr(told, name) for name in names})
+
+
+@verb(
     """Show the command, configuration and pipeline that correspond to a SCRIPT for zigzag-dse or Stream.
 
     The script is run, with its ARGUMENTS, up to the point where it would run its stages. Parts without a counterpart
     are named.
 
     Example: tilewright translate main.py --model resnet18.onnx
-    """
-    told = translate(script, arguments)
-    if as_json:
-        echo_json(
-            {
-                "commands": told.commands(),
-                "configuration": told.configuration(),
-                "pipeline": told.pipeline,
-                "options": told.options,
-                "remarks": told.remarks,
-            }
-        )
-        return
-    echo_text(told.text())
-
-
-def translate(script: FilePath, arguments: Sequence[str] = ()) -> "Translation":
+    """,
+    show=_show,
+    settings={"context_settings": {"ignore_unknown_options": True}},
+)
+def translate(
+    script: Annotated[FilePath, ARGUMENT],
+    arguments: Annotated[Sequence[str], Argument(type=UNPROCESSED)] = (),
+) -> "Translation":
     """Commands, configuration and pipeline that correspond to a script for zigzag-dse or Stream, and its parts without
     a counterpart.
 

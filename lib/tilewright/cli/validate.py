@@ -3,32 +3,28 @@
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-
-import click
+from typing import Annotated
 
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.parameters import OneOf
 from tilewright.base.unused import refuse_unused, to_tell, with_unused
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, repeated_options
+from tilewright.cli.options import echo_json, echo_notices, repeated_options
 from tilewright.cli.terminal import echo
+from tilewright.cli.verb import Argument, Help, verb
 
 KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 
 
-@click.command()
-@click.argument("files", type=FILE, nargs=-1, required=True)
-@click.option("--kind", type=click.Choice(KINDS), help="What the files are; default: told from their content.")
-@click.option("--strict", is_flag=True, help="What has no effect is a problem, too.")
-@common_options
-def command(files: tuple[Path, ...], kind: str | None, strict: bool, verbose: bool, as_json: bool) -> None:
-    """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
+_Checked = list[tuple[Path, str, list[Problem], list[str]]]
+"""(file, its kind, its problems, notices on it) of several files."""
 
-    For one hardware file together with one mapping file it also reports which units of the array the mapping never
-    uses.
 
-    Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
-    """
-    checked = [(file, *validate_file(file, kind, strict)) for file in files]
+def _checked(files: Sequence[Path], kind: str | None, strict: bool) -> _Checked:
+    return [(file, *validate_file(file, kind, strict)) for file in files]
+
+
+def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
     if as_json:
         echo_json(
             [
@@ -48,8 +44,22 @@ def command(files: tuple[Path, ...], kind: str | None, strict: bool, verbose: bo
     refused.finish()
 
 
+@verb(
+    """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
+
+    For one hardware file together with one mapping file it also reports which units of the array the mapping never
+    uses.
+
+    Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
+    """,
+    run=_checked,
+    show=_show,
+)
 def validate(
-    files: FilePath | Sequence[FilePath], kind: str | None = None, *, strict: bool = False
+    files: Annotated[FilePath | Sequence[FilePath], Argument(is_required=True)],
+    kind: Annotated[str | None, OneOf(KINDS), Help("What the files are; default: told from their content.")] = None,
+    *,
+    strict: Annotated[bool, Help("What has no effect is a problem, too.")] = False,
 ) -> tuple[Problem, ...]:
     """Problems of a file, or of several; () if there are none.
 

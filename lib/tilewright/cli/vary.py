@@ -1,18 +1,14 @@
 """`tilewright vary`: hardware files that differ from one in named ways, for sweeps over architectures."""
 
 from pathlib import Path
-
-import click
+from typing import Annotated
 
 from tilewright.base.artifacts.files import FilePath, write_atomically
-from tilewright.cli.options import FILE, common_options, echo_paths
+from tilewright.cli.options import echo_paths
+from tilewright.cli.verb import ARGUMENT, Help, verb
 
 
-@click.command()
-@click.argument("variants", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="Folder to write the hardware files into.")
-@common_options
-def command(variants: Path, output: Path, verbose: bool, as_json: bool) -> None:
+@verb(
     """Write a hardware file for every combination of choices that the YAML file VARIANTS describes.
 
     `base` is the path of a hardware file, relative to the folder of VARIANTS. `vary` has the names of what varies, the
@@ -20,11 +16,13 @@ def command(variants: Path, output: Path, verbose: bool, as_json: bool) -> None:
     one is written.
 
     Example: tilewright vary config/hardware/systolic/variants.yml -o results/guide/variants
-    """
-    echo_paths(vary(variants, output), as_json)
-
-
-def vary(variants: FilePath, output: FilePath) -> list[Path]:
+    """,
+    show=echo_paths,
+)
+def vary(
+    variants: Annotated[FilePath, ARGUMENT],
+    output: Annotated[FilePath, Help("Folder to write the hardware files into.")],
+) -> list[Path]:
     """Write a hardware file for every combination of choices that a YAML file describes into a folder; returns the
     files.
 

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-import click
-
-from tilewright.cli.options import common_options, echo_json
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo
+from tilewright.cli.verb import verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,20 +66,17 @@ TINY_LAYER = {
 TINY_MAPPING = {"name": "default", "memory_operand_links": {"O": "O", "W": "I2", "I": "I1"}}
 
 
-@click.command()
-@common_options
-def command(verbose: bool, as_json: bool) -> None:
+def _show(_: None, as_json: bool) -> None:
+    echo_json({"ready": True}) if as_json else echo("ready")
+
+
+@verb(
     """Compile the kernels of all searches and of schedules, and keep them for later runs.
 
     Example: tilewright warm-up
-    """
-    warm_up()
-    if as_json:
-        echo_json({"ready": True})
-    else:
-        echo("ready")
-
-
+    """,
+    show=_show,
+)
 def warm_up() -> None:
     """Compile every kernel, and map one tiny layer on one core and on two, so that later runs find them compiled."""
     from tilewright.api import run_multi_core

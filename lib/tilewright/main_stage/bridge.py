@@ -89,7 +89,7 @@ class Translation:
         chosen = {name: value for name, value in self.options.items() if name in settings}
         options = " ".join(option_text(name, value) for name, value in chosen.items())
         made = f"{given} --cns {out} --costs {out}/cost {options}".rstrip()
-        return [*lines, f"tilewright schedule {made} --allocation {out}/allocation.json -o {out}"]
+        return [*lines, f"tilewright schedule {made} --core-allocation {out}/allocation.json -o {out}"]
 
     def _options_of(self, name: str) -> str:
         """Options of the verb of a stage."""

@@ -108,7 +108,7 @@ KEYWORDS = (
 NO_COUNTERPART = {
     "enable_weight_diagonal_mapping": "spatial mappings along a diagonal are not generated",
     "enable_speedup": "orders are costed in batches in any case",
-    "nb_multiprocessing_threads": "searches use threads: --threads",
+    "nb_multiprocessing_threads": "searches use threads: --jobs",
     "visualize_node_hw_performances_path": "tilewright report draws what cores cost",
 }
 """Keywords without a counterpart, each with a text on the behaviour of tilewright."""

@@ -173,7 +173,7 @@ class PlanEvaluator:
         """Cores that the default allocation search of a run finds for this objective; empty where no allocation has a
         schedule.
         """
-        options = AllocationOptions(objective=self.objective, threads=1, ga_time_budget_s=time_left_s)
+        options = AllocationOptions(objective=self.objective, jobs=1, ga_time_budget_s=time_left_s)
         try:
             found = allocate(problem, options, clock=self._clock)
         except MappingError:

@@ -232,7 +232,7 @@ class CaseRunner:
         requests = layer_requests(graph, workload, mapping, accelerator)
         space = allocation_space(assembled.problem, requests, assembled.names, assembled.reasons)
         judge = schedule_judge(assembled.problem, options)
-        allocation = search_allocation(space, judge, replace(self.case.allocation, threads=self.threads)).allocation
+        allocation = search_allocation(space, judge, replace(self.case.allocation, jobs=self.threads)).allocation
         schedule = simulate(assembled.problem, allocation, options)
         if switches.schedule_model == CAUSAL:
             faults = check_schedule(assembled.problem, schedule)

@@ -40,7 +40,7 @@ def mark(kind: str, name: str) -> tuple[str, str]:
 
 def blocks(kind: str, data: Path | None) -> dict[str, str]:
     """The text of each set: from the samples, or from the folder of the full sets."""
-    heard = accuracy(sample=True) if data is None else accuracy(data=data)
+    heard = accuracy(package_samples=True) if data is None else accuracy(data=data)
     texts = {one.court_set.name: full_text(one) if kind == FULL else sample_text(one) for one in heard}
     return texts | {SUMMARY: summary_text(heard)} if kind == FULL else texts
 

@@ -38,7 +38,7 @@ DEFAULT_DATA = Path("../shared/third-party")
     help=f"Folder with a folder of rows for each set; default: {DEFAULT_DATA} if it is there, otherwise the samples of "
     "the package.",
 )
-@click.option("--sample", is_flag=True, help="The samples of the package, whatever lies elsewhere.")
+@click.option("--package-samples", is_flag=True, help="The samples of the package, whatever lies elsewhere.")
 @click.option("--refit", is_flag=True, help="Fit the constants again, to the rows that the rule of each set chooses.")
 @click.option(
     "--draws",
@@ -50,7 +50,7 @@ DEFAULT_DATA = Path("../shared/third-party")
 def command(
     sets: tuple[str, ...],
     data: Path | None,
-    sample: bool,
+    package_samples: bool,
     refit: bool,
     draws: int | None,
     output: Path | None,
@@ -67,7 +67,7 @@ def command(
     from tilewright_evidence.court.verdict import LEGEND, set_text
 
     notices: list[str] = []
-    found = _heard(sets, None if sample else _folder(data), refit, notices, draws or 0)
+    found = _heard(sets, None if package_samples else _folder(data), refit, notices, draws or 0)
     echo_notices(notices)
     paths = [] if output is None else _write(found, output)
     if as_json:
@@ -86,7 +86,7 @@ def accuracy(
     sets: Sequence[str] = (),
     *,
     data: FilePath | None = None,
-    sample: bool = False,
+    package_samples: bool = False,
     refit: bool = False,
     draws: int = 0,
     output: FilePath | None = None,
@@ -95,7 +95,7 @@ def accuracy(
 
     Arguments are those of the command. Raises InputError with everything that is wrong.
     """
-    folder = None if sample else _folder(None if data is None else Path(data))
+    folder = None if package_samples else _folder(None if data is None else Path(data))
     found = _heard(tuple(sets), folder, refit, [], draws)
     if output is not None:
         _write(found, Path(output))

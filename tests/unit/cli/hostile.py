@@ -236,9 +236,9 @@ def evaluate(world: World) -> None:
 
 def report(world: World) -> None:
     """Tables, figures, pages and traces of runs on one and on several cores."""
-    world.run("report", world.out("single/=narrow"), "-o", world.out("report"), "--layer", LAYERS[0], "-v")
+    world.run("report", world.out("single/=narrow"), "-o", world.out("report"), "--loop-nest", LAYERS[0], "-v")
     world.run("report", world.out("multi"), "-o", world.out("report_multi"))
-    world.run("report", world.out("single/=narrow"), "--layer", EVIL_WORDS, code=2)
+    world.run("report", world.out("single/=narrow"), "--loop-nest", EVIL_WORDS, code=2)
 
 
 def of_runs(*words: str) -> Callable[[World], None]:
@@ -339,7 +339,7 @@ def allocate(world: World) -> None:
 
 def schedule(world: World) -> None:
     """When it runs."""
-    allocation = ("--allocation", world.out("multi/allocation.json"))
+    allocation = ("--core-allocation", world.out("multi/allocation.json"))
     world.run("schedule", *world.multi, *_made(world), *allocation, "-v", "-o", world.out("multi"))
 
 
@@ -356,7 +356,7 @@ def depth_first(world: World) -> None:
     given = (*world.tokens[:2], "--workload", world.write(f"=chain{EVIL_FILE}.yaml", network), *world.tokens[4:])
     tiles = ("--tile-x", "3", "--tile-y", "3", "--lpf-limit", "2", "-o", world.out("depth_first"))
     world.run("depth-first", *given, *tiles)
-    world.run("depth-first", *given, *tiles[:4], "--cut", EVIL_WORDS, "--mode", EVIL_WORDS, code=2)
+    world.run("depth-first", *given, *tiles[:4], "--cut", EVIL_WORDS, "--overlap-mode", EVIL_WORDS, code=2)
 
 
 def _chain() -> list[dict[str, Any]]:

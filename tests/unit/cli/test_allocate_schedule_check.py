@@ -34,8 +34,8 @@ def run(network: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     apart = folder.with_name("apart")
     for place, options in ((apart, ["--mode", "lbl"]), (folder, ["--stack-cutoffs", "[2]"])):
         cut_and_cost(network, place, *options)
-        assert main(["allocate", *inputs(network, place), *GA, "--threads", "2", "-o", str(place)]) == 0
-        arguments = ["--allocation", str(place / "allocation.json"), "-o", str(place)]
+        assert main(["allocate", *inputs(network, place), *GA, "--jobs", "2", "-o", str(place)]) == 0
+        arguments = ["--core-allocation", str(place / "allocation.json"), "-o", str(place)]
         arguments += ["--baseline", str(apart)] if place == folder else []
         assert main(["schedule", *inputs(network, place), *arguments]) == 0
     return folder
@@ -88,7 +88,7 @@ def test_tables_are_those_of_the_document(run: Path) -> None:
 
 def test_threads_never_change_a_byte(run: Path, network: Path, tmp_path: Path) -> None:
     """Nor does where the files are."""
-    assert main(["allocate", *inputs(network, run), *GA, "--threads", "1", "-o", str(tmp_path)]) == 0
+    assert main(["allocate", *inputs(network, run), *GA, "--jobs", "1", "-o", str(tmp_path)]) == 0
     for name in FILES:
         assert (tmp_path / name).read_bytes() == (run / name).read_bytes(), name
 
@@ -146,7 +146,7 @@ def test_results_missing_or_of_another_run_are_told_together(
     run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No graph, no tables, no allocation, no baseline: one message for each."""
-    arguments = [*inputs(network, tmp_path), "--allocation", str(tmp_path / "a.json"), "--baseline", str(tmp_path)]
+    arguments = [*inputs(network, tmp_path), "--core-allocation", str(tmp_path / "a.json"), "--baseline", str(tmp_path)]
     said = refused(["schedule", *arguments], capsys)
     for name in ("cn_graph.json", "cost/left.jsonl", "cost/right.jsonl", "a.json", "allocation.json", "summary.json"):
         assert f"{tmp_path / name} no such artifact" in said
@@ -162,7 +162,7 @@ def test_results_missing_or_of_another_run_are_told_together(
     whole = read_artifact(run / "allocation.json")
     document = {**whole.payload, "allocation": whole.payload["allocation"][:2]}
     write_document(tmp_path / "short.json", "tilewright/allocation", document, whole.provenance)
-    arguments = [*inputs(network, run), "--allocation", str(tmp_path / "short.json")]
+    arguments = [*inputs(network, run), "--core-allocation", str(tmp_path / "short.json")]
     assert "is of another CN graph" in refused(["schedule", *arguments], capsys)
 
 
@@ -202,9 +202,10 @@ def test_artifacts_of_something_else_are_refused(
     (unlike / "right.jsonl").write_bytes(sealed_line(table))
     said = refused(["allocate", *given(network), "--cns", str(run), "--costs", str(unlike)], capsys)
     assert "right.jsonl is of another cost model than the other tables" in said
-    other = ["schedule", *inputs(network, run), "--allocation", str(apart / "allocation.json")]
+    other = ["schedule", *inputs(network, run), "--core-allocation", str(apart / "allocation.json")]
     assert "was made of another CN graph" in refused(other, capsys)
-    own = ["schedule", *inputs(network, run), "--allocation", str(run / "allocation.json"), "--baseline", str(apart)]
+    chosen = ["--core-allocation", str(run / "allocation.json")]
+    own = ["schedule", *inputs(network, run), *chosen, "--baseline", str(apart)]
     said = refused([*own, "--cn-runtime", "total2"], capsys)
     assert "was scheduled by other settings" in said
     foreign = tmp_path / "foreign"
@@ -227,7 +228,7 @@ def test_an_allocation_chosen_for_other_schedules_is_told(
     run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It can be scheduled, and the summary says so."""
-    arguments = ["--allocation", str(run / "allocation.json"), "--share-divisor", "1", "-o", str(tmp_path)]
+    arguments = ["--core-allocation", str(run / "allocation.json"), "--share-divisor", "1", "-o", str(tmp_path)]
     capsys.readouterr()
     assert main(["schedule", *inputs(network, run), *arguments]) == 0
     told = "the allocation was chosen for schedules with other share_divisor"
@@ -272,7 +273,7 @@ def test_ctrl_c_keeps_the_best_so_far(
         return outcome(self, genome)
 
     monkeypatch.setattr(evaluate.Evaluator, "_outcome", interrupted)
-    arguments = ["allocate", *inputs(network, run), *GA, "--threads", "1", "-o", str(tmp_path)]
+    arguments = ["allocate", *inputs(network, run), *GA, "--jobs", "1", "-o", str(tmp_path)]
     assert main(arguments) == 130
     assert "2 allocations were evaluated; the best is in" in capsys.readouterr().err
     assert payload(tmp_path / "allocation.json")["search"]["stopped_by"] == "interrupted"
@@ -280,7 +281,8 @@ def test_ctrl_c_keeps_the_best_so_far(
 
 def test_the_list_scheduler_of_the_reference_has_no_bound(run: Path, network: Path, tmp_path: Path) -> None:
     """It is not causal: no bound, no check of rules."""
-    arguments = ["--allocation", str(run / "allocation.json"), "--schedule-model", "stream-2023", "-o", str(tmp_path)]
+    arguments = ["--core-allocation", str(run / "allocation.json"), "-o", str(tmp_path)]
+    arguments += ["--schedule-model", "stream-2023"]
     assert main(["schedule", *inputs(network, run), *arguments]) == 0
     summary = payload(tmp_path / "summary.json")
     assert (summary["schedule_model"], summary["lower_bound"], summary["gap_latency"]) == ("stream-2023", None, None)
@@ -388,5 +390,5 @@ def test_json_output_is_the_document(run: Path, network: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert main(["allocate", *inputs(network, run), *GA, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(payload(run / "allocation.json")))
-    assert main(["schedule", *inputs(network, run), "--allocation", str(run / "allocation.json"), "--json"]) == 0
+    assert main(["schedule", *inputs(network, run), "--core-allocation", str(run / "allocation.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["latency_cycles"] == payload(run / "summary.json")["latency_cycles"]

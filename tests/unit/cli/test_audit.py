@@ -57,8 +57,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cost = ["--core", core, "--cns", str(run), "--lpf-limit", "3", "--no-store"]
         assert main(["cost", *described, *cost, "-o", str(run / "cost" / f"{core}.jsonl")]) == 0
     tables = [*described, "--cns", str(run), "--costs", str(run / "cost"), "-o", str(run)]
-    assert main(["allocate", *tables, *GA, "--threads", "1"]) == 0
-    assert main(["schedule", *tables, "--allocation", str(run / "allocation.json")]) == 0
+    assert main(["allocate", *tables, *GA, "--jobs", "1"]) == 0
+    assert main(["schedule", *tables, "--core-allocation", str(run / "allocation.json")]) == 0
     (place / "space.yaml").write_text(yaml.safe_dump(SPACE))
     assert main(["explore", str(place / "space.yaml"), "--no-store", "-o", str(place / "designs")]) == 0
     assert main(["front", str(place / "space.yaml"), "-o", str(place / "front")]) == 0
@@ -412,9 +412,9 @@ def test_an_allocation_that_a_time_budget_ended(place: Path) -> None:
     """It is left out, and its schedule, which is of the allocation as it is, is made again."""
     network = place / "net.onnx"
     run = place / "two"
-    budget = ["--ga-time-budget-s", "0.000000001", "--threads", "1", "-o", str(run)]
+    budget = ["--ga-time-budget-s", "0.000000001", "--jobs", "1", "-o", str(run)]
     assert main(["allocate", *inputs(network, run, place / "duo_mapping.yaml"), *GA, *budget]) == 0
-    allocation = ["--allocation", str(run / "allocation.json"), "-o", str(run)]
+    allocation = ["--core-allocation", str(run / "allocation.json"), "-o", str(run)]
     assert main(["schedule", *inputs(network, run, place / "duo_mapping.yaml"), *allocation]) == 0
     found = tilewright.audit(run, "100%")
     assert [row["result"] for row in found["left_out"]] == [f"{run}: allocation"]

@@ -39,8 +39,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main(["map", *arguments, "-o", str(folder / name)]) == 0
     network, several = write_network(folder), folder / "several"
     cut_and_cost(network, several)
-    assert main(["allocate", *inputs(network, several), *GA, "--threads", "1", "-o", str(several)]) == 0
-    allocation = ["--allocation", str(several / "allocation.json")]
+    assert main(["allocate", *inputs(network, several), *GA, "--jobs", "1", "-o", str(several)]) == 0
+    allocation = ["--core-allocation", str(several / "allocation.json")]
     assert main(["schedule", *inputs(network, several), *allocation, "-o", str(several)]) == 0
     away = folder / "without_costs"
     assert main(["schedule", *inputs(network, several), *allocation, "-o", str(away)]) == 0

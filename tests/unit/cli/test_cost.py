@@ -58,7 +58,7 @@ def test_the_table_is_an_artifact(folder: Path, tmp_path: Path, capsys: pytest.C
     assert said.count("\n") == 1
     assert all(row.can_run and row.cn_count for row in rows)
     other = tmp_path / "other.jsonl"
-    assert main([*arguments(folder), "-o", str(other), "--no-store", "--threads", "2", "-v"]) == 0
+    assert main([*arguments(folder), "-o", str(other), "--no-store", "--jobs", "2", "-v"]) == 0
     assert rows[0].what in capsys.readouterr().out
     assert other.read_bytes() == output.read_bytes()
 

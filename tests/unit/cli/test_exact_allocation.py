@@ -28,10 +28,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     network = write_network(folder)
     cut_and_cost(network, folder)
     assert main(["allocate", *inputs(network, folder), *EXACT, "-o", str(folder)]) == 0
-    assert (
-        main(["schedule", *inputs(network, folder), "--allocation", str(folder / "allocation.json"), "-o", str(folder)])
-        == 0
-    )
+    chosen = ["--core-allocation", str(folder / "allocation.json")]
+    assert main(["schedule", *inputs(network, folder), *chosen, "-o", str(folder)]) == 0
     return folder
 
 

@@ -187,8 +187,8 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
     """Its energy by layer, memory and cause, and by how much layers end later; no port of a core limits it."""
     network, run = write_network(tmp_path), tmp_path / "several"
     cut_and_cost(network, run)
-    assert main(["allocate", *inputs(network, run), *GA, "--threads", "1", "-o", str(run)]) == 0
-    allocation = ["--allocation", str(run / "allocation.json")]
+    assert main(["allocate", *inputs(network, run), *GA, "--jobs", "1", "-o", str(run)]) == 0
+    allocation = ["--core-allocation", str(run / "allocation.json")]
     assert main(["schedule", *inputs(network, run), *allocation, "-o", str(run)]) == 0
     found = tilewright.explain(run)
     total = sum(one.value for one in found.shares if one.quantity == "latency_cycles")

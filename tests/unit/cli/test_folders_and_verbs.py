@@ -76,7 +76,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = inputs(network, place / "schedule")
     assert main(["allocate", *found, *GA, "-o", str(place / "schedule")]) == 0
     allocation = str(place / "schedule" / "allocation.json")
-    assert main(["schedule", *found, "--allocation", allocation, "-o", str(place / "schedule")]) == 0
+    assert main(["schedule", *found, "--core-allocation", allocation, "-o", str(place / "schedule")]) == 0
     options = ["--nb-plans", "3", "--lpf-limit", "2"]
     assert main(["fuse", *given(network), *options, "-o", str(place / "fuse")]) == 0
     for name, file in MARKED.items():

@@ -2,7 +2,6 @@
 
 import csv
 import html.parser
-import importlib
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -15,6 +14,7 @@ import pytest
 import tilewright
 import yaml
 from tilewright.cli.main import VERBS
+from tilewright.cli.verb import command_of
 
 from tests.unit.cli.hostile import CASES, FORGED, LAYERS, World
 
@@ -45,7 +45,7 @@ def test_every_verb_has_a_case(world: World) -> None:
     assert set(CASES) == set(VERBS)
     for verb, (module, _) in VERBS.items():
         assert any(said.words[0] == verb for said in world.said), verb
-        command = importlib.import_module(module).command
+        command = command_of(module)
         if isinstance(command, click.Group):
             assert set(command.commands) == {said.words[1] for said in world.said if said.words[0] == verb}, verb
 

@@ -61,7 +61,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cut_and_cost(network, made)
     given = [*inputs(network, made), "-o", str(made)]
     assert main(["allocate", *given, *GA]) == 0
-    assert main(["schedule", *given, "--allocation", str(made / "allocation.json")]) == 0
+    assert main(["schedule", *given, "--core-allocation", str(made / "allocation.json")]) == 0
     failed = {"run": "lost", "flow": "single", "state": "failed", "workload": "two_layers", "hardware": "lost"}
     (folder / "unfinished.json").write_text(json.dumps([failed]))
     return folder

@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cut_and_cost(network, place / "schedule")
     found = inputs(network, place / "schedule")
     assert main(["allocate", *found, *GA, "-o", str(place / "schedule")]) == 0
-    found += ["--allocation", str(place / "schedule/allocation.json")]
+    found += ["--core-allocation", str(place / "schedule/allocation.json")]
     for name in ("schedule", "apart"):
         assert main(["schedule", *found, "-o", str(place / name)]) == 0
     return place

@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main(["cost", *given, "--cns", str(made), *options]) == 0
     given += ["--cns", str(made), "--costs", str(costs), "-o", str(made)]
     assert main(["allocate", *given]) == 0
-    assert main(["schedule", *given, "--allocation", str(made / "allocation.json")]) == 0
+    assert main(["schedule", *given, "--core-allocation", str(made / "allocation.json")]) == 0
     return made
 
 
@@ -124,6 +124,6 @@ def test_a_missing_file_of_the_run_is_told_before_anything_is_written(
 
 
 def test_loop_nests_of_layers_are_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--layer is for runs on one core."""
-    assert main(["report", str(run), "-o", str(tmp_path / "report"), "--layer", "first"]) == 2
-    assert "--layer" in capsys.readouterr().err
+    """--loop-nest is for runs on one core."""
+    assert main(["report", str(run), "-o", str(tmp_path / "report"), "--loop-nest", "first"]) == 2
+    assert "--loop-nest" in capsys.readouterr().err

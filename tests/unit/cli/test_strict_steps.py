@@ -34,7 +34,7 @@ def words_of(step: str, run: Path) -> list[str]:
     network = run / "net.onnx"
     if step == "cost":
         return [step, *given(network), "--cns", str(run), "--core", "left", "--no-store"]
-    more = GA if step == "allocate" else ["--allocation", str(run / "allocation.json")]
+    more = GA if step == "allocate" else ["--core-allocation", str(run / "allocation.json")]
     return [step, *inputs(network, run), *more]
 
 

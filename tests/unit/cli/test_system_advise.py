@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cut_and_cost(network, made)
     given = [*inputs(network, made), "-o", str(made)]
     assert main(["allocate", *given, *GA]) == 0
-    assert main(["schedule", *given, "--allocation", str(made / "allocation.json")]) == 0
+    assert main(["schedule", *given, "--core-allocation", str(made / "allocation.json")]) == 0
     return made
 
 
@@ -64,7 +64,7 @@ def confirmed(
         inputs_of = [*files, *cns, "--costs", str(made / "cost"), "-o", str(made)]
         if name == "search":
             assert main(["allocate", *inputs_of, *GA]) == 0
-            inputs_of += ["--allocation", str(made / "allocation.json")]
+            inputs_of += ["--core-allocation", str(made / "allocation.json")]
         assert main(["schedule", *inputs_of]) == 0
         costs.append(read_artifact(made / "summary.json").payload)
     return costs

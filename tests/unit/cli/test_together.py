@@ -26,7 +26,7 @@ def written(order: Order, words: list[str]) -> int:
 
 def test_further_words_of_a_rule_are_taken(order: Order) -> None:
     """A rule may add what decides no result."""
-    assert make_unit(order, (*order.job.words, "--threads", "2"), lambda words: written(order, words)) == 0
+    assert make_unit(order, (*order.job.words, "--jobs", "2"), lambda words: written(order, words)) == 0
     assert manifest_file(order.results, "unit").exists()
 
 

@@ -75,7 +75,7 @@ def test_rules_and_words_decide_what_is_made_again(tmp_path: Path, monkeypatch: 
     rules = tmp_path / "workflow" / "rules" / "single.smk"
     rules.write_text("# words\n" + rules.read_text())
     assert made_of(said, MAP, DRAWING) == before
-    rules.write_text(rules.read_text().replace("--threads", "--no-store --threads"))
+    rules.write_text(rules.read_text().replace("--jobs", "--no-store --jobs"))
     assert not {*made_of(said, MAP, DRAWING)} & {*before}
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)

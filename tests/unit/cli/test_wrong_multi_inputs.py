@@ -333,7 +333,10 @@ VERBS: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "schedule": (
-        ["--costs", "{folder}", "--operands-to-prefetch", "[1]", "--share-divisor", "0", "--allocation", "{folder}/no"],
+        [
+            *("--costs", "{folder}", "--core-allocation", "{folder}/no"),
+            *("--operands-to-prefetch", "[1]", "--share-divisor", "0"),
+        ],
         [
             "share_divisor: not a count, got 0 (allowed: integers from 1)",
             "operands_to_prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, as [W])",

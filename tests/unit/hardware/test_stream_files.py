@@ -316,7 +316,7 @@ def test_a_network_with_silu_goes_through_the_flow(tmp_path: Path, capsys: pytes
         assert main(["cost", *given, *arguments]) == 0
     search = ["--nb-ga-individuals", "4", "--nb-ga-generations", "1", "--exhaustive-nodes", "0"]
     assert main(["allocate", *given, *made, *search]) == 0
-    assert main(["schedule", *given, *made, "--allocation", str(folder / "allocation.json")]) == 0
+    assert main(["schedule", *given, *made, "--core-allocation", str(folder / "allocation.json")]) == 0
     assert main(["check", str(folder)]) == 0
     capsys.readouterr()
     rows = read_artifact(folder / "allocation.json").payload["allocation"]

@@ -285,7 +285,7 @@ def test_cores_come_in_the_order_of_ids(tmp_path: Path) -> None:
 def test_the_artifact_reads_back_without_loss(path: Path, tmp_path: Path) -> None:
     """`parse hardware` writes the accelerator and an artifact for each core file, equal to what was read."""
     output = tmp_path / "accelerator.json"
-    assert main(["parse", "hardware", str(path), "-o", str(output), "--cores", str(tmp_path / "core")]) == 0
+    assert main(["parse", "hardware", str(path), "-o", str(output), "--core-folder", str(tmp_path / "core")]) == 0
     accelerator = parse_accelerator(path)
     assert isinstance(accelerator, MultiCoreAccelerator)
     assert parse_accelerator(output) == accelerator
@@ -308,7 +308,7 @@ def test_several_dataflows_of_a_core_read_back_from_artifacts(tmp_path: Path) ->
         str(tmp_path / "accelerator.yaml"),
         "-o",
         str(output),
-        "--cores",
+        "--core-folder",
         str(tmp_path / "core"),
     ]
     assert main(given) == 0
@@ -320,7 +320,7 @@ def test_the_artifact_of_a_core_depends_on_its_file_alone(tmp_path: Path) -> Non
     """Another link leaves its bytes as they are, also where the core is written by itself."""
     file, all_of, alone = tmp_path / "accelerator.yaml", tmp_path / "core", tmp_path / "alone.json"
     read(tmp_path, connected(2, ["0, 1"]))
-    assert main(["parse", "hardware", str(file), "--cores", str(all_of)]) == 0
+    assert main(["parse", "hardware", str(file), "--core-folder", str(all_of)]) == 0
     read(tmp_path, connected(3, ["0, 1", "0, 2"]))
     assert main(["parse", "hardware", str(file), "--core", "small", "-o", str(alone)]) == 0
     assert alone.read_bytes() == (all_of / "small.json").read_bytes()

@@ -200,7 +200,7 @@ def run(
         done(["cost", *given, "--core", name, "--cns", str(folder), *costs, "-o", table])
     folders = ["--cns", str(folder), "--costs", str(folder / "cost"), "-o", str(folder)]
     done(["allocate", *given, *folders, *search, *schedule])
-    done(["schedule", *given, *folders, "--allocation", str(folder / "allocation.json"), *schedule])
+    done(["schedule", *given, *folders, "--core-allocation", str(folder / "allocation.json"), *schedule])
     done(["check", str(folder), *given])
     payload: dict[str, Any] = json.loads((folder / "summary.json").read_text())["payload"]
     return payload

@@ -173,6 +173,7 @@ DISPATCH = (
     "tilewright.cli.main",
     "tilewright.cli.options",
     "tilewright.cli.parameter_options",
+    "tilewright.cli.verb",
     "tilewright.cli.planned",
     "tilewright.cli.old_names",
     "tilewright.pipeline.configuration",

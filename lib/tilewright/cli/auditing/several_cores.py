@@ -399,7 +399,7 @@ class SeveralCoresRun(Findings):
 def _search_of(stated: Mapping[str, Any]) -> AllocationOptions:
     """Options of the search for an allocation, from its provenance."""
     names = {parameter.name for parameter in parameters_of(AllocationOptions)}
-    return AllocationOptions(**{name: value for name, value in stated.items() if name in names}, threads=1)
+    return AllocationOptions(**{name: value for name, value in stated.items() if name in names}, jobs=1)
 
 
 def _without(data: Mapping[str, Any], *names: str) -> JsonObject:

@@ -57,14 +57,14 @@ class AllocationParameters(Chance, Goal, Parameters):
 class AllocationOptions(AllocationParameters):
     """Options of `search_allocation`."""
 
-    threads: Count = 0
-    """Number of threads that evaluate; 0: one for each processor. Results do not depend on it."""
+    jobs: Count = 0
+    """Number of allocations that are evaluated at once; 0: one for each processor. Results do not depend on it."""
 
     @property
-    def thread_count(self) -> int:
-        """Number of threads, with 0 resolved."""
-        if self.threads:
-            return self.threads
+    def job_count(self) -> int:
+        """Number of allocations at once, with 0 resolved."""
+        if self.jobs:
+            return self.jobs
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def stated(self) -> JsonObject:

@@ -201,7 +201,7 @@ def search_allocation(
     schedule raises KeyboardInterrupt.
     """
     options = options or AllocationOptions()
-    with Evaluator(space, judge, options.thread_count, options.ga_time_budget_s, clock) as evaluator:
+    with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:
         search = GeneticSearch(space, options, evaluator, progress)
         try:
             search.run()

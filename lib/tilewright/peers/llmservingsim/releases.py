@@ -285,9 +285,9 @@ def check_names(release: str, hardware: str, model: str, variant: str, problems:
         problems.at(("--hardware-name",), told, hardware, "another name")
     parts = model.split("/")
     if len(parts) > 2 or not all(_FOLDER.fullmatch(part) for part in parts):
-        problems.at(("--model-name",), "is no name of a model", model, "such as meta-llama/Llama-3.1-8B")
+        problems.at(("--served-model-name",), "is no name of a model", model, "such as meta-llama/Llama-3.1-8B")
     elif release == FLAT and "llama" not in model.lower():
         told = f"{release} looks up the layers of Llama for models with llama in their name, and others else"
-        problems.at(("--model-name",), told, model, "such as meta-llama/Llama-3.1-8B")
+        problems.at(("--served-model-name",), told, model, "such as meta-llama/Llama-3.1-8B")
     if not _FOLDER.fullmatch(variant):
         problems.at(("--variant",), "is no name of a folder", variant, "such as bf16")

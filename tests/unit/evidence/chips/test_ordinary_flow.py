@@ -44,7 +44,7 @@ def latency_of(case: Path, cores: list[str], hint_loops: str, selection: str, ou
         options = ["--model", STREAM_2023_SWITCHES.cost_model, "-o", str(out / "cost" / f"{name}.jsonl"), *cost]
         assert main(["cost", *given, "--core", name, "--cns", str(out), *options]) == 0
     assert main(["allocate", *given, *done, *settings, "--no-single-core", "-o", str(out)]) == 0
-    allocation = ["--allocation", str(out / "allocation.json")]
+    allocation = ["--core-allocation", str(out / "allocation.json")]
     assert main(["schedule", *given, *done, *allocation, *settings, "-o", str(out)]) == 0
     assert main(["check", str(out), *given]) == 0
     summary = json.loads((out / "summary.json").read_text())["payload"]

@@ -71,14 +71,14 @@ def test_the_full_sets_are_judged_as_the_page_says() -> None:
 
 def test_no_bound_is_broken() -> None:
     """Every measurement of the samples is above its bound, or explained."""
-    heard = accuracy(sample=True)
+    heard = accuracy(package_samples=True)
     assert [one.court_set.name for one in heard] == list(SETS)
     assert all(part.unexplained == 0 for one in heard for part in one.parts)
 
 
 def test_files_have_a_row_for_each_case_and_a_figure(tmp_path: Path) -> None:
     """The table, the figures as JSON, the figure of the set."""
-    (heard,) = accuracy(["timeloop-points"], sample=True, output=tmp_path)
+    (heard,) = accuracy(["timeloop-points"], package_samples=True, output=tmp_path)
     table = pandas.read_csv(tmp_path / "court.csv")
     assert len(table) == len(heard.cases)
     assert set(table["part"]) == {"cycles", "energy"}
@@ -118,7 +118,7 @@ def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.Captu
 
 def test_every_column_of_the_table_is_documented() -> None:
     """In docs/accuracy.md#measurements-by-others."""
-    (heard,) = accuracy(["timeloop-points"], sample=True)
+    (heard,) = accuracy(["timeloop-points"], package_samples=True)
     page = PAGE.read_text()
     assert [name for name in table(heard.cases).columns if f"`{name}`" not in page] == []
 
@@ -172,11 +172,11 @@ def test_other_draws_fit_other_rows_and_are_the_same_each_time() -> None:
 
 def test_published_errors_stand_with_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
     """Whose they are, of what, and where they are said; with draws, what those give."""
-    assert main(["accuracy", "tpu-v6e", "--sample", "--draws", "2"]) == 0
+    assert main(["accuracy", "tpu-v6e", "--package-samples", "--draws", "2"]) == 0
     told = capsys.readouterr().out
     assert "published, of other rows: LLMCompass, 10.9 % per operator" in told
     assert "other draws of the fitted rows, attention, decode: median error" in told
-    assert main(["accuracy", "tpu-v6e", "--sample", "--draws", "2", "--json"]) == 0
+    assert main(["accuracy", "tpu-v6e", "--package-samples", "--draws", "2", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
     assert one["published"][0]["tool"] == "LLMCompass"
     assert {"part", "low", "middle", "high", "worse"} == set(one["draws"][0])

@@ -43,7 +43,7 @@ def options_of(seed: int, **more: object) -> tuple[ScheduleOptions, AllocationOp
         prefetch_results=draw.random() < 0.4,
         layers_by_off_chip=tuple(draw.sample(range(8), draw.choice((0, 0, 1, 3)))),
     )
-    few = {"objective": draw.choice(tuple(OBJECTIVES)), "nb_ga_individuals": 8, "nb_ga_generations": 6, "threads": 1}
+    few = {"objective": draw.choice(tuple(OBJECTIVES)), "nb_ga_individuals": 8, "nb_ga_generations": 6, "jobs": 1}
     return schedules, AllocationOptions(exhaustive_nodes=0, **{**few, **more})  # type: ignore[arg-type]
 
 
@@ -86,7 +86,7 @@ def attack(seed: int, nodes: int = 60, enumerated: int = 30_000, seconds: float 
     )
     if known != "few":
         return tally
-    every = AllocationOptions(exhaustive_nodes=10**9, objective=options.objective, threads=1)
+    every = AllocationOptions(exhaustive_nodes=10**9, objective=options.objective, jobs=1)
     best = value_of(search_allocation(space, judge, every))
     if found.proof.is_proven and value_of(found) > best * (1 + ROUNDING):
         tally.wrong.append(f"{name}: {value_of(found)} is called the best, but {best} is less")

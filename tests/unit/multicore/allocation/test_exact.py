@@ -19,7 +19,7 @@ from tests.unit.multicore.scheduling.tiny_systems import Node, bus_system, make_
 
 def searched(problem: SchedulingProblem, space: AllocationSpace, **options: object) -> AllocationResult:
     """With a short genetic search before it."""
-    few = {"nb_ga_individuals": 4, "nb_ga_generations": 2, "exhaustive_nodes": 0, "threads": 1}
+    few = {"nb_ga_individuals": 4, "nb_ga_generations": 2, "exhaustive_nodes": 0, "jobs": 1}
     given = AllocationOptions(**{**few, **options})  # type: ignore[arg-type]
     return search_exactly(problem, space, schedule_judge(problem), bounds_of(problem, space), given, block=16)
 
@@ -72,7 +72,7 @@ def test_equal_inputs_give_equal_results() -> None:
     """Whatever the number of threads."""
     problem = instance(4)
     space = allocation_space(problem)
-    first, second = (searched(problem, space, threads=threads, objective="EDP") for threads in (1, 3))
+    first, second = (searched(problem, space, jobs=threads, objective="EDP") for threads in (1, 3))
     assert replace(first, space=space).proof == second.proof
     assert (first.chosen, first.front, first.evaluations) == (second.chosen, second.front, second.evaluations)
 
@@ -82,7 +82,7 @@ def test_a_time_budget_and_an_interrupt_keep_the_best() -> None:
     problem = instance(9, layers=8)
     space, judge = allocation_space(problem), schedule_judge(problem)
     bounds, ticks = bounds_of(problem, space), itertools.count()
-    options = AllocationOptions(nb_ga_individuals=4, nb_ga_generations=2, exhaustive_nodes=0, threads=1)
+    options = AllocationOptions(nb_ga_individuals=4, nb_ga_generations=2, exhaustive_nodes=0, jobs=1)
     timed = AllocationOptions(**{**vars(options), "ga_time_budget_s": 60.0})
     late = search_exactly(problem, space, judge, bounds, timed, clock=lambda: float(next(ticks)))
     assert late.stopped_by == "time_budget"

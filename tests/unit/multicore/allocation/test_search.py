@@ -54,7 +54,7 @@ def tabled(seed: int, layers: int = 7) -> tuple[AllocationSpace, CountingJudge, 
 
 def genetic(**options: object) -> AllocationOptions:
     """Options under which small spaces are not evaluated completely."""
-    return AllocationOptions(exhaustive_nodes=0, **{"threads": 1, **options})  # type: ignore[arg-type]
+    return AllocationOptions(exhaustive_nodes=0, **{"jobs": 1, **options})  # type: ignore[arg-type]
 
 
 def same(first: AllocationResult, second: AllocationResult) -> bool:
@@ -139,7 +139,7 @@ def test_result_depends_on_the_seed_only() -> None:
     """Equal seeds give equal results with any number of threads; other seeds make other populations."""
     problem = instance(4, layers=9)
     space, judge = space_of(problem), schedule_judge(problem)
-    results = [search_allocation(space, judge, genetic(seed=3, threads=threads)) for threads in (1, 1, 2, 5)]
+    results = [search_allocation(space, judge, genetic(seed=3, jobs=threads)) for threads in (1, 1, 2, 5)]
     assert all(same(results[0], other) for other in results[1:])
     assert not same(results[0], search_allocation(space, judge, genetic(seed=4)))
 
@@ -202,7 +202,7 @@ def test_time_budget_ends_the_search(threads: int) -> None:
     """Once the clock passes the budget nothing more is started, and what was found is the result."""
     space, judge, _ = tabled(9, layers=8)
     ticks = itertools.count()
-    options = genetic(nb_ga_generations=1000, ga_time_budget_s=50.0, threads=threads)
+    options = genetic(nb_ga_generations=1000, ga_time_budget_s=50.0, jobs=threads)
     result = search_allocation(space, judge, options, clock=lambda: float(next(ticks)))
     assert result.stopped_by == "time_budget"
     assert 1 <= result.evaluations == len(judge.asked) <= 64
@@ -231,7 +231,7 @@ def test_interrupt_keeps_the_best(threads: int) -> None:
 
         return progress
 
-    result = search_allocation(space, judge, genetic(threads=threads), stop_at(30))
+    result = search_allocation(space, judge, genetic(jobs=threads), stop_at(30))
     assert result.stopped_by == "interrupted"
     assert 30 <= result.evaluations < 30 + 16
     assert result.chosen.latency_cycles == min(point.latency_cycles for point in result.front)
@@ -242,7 +242,7 @@ def test_interrupt_keeps_the_best(threads: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        search_allocation(space, interrupted, genetic(threads=threads))
+        search_allocation(space, interrupted, genetic(jobs=threads))
 
 
 def test_progress_tells_the_best_so_far() -> None:

@@ -88,7 +88,7 @@ def test_the_relaxation_does_not_see_names_but_schedules_do(seed: int) -> None:
             latency, energy = simple_bounds(relaxation, space.part_cores(tuple(renaming[core] for core in genome)))
             bounds.add((latency, round(energy, 6)))
         assert len(bounds) == 1
-    options = AllocationOptions(exhaustive_nodes=0, nb_ga_individuals=2, nb_ga_generations=0, threads=1)
+    options = AllocationOptions(exhaustive_nodes=0, nb_ga_individuals=2, nb_ga_generations=0, jobs=1)
     found = search_exactly(problem, space, schedule_judge(problem), bounds_of(problem, space), options, block=8)
     assert found.proof is not None
     assert found.proof.is_proven

@@ -66,7 +66,8 @@ def test_a_core_leaks_in_every_cycle_of_a_schedule(mode: str) -> None:
     leaky = described | {"clock_frequency": "500 MHz"}
     leaky["memories"] = described["memories"] | {"sram_2MB": described["memories"]["sram_2MB"] | {"leakage": "3 mW"}}
     without, found = (
-        tilewright.depth_first(layers, one, tile_x=4, tile_y=6, mode=mode)[0].ledger for one in (described, leaky)
+        tilewright.depth_first(layers, one, tile_x=4, tile_y=6, overlap_mode=mode)[0].ledger
+        for one in (described, leaky)
     )
     assert found.latency_cycles() == without.latency_cycles()
     assert found.cycles["copies"] > 0
@@ -101,7 +102,7 @@ def test_a_term_that_is_entered_counts_in_every_cycle_of_a_schedule(mode: str) -
     entries = {ENERGY_TERMS.owner: {"standby": f"{__name__}:Standby"}}
     enter(entries)
     try:
-        found = tilewright.depth_first(layers, described, tile_x=4, tile_y=6, mode=mode)[0].ledger
+        found = tilewright.depth_first(layers, described, tile_x=4, tile_y=6, overlap_mode=mode)[0].ledger
     finally:
         withdraw(entries)
     assert found.cycles["copies"] > 0
@@ -115,7 +116,7 @@ def test_one_layer_in_one_tile_is_the_layer() -> None:
     mapping = [{"name": "default", "memory_reach": reach}]
     mapped = tilewright.map(layers, TPU, mapping, model="corrected", nb_spatial_mappings_generated=3)
     for mode in MODES:
-        (found,) = tilewright.depth_first(layers, TPU, tile_x=12, tile_y=12, mode=mode)
+        (found,) = tilewright.depth_first(layers, TPU, tile_x=12, tile_y=12, overlap_mode=mode)
         ledger = found.ledger
         copies = sum(energy for (_, cause), energy in ledger.memory_pj.items() if cause == COPY)
         assert ledger.energy_pj - copies == pytest.approx(mapped.summary["energy_pj"], rel=1e-12)
@@ -130,7 +131,7 @@ def test_strides_and_padding(stride: int, pad: int) -> None:
     last = convolution(1, 4, 4, 7, 3, stride, pad)
     size = last["pr_loop_sizes"][0]
     layers = [convolution(0, 4, 4, size, 3, 1, pad), last]
-    whole = tilewright.depth_first(layers, TPU, tile_x=7, tile_y=7, mode="fully-cached")[0].ledger.mac_count
+    whole = tilewright.depth_first(layers, TPU, tile_x=7, tile_y=7, overlap_mode="fully-cached")[0].ledger.mac_count
     for tile in (1, 2, 3, 5, 9):
         schedules = tilewright.depth_first(layers, TPU, tile_x=tile, tile_y=tile, lpf_limit=3)
         macs = {schedule.stacks[0].mode: schedule.ledger.mac_count for schedule in schedules}
@@ -146,7 +147,7 @@ def test_stacks_are_costed_by_themselves() -> None:
         MAPPING,
         tile_x=240,
         tile_y=135,
-        mode="fully-cached",
+        overlap_mode="fully-cached",
         cut=["conv5", "conv1"],
         reading="defines",
     )
@@ -158,7 +159,7 @@ def test_stacks_are_costed_by_themselves() -> None:
 def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Names with the nearest one, sizes with what is allowed; exit code 2."""
     given = ["--hardware", str(HARDWARE), "--workload", str(WORKLOAD), "--mapping", str(MAPPING)]
-    wrong = ["--tile-x", "0", "--tile-y", "4", "--mode", "fully-cache", "--cut", "conv12", "--cut", "conv7"]
+    wrong = ["--tile-x", "0", "--tile-y", "4", "--overlap-mode", "fully-cache", "--cut", "conv12", "--cut", "conv7"]
     assert main(["depth-first", *given, *wrong]) == 2
     told = capsys.readouterr().err
     assert "tile_x: tiles have whole numbers of positions, got 0 (allowed: from 1)" in told

@@ -169,7 +169,7 @@ def search_exactly(
     KeyboardInterrupt.
     """
     options = options or AllocationOptions()
-    with Evaluator(space, judge, options.thread_count, options.ga_time_budget_s, clock) as evaluator:
+    with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:
         first = GeneticSearch(space, options, evaluator, progress)
         exact = _ExactSearch(problem, space, bounds, options, evaluator, block)
         try:

@@ -135,7 +135,7 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
         given = problem.inputs
         title = f"{given.graph.network} on {given.descriptions.accelerator.name}"
         with allocation_progress(title, control.show_progress) as tell:
-            return multi_run.allocate(problem, self.part(AllocationOptions, threads=control.threads), tell)
+            return multi_run.allocate(problem, self.part(AllocationOptions, jobs=control.threads), tell)
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
         """Schedule of the best allocation. Raises InputError if network, costs and cores do not match."""

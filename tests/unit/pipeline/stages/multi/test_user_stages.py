@@ -113,7 +113,7 @@ def verbs(network: Path, folder: Path, pipeline: list[Any]) -> dict[str, Any]:
         table = ["--core", core, "--cns", str(folder), "-o", str(folder / "cost" / f"{core}.jsonl")]
         assert main(["cost", *given(network), *search, *table, *text]) == 0
     assert main(["allocate", *inputs(network, folder), *ga, *text, "-o", str(folder)]) == 0
-    allocation = ["--allocation", str(folder / "allocation.json"), "-o", str(folder)]
+    allocation = ["--core-allocation", str(folder / "allocation.json"), "-o", str(folder)]
     assert main(["schedule", *inputs(network, folder), *allocation, *text]) == 0
     assert main(["check", str(folder), *given(network)]) == 0
     found = {name: read_artifact(folder / f"{name}.json").payload for name in ("allocation", "summary")}

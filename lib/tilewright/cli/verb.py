@@ -1,0 +1,279 @@
+"""Verbs of the command line, each made from the Python function that does its work.
+
+The signature of the function has the options of the verb: names, types and defaults as Python has them, help and limits
+as annotations, which are removed once they are read. Classes of parameters, the network options and other groups that
+verbs share become options by the names of their arguments.
+"""
+
+import inspect
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import Parameter as Keyword
+from os import PathLike
+from typing import Annotated, Any, ForwardRef, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+import click
+
+from tilewright.base.parameters import Limits, OneOf, Parameters
+from tilewright.cli.options import (
+    FILE,
+    common_options,
+    echo_notices,
+    jobs_option,
+    network_options,
+    only_option,
+    pipeline_option,
+    store_options,
+    strict_option,
+)
+from tilewright.cli.parameter_options import Named, parameter_option, parameter_options
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_FILES = ("FilePath", "WorkloadSource", "AcceleratorSource", "MappingSource")
+DECLARED: "dict[str, Verb]" = {}
+"""Verb by the module of its function."""
+
+
+class Help(NamedTuple):
+    """Option of a verb with its help: `Annotated[FilePath, Help("File to write.")]`."""
+
+    text: str
+    flag: str = ""
+    """Name on the command line, where it is not that of the parameter."""
+    metavar: str | None = None
+    type: Any = None
+    """Type on the command line, where it is not that of Python."""
+    is_required: bool = False
+    """Whether the command needs it, where Python does without."""
+    default: Any = None
+    """Default on the command line, where it is written in another way."""
+
+
+class Argument(NamedTuple):
+    """Argument of a verb, which has no name: `Annotated[FilePath, ARGUMENT]`."""
+
+    metavar: str | None = None
+    type: Any = None
+    is_required: bool = False
+    """Whether there must be one, of an argument of which there may be several."""
+
+
+ARGUMENT = Argument()
+HARDWARE_FILE = Help("Hardware file or artifact.", is_required=True)
+SYSTEM_FILE = Help("File or artifact of an accelerator of several cores.", is_required=True)
+NETWORK_FILE = Help("ONNX or YAML file, or artifact.", is_required=True)
+MAPPING_FILE = Help("Mapping file or artifact.", is_required=True)
+"""Descriptions of verbs, which Python may have in other arguments."""
+
+
+class OptionOf(NamedTuple):
+    """Option that a class of parameters declares, with another default: `Annotated[str, OptionOf(ModelChoice)]`."""
+
+    kind: type[Parameters]
+
+
+def silent(notices: Sequence[str]) -> None:
+    """Tell nothing: `tell` of calls from Python, which keep their notices in what they return."""
+
+
+Tell = Callable[[Sequence[str]], None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verb:
+    """Command of a function: its explanation, and the two parts of what it does."""
+
+    function: Callable[..., Any]
+    signature: inspect.Signature
+    """Signature with classes of parameters in place of their fields, and with the help of options."""
+    text: str
+    run: Callable[..., Any]
+    """Function that makes the result: the verb itself, or one whose result says more than that of the verb."""
+    show: Callable[..., Any]
+    order: Sequence[str]
+    """Names of the options that stand before the others."""
+    strict: str
+    """Further reason of --strict."""
+    shared: Mapping[str, Decorator]
+    settings: Mapping[str, Any]
+
+    def command(self) -> click.Command:
+        """Click command with all options."""
+        known = self.signature.parameters
+        ordered = [*self.order, *(name for name in known if name not in self.order)]
+        decorators = [made for name in ordered for made in self._options(known[name])]
+
+        def called(**values: Any) -> Any:
+            return self._called(values)
+
+        callback: Callable[..., Any] = common_options(called)
+        for decorate in reversed(decorators):
+            callback = decorate(callback)
+        declare: Any = click.command(self.function.__name__, help=self.text, **self.settings)
+        command: click.Command = declare(callback)
+        return command
+
+    def _called(self, values: Mapping[str, Any]) -> Any:
+        """Make the result, and show it. Options that are not given have the defaults of the function."""
+        without = {"store"} if values.get("no_store") else set()
+        known = self.signature.parameters.items()
+        defaults = {name: one.default for name, one in known if one.default is not Keyword.empty}
+        given = {
+            name: value
+            for name, value in values.items()
+            if not (value is None or name in without or (value == () and name in defaults))
+        }
+        told = {**defaults, "tell": echo_notices, "show_progress": not values["as_json"], **given}
+        return _by_name(self.show, told, _by_name(self.run, told))
+
+    def _options(self, parameter: Keyword) -> Iterator[Decorator]:
+        """Decorators that add the options of a parameter; none if only Python has it."""
+        if get_origin(parameter.annotation) is Named:
+            yield parameter_options(get_args(parameter.annotation)[0], parameter.name)
+        elif parameter.name == "jobs" and "store" in self.signature.parameters:
+            return  # comes with the store
+        elif parameter.name in ("strict", *_SHARED) and not _marks(parameter.annotation, Help):
+            shared: dict[str, Decorator] = {"strict": strict_option(self.strict), **_SHARED, **self.shared}
+            yield shared[parameter.name]
+        elif declared := _marks(parameter.annotation, OptionOf):
+            yield parameter_option(declared[0].kind, parameter.name, default=parameter.default)
+        elif found := _marks(parameter.annotation, Argument):
+            yield _argument(parameter, found[0])
+        elif told := _marks(parameter.annotation, Help):
+            yield _option(parameter, told[0])
+
+
+_SHARED: dict[str, Decorator] = {
+    "network_options": network_options,
+    "pipeline": pipeline_option,
+    "only": only_option,
+    "store": store_options,
+    "jobs": jobs_option,
+}
+"""Decorators of options that several verbs share, by the name of the argument."""
+
+
+def verb(
+    text: str,
+    *,
+    show: Callable[..., Any],
+    run: Callable[..., Any] | None = None,
+    order: str = "",
+    strict: str = "",
+    shared: Mapping[str, Decorator] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Callable[[Function], Function]:
+    """Make a function a verb, whose `--help` is the text; the function stays as it is.
+
+    `show` prints the result, its first argument. `run` makes the result in place of the function where that says too
+    little. Both get by name what they take of the arguments of the verb, `verbose`, `as_json`, `tell` for notices and
+    `show_progress`. `order` has the names of options that stand before the others, `strict` what else --strict refuses,
+    `shared` has the decorators of options that this verb declares in another way than others do, by the name of the
+    argument, and `settings` are those of the click command.
+    """
+
+    def declare(function: Function) -> Function:
+        inner = inspect.unwrap(function)
+        own = inspect.signature(inner)
+        told = (order.split(), strict, shared or {}, settings or {})
+        DECLARED[function.__module__] = Verb(function, own, text, run or inner, show, *told)
+        _remove_help(function)
+        return function
+
+    return declare
+
+
+def command_of(module: str) -> click.Command:
+    """Click command of the verb in a module, which is imported."""
+    imported = import_module(module)
+    if module in DECLARED:
+        return DECLARED[module].command()
+    command: click.Command = imported.command
+    return command
+
+
+def _by_name(function: Callable[..., Any], told: Mapping[str, Any], *first: Any) -> Any:
+    """Result of a function that gets, after its first arguments, what it has names for."""
+    names = [*inspect.signature(function).parameters][len(first) :]
+    return function(*first, **{name: told[name] for name in names if name in told})
+
+
+# from annotations -----------------------------------------------------------------------------------------------------
+
+
+def _marks(annotation: Any, kind: type[Any]) -> list[Any]:
+    """Marks of a kind on an annotation."""
+    return [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, kind)]
+
+
+def _bare(annotation: Any) -> Any:
+    """Annotation without its marks, as it would be written without them."""
+    if get_origin(annotation) is not Annotated:
+        return annotation
+    inner = annotation.__origin__
+    return inner.__forward_arg__ if isinstance(inner, ForwardRef) else inner
+
+
+def _remove_help(function: Callable[..., Any]) -> None:
+    """Give a function, and those that it wraps, the signature that Python users read."""
+    while function is not None:
+        function.__annotations__ = {name: _bare(one) for name, one in function.__annotations__.items()}
+        if "__signature__" in vars(function):
+            own = inspect.signature(function)
+            bare = [one.replace(annotation=_bare(one.annotation)) for one in own.parameters.values()]
+            function.__signature__ = own.replace(parameters=bare)  # type: ignore[attr-defined]
+        function = vars(function).get("__wrapped__")  # type: ignore[assignment]
+
+
+def _argument(parameter: Keyword, told: Argument) -> Decorator:
+    given, is_several = _type_of(parameter)
+    settings: dict[str, Any] = {"nargs": -1, "required": told.is_required} if is_several else {}
+    if parameter.default not in (Keyword.empty, None, ()):
+        settings["default"] = parameter.default
+    return click.argument(parameter.name, type=told.type or given, metavar=told.metavar, **settings)
+
+
+def _option(parameter: Keyword, told: Help) -> Decorator:
+    flag = told.flag or f"--{parameter.name.replace('_', '-')}"
+    default = None if told.is_required or parameter.default is Keyword.empty else told.default or parameter.default
+    settings: dict[str, Any] = {"help": told.text, "required": told.is_required or parameter.default is Keyword.empty}
+    if _bare(parameter.annotation) is bool:
+        if default:
+            flag, settings["show_default"] = f"{flag}/--no-{flag.removeprefix('--')}", True
+        return click.option(flag, parameter.name, is_flag=True, default=default, **settings)
+    settings["type"], settings["multiple"] = (told.type, False) if told.type else _type_of(parameter)
+    if default not in (None, "", ()) and not settings["multiple"]:
+        settings |= {"default": default, "show_default": "default:" not in told.text}
+    short = ("-o",) if parameter.name == "output" else ()
+    return click.option(*short, flag, parameter.name, metavar=told.metavar, **settings)
+
+
+def _type_of(parameter: Keyword) -> tuple[Any, bool]:
+    """(click type of the values of a parameter, whether there may be several)."""
+    annotation = _bare(parameter.annotation)
+    if isinstance(annotation, str):
+        parts = annotation.replace("[", " ").replace("]", " ").split()
+        return (FILE if any(part in _FILES for part in parts) else None), annotation.startswith("Sequence")
+    several = next((form for form in (annotation, *get_args(annotation)) if get_origin(form) is Sequence), None)
+    return _click_type(get_args(several)[0] if several else annotation, parameter), several is not None
+
+
+def _click_type(annotation: Any, parameter: Keyword) -> Any:
+    """Click type of one value; None for text."""
+    if named := _marks(parameter.annotation, OneOf):
+        return click.Choice(named[0].names)
+    forms = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    if any(get_origin(form) is PathLike for form in forms):
+        return FILE
+    if get_origin(forms[0]) is Literal:
+        return click.Choice([choice for choice in get_args(forms[0]) if choice])
+    if forms[0] not in (int, float):
+        return None
+    limits = next(iter(_marks(parameter.annotation, Limits)), None)
+    if limits is None:
+        return forms[0]
+    ranged: Any = click.IntRange if forms[0] is int else click.FloatRange
+    return ranged(limits.least if limits.above is None else limits.above, min_open=limits.above is not None)
