@@ -194,7 +194,9 @@ def _mapped(
         if output:
             write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
             sources = {HARDWARE: given.hardware, WORKLOAD: given.workload, MAPPING: given.mapping}
-            keep_descriptions(output, "map", problem.accelerator, problem.workload, problem.mapping, sources)
+            keep_descriptions(
+                output, "map", problem.accelerator, problem.whole or problem.workload, problem.mapping, sources
+            )
     return mapped
 
 

@@ -26,9 +26,11 @@ def run_proof(summary: Mapping[str, Any]) -> JsonObject:
     if "certificate" not in summary:
         return {}
     proof = summary["certificate"]
+    of_run = proof.get("run")
     return {
         "proven_problems": proof["proven"],
         "largest_gap": proof["largest_gap"],
+        **({"objective_lower_bound": of_run["lower_bound"], "objective_gap": of_run["gap"]} if of_run else {}),
         "proof_covers": "; ".join(covered_texts(proof)),
     }
 

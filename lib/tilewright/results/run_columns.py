@@ -231,8 +231,9 @@ BUILT_IN: tuple[Column | Columns, ...] = (
         flow=SINGLE,
     ),
     Columns(
-        "proven_problems, largest_gap, proof_covers",
-        "Layers with a proof, the largest gap of the others, and over what both hold.",
+        "proven_problems, largest_gap, objective_lower_bound, objective_gap, proof_covers",
+        "Layers with a proof, the largest gap of the others; lower bound of the objective of the network, in its units,"
+        " and the gap to it; over what all hold.",
         run_proof,
         flow=SINGLE,
     ),

@@ -117,8 +117,11 @@ def test_tables_say_what_a_proof_covers(allocation: str, searched: str) -> None:
     assert layers["proof_covers"].tolist() == [text, text]
     assert (layers["proven"].tolist(), runs["proven_problems"].tolist()) == ([True, True], [2])
     assert (layers["gap"].tolist(), runs["largest_gap"].tolist()) == ([0.0, 0.0], [0.0])
-    (line,) = proof_lines(found.summary)
+    line, of_run = proof_lines(found.summary)
     assert line == f"optimum proven for 2 of 2 distinct layers, largest gap 0.00%, over {text}"
+    assert of_run == "latency of the network: no mappings have less, over what the bounds of its layers cover"
+    assert runs["objective_gap"].tolist() == [0.0]
+    assert runs["objective_lower_bound"][0] == pytest.approx(found.summary["latency_cycles"], rel=1e-8)
 
 
 def test_other_searches_claim_nothing() -> None:

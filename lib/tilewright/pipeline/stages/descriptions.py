@@ -82,12 +82,16 @@ class NetworkProblem:
     """Notices on unusual content of the descriptions."""
     uncosted: tuple[UncostedWork, ...] | None = None
     """Work of the network without costs; None: it is determined here."""
+    whole: Workload | None = None
+    """Network as it was read, with the layers that the core cannot run; None at first."""
 
     def __post_init__(self) -> None:
         """Keep only the layers that the core can run, so that all stages see the same layers."""
         if len(self.accelerator.cores) != 1:
             return  # told when the core is asked for
         known = unmodelled_work(self.workload) if self.uncosted is None else self.uncosted
+        if self.whole is None:
+            object.__setattr__(self, "whole", self.workload)
         workload, not_run = restrict_to_core(self.workload, self.core)
         object.__setattr__(self, "workload", workload)
         object.__setattr__(self, "uncosted", (*not_run, *known))
