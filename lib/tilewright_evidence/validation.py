@@ -64,7 +64,7 @@ def compare_chips(
 def _compared(
     folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, problems: list[Problem]
 ) -> "Iterator[CaseComparison]":
-    """Each case that is sound, once it is compared; what is wrong with any is added to the problems."""
+    """Comparisons of the valid cases, one by one. The function adds the faults of the other cases to `problems`."""
     from tilewright_evidence.chips.case import find_cases, read_case
     from tilewright_evidence.chips.comparison import compare_case
 

@@ -20,7 +20,7 @@ def gap_to(lower_bound: float, value: float) -> float:
 
 
 class BoundedValue:
-    """The value of the best that was found, with a lower bound of everything in its space."""
+    """Value of the best solution found, with a lower bound on the value of every solution in the search space."""
 
     value: float
     lower_bound: float

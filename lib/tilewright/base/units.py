@@ -164,8 +164,11 @@ def _up_to(largest: int, told: str, quantity: "Fraction") -> float:
 
 
 def energy_text(energy_pj: float, digits: int = 6) -> str:
-    """An energy for people to read: always in µJ, so that what stands in different places can be compared; costs of
-    one access or of one bit stay in pJ, as files give them."""
+    """Text of an energy in µJ.
+
+    All texts for people use this unit, so that their numbers can be compared. The cost of one access or one bit is told
+    in pJ instead.
+    """
     return f"{energy_pj / PICOJOULES_A_MICROJOULE:.{digits}g} µJ"
 
 

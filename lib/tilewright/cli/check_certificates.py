@@ -32,7 +32,10 @@ def check_complete(described: tuple[Path | None, Path | None, Path | None]) -> N
     missing = [name for name, path in zip(("hardware", "workload", "mapping"), described, strict=True) if path is None]
     if missing:
         raise InputError(
-            [Problem("is needed: a certificate is checked against all three", path=name) for name in missing]
+            [
+                Problem("is missing: the check of a certificate needs hardware, workload and mapping", path=name)
+                for name in missing
+            ]
         )
 
 

@@ -78,7 +78,12 @@ def _said_folder(files: Sequence[str], said: Any, note: Note) -> Path:
         return RESULTS
     is_default = [_name(file) for file in files] == [str(DEFAULT_CONFIG)]
     if folder == RESULTS and files and not is_default:
-        note("is the folder of config/config.yaml", (KEY,), value=repr(said), allowed="another folder")
+        note(
+            "is the folder of the results of config/config.yaml already",
+            (KEY,),
+            value=repr(said),
+            allowed="another folder",
+        )
     elif folder.parts[0] == str(RESULTS) and len(folder.parts) > 1 and folder.parts[1] in PARTS:
         note("lies in the results of config/config.yaml", (KEY,), value=repr(said), allowed="another folder")
     return folder

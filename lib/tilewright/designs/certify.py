@@ -158,7 +158,7 @@ class _Rows:
 def _check_content(faults: _Faults, certificate: Certificate, digest: str, space: Space) -> None:
     said = certificate.said
     if content_digest(certificate) != digest:
-        faults.add("the content is not what the file says by its digest")
+        faults.add("the content does not match the digest in the file: it is damaged or was edited")
     if said.get("space") != PartDigests(space).said:
         faults.add("made of another space, network, mapping or option, or by other code")
     expected = {"objectives": list(space.objectives), "networks": [network.name for network in space.networks]}
@@ -258,7 +258,10 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
         if not is_there.all():
             faults.add(f"{name}: the dominator is not on the front", rows.index[claimed[~is_there]].tolist())
         if not covers.all():
-            faults.add(f"{name}: the dominator does not dominate", rows.index[claimed[~covers]].tolist())
+            faults.add(
+                f"{name}: the design that is named as dominator is not better than these designs",
+                rows.index[claimed[~covers]].tolist(),
+            )
 
 
 def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:

@@ -70,7 +70,7 @@ class Sharing:
     made: Counter[str] = field(default_factory=Counter)
 
     def counts(self) -> "Sharing":
-        """The counts alone, as they are now."""
+        """Copy of the counts, without the shared parts. Later counting does not change it."""
         return Sharing(None, self.asked.copy(), self.made.copy())
 
     def add(self, now: "Sharing", before: "Sharing") -> None:

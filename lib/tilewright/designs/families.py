@@ -121,7 +121,7 @@ class Families:
 
     @cached_property
     def _offsets(self) -> tuple[tuple[int, ...], ...]:
-        """What figures add to the index of the first design of a family, in parts of MOST_MEMBERS."""
+        """Offsets of the designs of a family from the index of its first design, in tuples of at most MOST_MEMBERS."""
         others = [place for place in range(len(self.space.axes)) if place not in self._structural]
         steps = [
             range(0, self._strides[place] * size, self._strides[place]) for place, size in self._with_sizes(others)

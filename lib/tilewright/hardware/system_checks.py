@@ -159,7 +159,7 @@ def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], 
     sizes = graph_sizes(graph)
     for key in (ROWS, COLUMNS):
         if key in sizes and key not in shape.keys:
-            problems.unused(("graph", key), f"says nothing of a graph of type {graph.type}", WRITTEN)
+            problems.unused(("graph", key), f"has no effect on a graph of type {graph.type}", WRITTEN)
     for key in (key for key in graph.sizes or {} if key not in shape.keys or key in (ROWS, COLUMNS)):
         problems.unknown_name(("graph", "sizes", key), f"{graph.type} has no such size", key, shape.keys)
     missing = [key for key in shape.keys if key not in sizes]

@@ -70,7 +70,7 @@ class Translation:
         return self._verbs(given)
 
     def _verbs(self, given: str) -> list[str]:
-        """Verbs of a run on several cores, one after another."""
+        """Command lines that make a run on several cores, in the order of execution."""
         lines, out = [], shlex.quote(self.output)
         if self.options.get("split_layers"):
             lines.append(

@@ -350,7 +350,7 @@ def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Map
 
 
 def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """Options in which the groups of a network differ, with their values for this group."""
+    """Options whose values differ between the groups of comparable runs of a network, with those that `point` has."""
     flow = "several cores" if point.is_of_several_cores else "one core"
     is_one_flow = len({other.is_of_several_cores for other in others}) == 1
     alike = [other for other in others if other.is_of_several_cores == point.is_of_several_cores]

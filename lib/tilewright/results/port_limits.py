@@ -72,7 +72,7 @@ class PortLimit:
 
     @property
     def runner_up(self) -> Widened | None:
-        """Port that saves second most; None if it would not help."""
+        """Port whose double width saves the second most cycles. None if that saves no cycle."""
         return self._helping(1)
 
     @property

@@ -30,7 +30,7 @@ class FrontEnd:
     """Lower bound of what is least at this end."""
 
     def plus(self, other: "FrontEnd", count: int) -> "FrontEnd":
-        """This end with another one that occurs `count` times."""
+        """Sum of this end and another one that occurs `count` times."""
         return FrontEnd(
             self.energy_pj + other.energy_pj * count,
             self.latency_cycles + other.latency_cycles * count,
@@ -50,7 +50,7 @@ class FrontEnds:
     """Mapping of the result, for comparison."""
 
     def plus(self, other: "FrontEnds", count: int) -> "FrontEnds":
-        """Ends with those of a layer that runs `count` times."""
+        """Sums of these ends and those of a layer that runs `count` times."""
         return FrontEnds(
             self.energy.plus(other.energy, count),
             self.latency.plus(other.latency, count),

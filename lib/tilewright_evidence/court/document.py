@@ -39,7 +39,11 @@ def mark(kind: str, name: str) -> tuple[str, str]:
 
 
 def blocks(kind: str, data: Path | None) -> dict[str, str]:
-    """The text of each set: from the samples, or from the folder of the full sets."""
+    """Text for each set of measurements, by set name.
+
+    The numbers come from the full sets in the folder `data`. Without a folder they come from the samples in the
+    package.
+    """
     heard = accuracy(package_samples=True) if data is None else accuracy(data=data)
     texts = {one.court_set.name: full_text(one) if kind == FULL else sample_text(one) for one in heard}
     return texts | {SUMMARY: summary_text(heard)} if kind == FULL else texts

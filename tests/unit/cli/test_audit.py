@@ -449,7 +449,7 @@ def test_what_no_verb_makes_again_is_named(place: Path) -> None:
         (["nowhere"], "is not there"),
         (["wide.yaml"], "is a file"),
         (["cores"], "has no results to be made again"),
-        (["one", "--share", "many"], "no share of results"),
+        (["one", "--share", "many"], "not a valid share of the results"),
     ],
 )
 def test_what_is_refused(built: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

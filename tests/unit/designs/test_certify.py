@@ -120,7 +120,7 @@ DAMAGES: dict[str, Change] = {
     "a dominated design is on the front": on_dominated("dominated_by_0", -1),
     "a dominated design is not compared": on_dominated("dominated_by_0", -2),
     "a design dominates itself": names_itself,
-    "the dominator does not dominate": names_another,
+    "the design that is named as dominator is not better than these designs": names_another,
     "another kind of dominator": on_dominated("dominated_by_0", -3),
     "a status that there is not": on_dominated("status_0", "fine"),
     "a design is said to be infeasible": on_dominated("status_0", "infeasible"),

@@ -70,7 +70,7 @@ def test_sizes_that_a_topology_does_not_have_are_told(tmp_path: Path) -> None:
     for name in ("ring", "bus"):
         notices: list[str] = []
         read(tmp_path, mesh(2, 2, type=name), notices)
-        told = [notice for notice in notices if f"says nothing of a graph of type {name}" in str(notice)]
+        told = [notice for notice in notices if f"has no effect on a graph of type {name}" in str(notice)]
         assert len(told) == 2
     with pytest.raises(InputError) as caught:
         read(tmp_path, mesh(2, 2, sizes={"nb_layers": 2}))

@@ -171,7 +171,9 @@ class Order(NamedTuple):
     def refuse_unmade(self) -> None:
         """Raises InputError where a unit that is read is not made as planned."""
         if self.unmade:
-            raise InputError([Problem("is not made yet; run it again", name) for name in self.unmade])
+            raise InputError(
+                [Problem("has no up-to-date result: run `make run` again to make it", name) for name in self.unmade]
+            )
 
     def remove_earlier(self) -> None:
         """Delete files of an earlier result that this one may not replace."""

@@ -129,7 +129,9 @@ def read_share(given: str | float | Fraction) -> Fraction:
         share = Fraction(0)
     if not 0 < share <= 1:
         allowed = "above 0 % to 100 %, such as 1% or 0.01"
-        raise InputError([Problem("no share of results", path="--share", value=shown(text), allowed=allowed)])
+        raise InputError(
+            [Problem("not a valid share of the results", path="--share", value=shown(text), allowed=allowed)]
+        )
     return share
 
 

@@ -101,7 +101,10 @@ class OneCoreRun(Findings):
         return [layer.name for layer in layers if layer is not None and layer.name not in known]
 
     def _mapped(self, names: Sequence[str]) -> list[JsonObject | MappingError]:
-        """Rows of layers, or errors if nothing fits; layers are mapped one by one if one of them does not fit."""
+        """Record of each named layer, or the error if the layer has no mapping.
+
+        All layers are mapped together first. If that fails, each layer is mapped alone.
+        """
         from tilewright.cost.record import record_row
         from tilewright.pipeline.stages.base import Control
         from tilewright.pipeline.stages.run import map_some_layers

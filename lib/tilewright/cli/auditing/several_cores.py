@@ -294,7 +294,7 @@ class SeveralCoresRun(Findings):
     def _whole_pipeline(self) -> list[dict[str, Any]]:
         """User's pipeline, assembled from the slices in the files of the run."""
         if not self._core_names:
-            raise InputError("it has no cost tables, which have a part of its pipeline")
+            raise InputError("the run has no cost tables, in which a part of its pipeline is stored")
         last = "allocate" if (self.folder / ALLOCATION).is_file() else "schedule"
         parts = [self._stated("cns"), self._stated("cost", self._core_names[0]), self._stated(last)]
         told = [one for part in parts for one in part.get("pipeline", ())]  # each file has the stages of its step

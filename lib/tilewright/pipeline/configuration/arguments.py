@@ -12,7 +12,10 @@ from tilewright.base.parameters import Parameter, parameters_of
 
 
 def arguments_of(kind: type, values: Mapping[str, Any]) -> list[str]:
-    """Arguments for the values that are parameters of a class, in its order; a switch is left out at its default."""
+    """Command-line arguments for those `values` that `kind` declares as parameters, in the order of the class.
+
+    A switch with its default value gives no argument.
+    """
     words: list[str] = []
     for parameter in parameters_of(kind):
         if parameter.name in values:

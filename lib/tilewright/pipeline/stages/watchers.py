@@ -142,8 +142,9 @@ class Passed:
 
 
 def check_file_names(workload: Workload, numbered: bool) -> None:
-    """Raise InputError if two layers would have the same file; `numbered`: several mappings of a layer may have files,
-    which have a number after its name.
+    """Raise InputError if two layers would write the same file.
+
+    If `numbered` is true, a layer can have several files, and each file name ends in a number.
     """
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     counts = Counter(map(file_name_of, names))

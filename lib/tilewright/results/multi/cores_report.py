@@ -270,7 +270,9 @@ def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
 
 
 def _memory_groups(view: ScheduleView) -> dict[str, list[int]]:
-    """On-chip memories with the same name in cores of the same files, by name of the group; memories that are always
+    """Groups of on-chip memories, by group name.
+
+    A group holds the memories that have the same name and belong to cores of the same files. Memories that are always
     empty are left out.
     """
     system, names = view.system, view.names

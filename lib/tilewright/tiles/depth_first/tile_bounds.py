@@ -255,7 +255,10 @@ def _tensors(
 
 
 def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Grid) -> Iterator[tuple[Port, Grid]]:
-    """(Port, cycles) of a link of a memory with one instance that transfers so many bits."""
+    """Pair (port, cycles) for the transfer of `bits` over the port that the operand uses.
+
+    There is no pair if the memory has several instances.
+    """
     place = loops.port(operand, memory, direction)
     if place is not None and loops.places.exist_once[memory]:
         yield (memory, place), bits / loops.places.chain.core.memories[memory].ports[place].bandwidth_max_bits

@@ -51,7 +51,9 @@ def test_every_result_is_drawn_by_some_seed() -> None:
 @pytest.mark.parametrize("text", ["0", "0%", "-1%", "101%", "1.5", "much", "", "1/0", "nan", "inf"])
 def test_what_is_no_share(text: str) -> None:
     """One message that says what is."""
-    with pytest.raises(InputError, match=r"--share: no share of results, got .* \(allowed: above 0 % to 100 %"):
+    with pytest.raises(
+        InputError, match=r"--share: not a valid share of the results, got .* \(allowed: above 0 % to 100 %"
+    ):
         read_share(text)
 
 

@@ -368,7 +368,10 @@ class _ExactSearch:
 
     @cached_property
     def _light_genes(self) -> frozenset[int]:
-        """Genes that vary within a block: those with the smallest differences in runtime between their cores."""
+        """Genes that take all their values within a block of allocations.
+
+        Their runtime depends least on the chosen core. The other genes are fixed in a block.
+        """
         runtime = self.space.runtime_cycles
         spread = [max(runtime[part, core] for core in self.space.choices[part]) for part in self.space.flexible]
         free: list[int] = []

@@ -407,7 +407,10 @@ def _data_map(op: Lowering) -> IndexMap:
 
 
 def _computed(op: Lowering) -> list[int]:
-    """Indices of the inputs other than the data that matter: the updates, and indices that are computed at run time."""
+    """Positions of the inputs that cause work or dependencies, except the data input.
+
+    They are the updates (2), and the index tensor (1) if it is computed at run time.
+    """
     return [number for number in (1, 2) if number == 2 or not op.is_constant(op.input(number))]
 
 

@@ -211,7 +211,8 @@ class LoopUnroller:
             if facts is None:
                 return None
             if not -len(facts.shape) <= axis < len(facts.shape):
-                raise InputError([Problem("attribute 'scan_input_axes' of Scan", path=item.name, value=str(axis))])
+                message = "attribute 'scan_input_axes' of Scan names an axis that the input does not have"
+                raise InputError([Problem(message, path=item.name, value=str(axis))])
             lengths.add(facts.shape[axis])
         if len(lengths) != 1 or len(axes) != scanned:
             message = "the inputs of this Scan have different lengths"

@@ -222,7 +222,7 @@ class Inference:
         return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
     def is_defined(self, item: PendingNode) -> bool:
-        """Whether onnx defines the operator, so that the types of its inputs are needed."""
+        """True if onnx defines the operator. Type inference then needs the types of its inputs."""
         return self._schema(item.proto, item.opsets) is not None
 
     def definition(self, item: PendingNode, known: KnownTensors) -> onnx.FunctionProto | None:
