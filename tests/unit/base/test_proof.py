@@ -44,6 +44,7 @@ NOT_A_CLAIM = (
     "the lower bound, ",  # of a certificate that contradicts itself
     "lower bound {",
     "the bound of the latency is the largest of: ",  # the terms of the line above it
+    "report its gap to the lower bound.",  # the help of a verb, whose output says over what
 )
 
 

@@ -174,6 +174,7 @@ DISPATCH = (
     "tilewright.cli.options",
     "tilewright.cli.parameter_options",
     "tilewright.cli.verb",
+    "tilewright.cli.verb",
     "tilewright.cli.planned",
     "tilewright.cli.old_names",
     "tilewright.pipeline.configuration",
