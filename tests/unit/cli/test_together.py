@@ -48,9 +48,9 @@ def test_what_is_read_before_it_is_made_is_refused(tmp_path: Path) -> None:
     units = {name: Unit(name, (f"{name}.txt",), {"word": lambda: "1"}, needs) for name, needs in NEEDS.items()}
     before = {"first": Unit("first", ("first.txt",), {"word": lambda: "0"})}
     order = ResultsLedger(tmp_path, units).order("second")
-    with pytest.raises(InputError, match="first is not made yet"):
+    with pytest.raises(InputError, match="first has no up-to-date result"):
         make_unit(read_order(order), ("verb",), lambda words: 0)
-    for made, refusal in ((before, pytest.raises(InputError, match="not made yet")), (units, nullcontext())):
+    for made, refusal in ((before, pytest.raises(InputError, match="no up-to-date result")), (units, nullcontext())):
         (tmp_path / "first.txt").write_text("made")
         (tmp_path / "second.txt").write_text("made")
         read_order(ResultsLedger(tmp_path, made).order("first")).record()
