@@ -147,9 +147,9 @@ def test_many_widths_are_several_rounds() -> None:
 
 
 def test_designs_that_leak_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows what further terms of the energy depend on."""
+    """Nobody knows what further terms of energy or latency depend on."""
     monkeypatch.setattr(pricing, "further_energy_terms", lambda core: {"leakage": core})
-    with pytest.raises(InputError, match=r"further terms of the energy \(leakage\)"):
+    with pytest.raises(InputError, match=r"further terms of energy or latency \(leakage\)"):
         priced(read_space(front_space()))
 
 
