@@ -39,7 +39,7 @@ Run = dict[str, Any]
 
 
 def mapped(core: str, network: str, engine: str, options: list[str], folder: Path) -> tuple[ChildRun, Run, list[Run]]:
-    """What the command cost, its summary, and its layers."""
+    """Cost of the command, summary and layers of its run."""
     command = [sys.executable, "-m", "tilewright", "map", "--no-store", "-o", str(folder), "--model", "corrected"]
     command += ["--hardware", str(CONFIG / "hardware" / f"{core}.yaml")]
     command += ["--mapping", str(CONFIG / "mapping" / f"{core}.yaml")]

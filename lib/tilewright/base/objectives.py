@@ -92,7 +92,7 @@ class Goal(Parameters):
     """What a search goes by."""
 
     objective: Objective = "latency"
-    """What is minimised: latency, energy, EDP (their product), or an objective of a plug-in."""
+    """Objective to minimise: latency, energy, EDP (their product), or one of a plug-in."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

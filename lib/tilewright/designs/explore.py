@@ -21,7 +21,7 @@ from tilewright.designs.shard import Row, ShardContent, ShardMaker, content_of, 
 from tilewright.designs.space import Space, SystemOptions
 from tilewright.designs.space_reader import read_space
 from tilewright.designs.stamped_tables import digest_in
-from tilewright.search.options import BOUNDING_ENGINES, CoreSearchOptions, SearchOptions, loops_of_loma
+from tilewright.search.options import CoreSearchOptions, SearchOptions, loops_of_loma
 from tilewright.search.progress import Advance
 from tilewright.search.store import Store
 
@@ -58,7 +58,7 @@ def _how(options: CoreSearchOptions) -> str:
 
 
 def _spatial_count(options: CoreSearchOptions) -> int:
-    return options.spatial_count(options.temporal_mapping_search_engine in BOUNDING_ENGINES)
+    return options.spatial_count(options.of_bounds is not None)
 
 
 def _kept(options: SearchOptions) -> str:

@@ -26,7 +26,7 @@ from tilewright.mapping.spatial import convert_spatial_mapping
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.results.records import PlacedLayer
 from tilewright.results.text_tables import NOTHING, SMALLEST_SHOWN, render, share_text, text_table
-from tilewright.search.options import BOUNDING_ENGINES, SearchOptions
+from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
@@ -217,7 +217,7 @@ def _generated_cycles(
     entry fixed none; infinite if there is none.
     """
     profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
-    count = options.spatial_count(options.temporal_mapping_search_engine in BOUNDING_ENGINES)
+    count = options.spatial_count(options.of_bounds is not None)
     own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
     best = math.inf
     try:

@@ -63,8 +63,7 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def price_line(ends: FrontEnds) -> str:
-    """What the choice of the objective costs: how far latency and energy fall at the ends of the front, and at what
-    price."""
+    """Price of the objective: how far latency and energy fall at the ends of the front, and what that takes."""
     told = []
     energy_pj, latency_cycles = ends.chosen.energy_pj, ends.chosen.latency_cycles
     for goal, other, fall, rise in (

@@ -26,8 +26,6 @@ DEFAULT_SPATIAL_MAPPINGS = 3
 MOST_STARTS = 64
 """Limit of spatial mappings for which an exact search runs loma and salsa regardless of its time budget."""
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
-BOUNDING_ENGINES = ("exact", "best")
-"""Search engines that give a lower bound of what other mappings can have."""
 EXACT_TIME_BUDGET_S = 60.0
 """Time budget of the exact search in seconds, unless another one is given."""
 
@@ -118,7 +116,7 @@ class ExactParameters(Goal):
 
 
 class SearchLimits(NamedTuple):
-    """What ends a search with a lower bound before the optimum is proven."""
+    """Limits that end a search with a lower bound before the optimum is proven."""
 
     largest_gap: float
     """Share of the best value by which the optimum may be smaller; 0: it must be proven."""
@@ -185,6 +183,12 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
     factors; exact: the optimum of the same orders, certified; best: loma, salsa, then exact until `largest_gap` or
     `effort`."""
 
+    @property
+    def of_bounds(self) -> ExactParameters | None:
+        """Parameters of the chosen engine if it gives a lower bound; else None."""
+        kind = PARAMETERS_OF[self.temporal_mapping_search_engine]
+        return self.part(kind) if issubclass(kind, ExactParameters) else None
+
     def without_effect(self) -> dict[str, str]:
         """Parameters of search engines other than the chosen one, and why each has no effect."""
         own = {parameter.name for parameter in parameters_of(PARAMETERS_OF[self.temporal_mapping_search_engine])}
@@ -197,10 +201,7 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
         """Options that exclude each other."""
         if self.allocation != "free":
             return
-        if (
-            self.temporal_mapping_search_engine not in BOUNDING_ENGINES
-            and "temporal_mapping_search_engine" not in wrong
-        ):
+        if "temporal_mapping_search_engine" not in wrong and self.of_bounds is None:
             message = "only with temporal_mapping_search_engine exact or best"
             yield Problem(message, path="allocation", value=repr(self.allocation), allowed="greedy")
         if self.temporal_mapping_type == "even":

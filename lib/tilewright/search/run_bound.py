@@ -71,7 +71,7 @@ class LayerBounds:
     value: float
     """Lower bound of the objective of the layer."""
     count: int = 1
-    """How often the layer runs."""
+    """Number of times that the layer runs."""
 
 
 def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
@@ -79,7 +79,7 @@ def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
 
     Bounds of energy and latency are only used for EDP, and only if no layer has 0 for one.
     """
-    if powers == EDP and all(layer.energy_pj > 0 and layer.latency_cycles > 0 for layer in layers):
+    if powers == EDP and layers and all(layer.energy_pj > 0 and layer.latency_cycles > 0 for layer in layers):
         return _bound_of_edp(layers) * (1 - ROUNDING)
     root = 1.0 / sum(powers)
     # By Hölder's inequality: a product of powers of sums is at least the sum of the products' roots, to their power.
@@ -94,8 +94,6 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
     latency = np.array([layer.latency_cycles for layer in layers], float)
     value = np.maximum(np.array([layer.value for layer in layers], float), EDP.value(energy, latency))
     least_energy, least_latency = float(counts @ energy), float(counts @ latency)
-    if not least_energy or not least_latency:
-        return 0.0
     highest = value / latency  # energy where the curve of equal EDP meets the least latency
     slopes = _slopes(energy, highest, value)
     # Point of each set that is least in energy + slope x latency: on its curve, or at an end of it.

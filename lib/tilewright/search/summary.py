@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.json_values import JsonObject
-from tilewright.base.objectives import OBJECTIVES, energy_delay_product
+from tilewright.base.objectives import OBJECTIVES, Powers, energy_delay_product
 from tilewright.base.profile import profile_by_name
 from tilewright.base.proof import Bounded
 from tilewright.cost.energy_terms import energy_term_names
@@ -51,7 +51,7 @@ def summarize(
     figures = summary_figures(core, profile_by_name(model))
     ranges = cost_ranges(core, in_order, energy, figures["area_mm2"], profile_by_name(model))
     return (
-        _certificate(records, [(records[i], count) for _, i, count in placed], objective)
+        _certificate(records, [(records[i], count) for _, i, count in placed], objective, energy, latency)
         | _without_proof(records)
         | (data_locality or {})
         | ({"cost_ranges": ranges} if ranges else {})
@@ -117,12 +117,16 @@ def _alternatives(records: tuple[LayerRecord, ...]) -> JsonObject:
 
 
 def _certificate(
-    records: tuple[LayerRecord, ...], placed: Sequence[tuple[LayerRecord, int]], objective: str
+    records: tuple[LayerRecord, ...],
+    placed: Sequence[tuple[LayerRecord, int]],
+    objective: str,
+    energy_pj: float,
+    latency_cycles: float,
 ) -> JsonObject:
     """Number of distinct problems with a proof, the largest gap of the others, what the proofs cover, and the bound of
     the network.
 
-    `placed` are the layers in order, each with its repeats. {} without proofs.
+    `placed` are the layers in order, each with its repeats; energy and latency are totals. {} without proofs.
     """
     searches = [record.search for record in records if "proven" in record.search]
     if not searches:
@@ -133,28 +137,21 @@ def _certificate(
         for key, name in (("covers", "covers"), ("allocations", "allocation"))
     }
     largest_gap = max(search["gap"] for search in searches)
-    of_run = _bound_of_run(placed, objective) if len(searches) == len(records) else {}
-    return {"certificate": {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said, **of_run}}
+    certificate: JsonObject = {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said}
+    if len(searches) == len(records) and objective in OBJECTIVES:
+        powers = OBJECTIVES[objective]
+        certificate |= _bound_of_run(placed, powers, powers.value(energy_pj, latency_cycles))
+    return {"certificate": certificate}
 
 
-def _bound_of_run(placed: Sequence[tuple[LayerRecord, int]], objective: str) -> JsonObject:
-    """Objective of the network with its lower bound, and the sums of the ends of the front where they are known.
-
-    {} if the objective is none of energy and latency.
-    """
-    if objective not in OBJECTIVES:
-        return {}
-    powers = OBJECTIVES[objective]
+def _bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> JsonObject:
+    """Objective of the network with its lower bound, and the sums of the ends of the front where they are known."""
     stated = [record.search.get("ends") for record, _ in placed]
     ends = [decode(FrontEnds, one) if one else NO_ENDS for one in stated]
     layers = [
         LayerBounds(end.energy.lower_bound, end.latency.lower_bound, record.search["lower_bound"], count)
         for (record, count), end in zip(placed, ends, strict=True)
     ]
-    value = powers.value(
-        sum(record.energy_pj * count for record, count in placed),
-        sum(record.latency_cycles * count for record, count in placed),
-    )
     found: JsonObject = {"run": Bounded(value, min(value, run_bound(layers, powers))).stated()}
     if stated and all(stated):
         total = NO_ENDS

@@ -174,7 +174,6 @@ DISPATCH = (
     "tilewright.cli.options",
     "tilewright.cli.parameter_options",
     "tilewright.cli.verb",
-    "tilewright.cli.verb",
     "tilewright.cli.planned",
     "tilewright.cli.old_names",
     "tilewright.pipeline.configuration",
@@ -307,14 +306,17 @@ def digest_of(tree: SourceTree, code: StepCode) -> str:
 def _files_of_others(files: Iterable[str]) -> list[Path]:
     """Sources of the plug-ins that are entered in the registries of these files: their whole packages."""
     modules = {module.partition(".")[0] for file in files for module in entered(module_name(file))} - {NAME}
-    found = []
-    for module in sorted(modules):
-        spec = find_spec(module)
-        folders = list(spec.submodule_search_locations or ()) if spec else []
-        found += sorted(path for folder in folders for path in Path(folder).rglob("*.py"))
-        if spec and spec.origin and not folders:
-            found.append(Path(spec.origin))
-    return found
+    return [path for module in sorted(modules) for path in files_of_package(module)]
+
+
+def files_of_package(name: str) -> list[Path]:
+    """Sources of a package that is no part of this one, sorted, or the file of a module; [] if there is none."""
+    spec = find_spec(name)
+    if spec is None:
+        return []
+    if folders := list(spec.submodule_search_locations or ()):
+        return sorted(path for folder in folders for path in Path(folder).rglob("*.py"))
+    return [Path(spec.origin)] if spec.origin else []
 
 
 def _files_of(tree: SourceTree, code: StepCode) -> list[str]:

@@ -86,11 +86,9 @@ class _DesignFolder(Findings, ABC):
     def _take(self, file: Path, table: "pandas.DataFrame") -> None:
         """Add the designs of a file as items."""
         options = self.space.options
-        engine = options.temporal_mapping_search_engine
-        is_by_time = (
-            engine == "exact"
-            or (engine == "best" and options.time_budget_s is not None)
-            or (isinstance(options, SystemOptions) and options.ga_time_budget_s is not None)
+        bounds = options.of_bounds
+        is_by_time = (bounds is not None and bounds.limits.time_budget_s is not None) or (
+            isinstance(options, SystemOptions) and options.ga_time_budget_s is not None
         )
         for index in sorted({*table["index"].tolist(), *self._wanted(int(file.stem))}):
             item = AuditItem(self.folder, DESIGN, self.space.design_name(index), (file, index))

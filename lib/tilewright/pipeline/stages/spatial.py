@@ -24,7 +24,7 @@ from tilewright.mapping.spatial_generation import (
     spatial_candidates,
 )
 from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace, passes_of
-from tilewright.pipeline.stages.base import Rest, Same, Stage
+from tilewright.pipeline.stages.base import Rest, Same, Stage, is_own
 from tilewright.pipeline.stages.items import (
     CandidateTally,
     Evaluations,
@@ -53,7 +53,7 @@ def mapper_of(rest: Rest) -> Exact | None:
 
     A user's variant of them does not count.
     """
-    return next((stage for stage in rest.stages if isinstance(stage, Exact) and type(stage) in (Exact, Best)), None)
+    return next((stage for stage in rest.stages if isinstance(stage, Exact) and is_own(type(stage))), None)
 
 
 def results_of(
@@ -174,14 +174,13 @@ class _Together:
         """
         if not isinstance(self.mapper, Best) or not self.mapper.ends or not all(OBJECTIVES[self.mapper.objective]):
             return
+        effort = None if self.mapper.effort is None else self.mapper.effort // EFFORT_OF_ENDS
+        mapper = replace(self.mapper, effort=effort, largest_gap=max(self.mapper.largest_gap, GAP_OF_ENDS))
+        ordering = self.problem.constraints.temporal_ordering
         ends = {}
         for goal, own in (("energy", found.energy_pj), ("latency", found.latency_cycles)):
-            effort = None if self.mapper.effort is None else self.mapper.effort // EFFORT_OF_ENDS
-            gap = max(self.mapper.largest_gap, GAP_OF_ENDS)
-            mapper = replace(self.mapper, objective=goal, effort=effort, largest_gap=gap)
-            twin = replace(self, made=[], impossible=[])
-            ordering = self.problem.constraints.temporal_ordering
-            end = mapper.search(twin._choices(), len(self.starts), ordering, self.rest.control)
+            choices = replace(self, made=[], impossible=[])._choices()
+            end = replace(mapper, objective=goal).search(choices, len(self.starts), ordering, self.rest.control)
             if end is None:
                 return
             best = end if end.value < own else found

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest, input_digest
-from tilewright.base.artifacts.step_code import NAME, code_digest, code_digest_of_modules
+from tilewright.base.artifacts.step_code import NAME, code_digest, code_digest_of_modules, files_of_package
 from tilewright.base.bytecode import SourceLoader
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.json_values import JsonObject
@@ -98,19 +98,12 @@ def _files_of_class(kind: type[Stage]) -> tuple[tuple[Path, ...], Path | None]:
         return (), None
     path = Path(file).resolve()
     if _INSTALLED & {*path.parts}:  # in whole packages: what stands beside them is not the user's
-        return _files_of_package(kind.__module__.partition(".")[0])
+        files = tuple(one.resolve() for one in files_of_package(kind.__module__.partition(".")[0]))
+        return files, next(folder for folder in path.parents if folder.name in _INSTALLED)
     for (folder, _), (_, module) in _loaded.items():
         if module.__name__ == kind.__module__ and path.is_relative_to(folder):
             return local_files(path, folder), folder
     return local_files(path, path.parent), path.parent
-
-
-def _files_of_package(name: str) -> tuple[tuple[Path, ...], Path]:
-    """(files of an installed package or module, the folder that it is installed in)."""
-    module = Path(str(sys.modules[name].__file__)).resolve()
-    if module.name != "__init__.py":
-        return (module,), module.parent
-    return tuple(sorted(module.parent.rglob("*.py"))), module.parent.parent
 
 
 def _digest_of_files(files: tuple[Path, ...], folder: Path) -> str:

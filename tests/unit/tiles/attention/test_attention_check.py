@@ -170,7 +170,7 @@ def test_the_verb_checks_and_says_what_it_needs(tmp_path: Path, capsys: pytest.C
     assert main(["check", run, *given]) == 0
     assert "ok  layers/attention: lower bound" in capsys.readouterr().out
     assert main(["check", run]) == 2
-    assert capsys.readouterr().err.count("a certificate is checked against all three") == 3
+    assert capsys.readouterr().err.count("the check of a certificate needs hardware, workload and mapping") == 3
     assert main(["attention", *given, *sizes, "--memory-sizes", "sram=1 KiB,256 B", "-o", run]) == 0
     assert [line.split(",")[7] for line in (tmp_path / "out" / "attention.csv").read_text().splitlines()] == [
         "memory_bits",
