@@ -76,7 +76,7 @@ _HOMES = {
     "tilewright_evidence.conformance": ("conformance",),
     "tilewright_evidence.validation": ("compare_chips",),
     "tilewright_evidence.court.verb": ("accuracy",),
-    "tilewright.search.options": ("SearchOptions",),
+    "tilewright.search.options": ("MapOptions", "SearchOptions"),
     "tilewright.base.errors": ("ArtifactError", "InputError", "MappingError", "Problem", "TilewrightError"),
 }
 _OTHER_NAMES = {"map": "map_workload", "build_cns": "cns", "map_cores": "cost"} | {

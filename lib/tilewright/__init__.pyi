@@ -57,6 +57,8 @@ from tilewright.plans.answer import Fusion as _Fusion
 from tilewright.results.bottlenecks import Bottlenecks as _Bottlenecks
 from tilewright.results.checks import Check as _Check
 from tilewright.search.options import CoreSearchOptions as _CoreSearchOptions
+from tilewright.search.options import MapOptions as MapOptions
+from tilewright.search.options import MapOptions as _MapOptions
 from tilewright.search.options import SearchOptions as SearchOptions
 from tilewright.search.options import SearchOptions as _SearchOptions
 from tilewright.search.store import Store as _Store
@@ -78,7 +80,7 @@ def map_workload(
     workload: _WorkloadSource,
     hardware: _AcceleratorSource,
     mapping: _MappingSource,
-    options: _SearchOptions | None = ...,
+    options: _MapOptions | None = ...,
     *,
     written: _Sequence[_FilePath] = ...,
     output: _FilePath | None = ...,
@@ -106,6 +108,7 @@ def map_workload(
     salsa_restarts: int = ...,
     temporal_mapping_search_engine: _Literal['loma', 'salsa', 'exact', 'best'] = ...,
     exploit_data_locality: bool = ...,
+    preset: _Literal['best', 'zigzag'] | None = ...,
     dims: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,

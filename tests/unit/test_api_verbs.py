@@ -37,7 +37,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run on one core."""
     folder = tmp_path_factory.mktemp("run")
     given = ["--workload", TINY / "workload" / "two_layers.yaml", "--mapping", TINY / "mapping" / "free.yaml"]
-    arguments = ["map", "--hardware", HARDWARE_FILE, *given, "--lpf-limit", "3", "--no-store", "-o", folder]
+    arguments = [
+        "map",
+        "--preset",
+        "zigzag",
+        "--hardware",
+        HARDWARE_FILE,
+        *given,
+        "--lpf-limit",
+        "3",
+        "--no-store",
+        "-o",
+        folder,
+    ]
     assert main([str(argument) for argument in arguments]) == 0
     return folder
 
@@ -213,11 +225,14 @@ def assert_same_files(written: Path, expected: Path) -> None:
 def test_map_writes_what_the_command_writes(run: Path, tmp_path: Path) -> None:
     """From files, and from what was parsed of them; the store of earlier results may be a folder."""
     files = (TINY / "workload" / "two_layers.yaml", HARDWARE_FILE, TINY / "mapping" / "free.yaml")
-    mapped = tilewright.map(*files, lpf_limit=3, output=tmp_path / "files", store=tmp_path / "store")
+    mapped = tilewright.map(*files, preset="zigzag", lpf_limit=3, output=tmp_path / "files", store=tmp_path / "store")
     assert_same_files(tmp_path / "files", run)
     parsers = (tilewright.parse_workload, tilewright.parse_accelerator, tilewright.parse_mapping)
     parsed = [parse(file) for parse, file in zip(parsers, files, strict=True)]
-    assert tilewright.map(*parsed, lpf_limit=3, output=tmp_path / "parsed", store=str(tmp_path / "store")) == mapped
+    assert (
+        tilewright.map(*parsed, preset="zigzag", lpf_limit=3, output=tmp_path / "parsed", store=str(tmp_path / "store"))
+        == mapped
+    )
     assert_same_files(tmp_path / "parsed", run)
     assert any((tmp_path / "store").iterdir())
 

@@ -27,7 +27,9 @@ ONE_CORE: dict[str, Any] = {
 def single(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """The folder of a run on one core with its bottlenecks, and what the function returned."""
     folder = tmp_path_factory.mktemp("single")
-    mapped = tilewright.map(**ONE_CORE, mapping=TINY / "mapping" / "free.yaml", lpf_limit=3, output=folder)
+    mapped = tilewright.map(
+        **ONE_CORE, mapping=TINY / "mapping" / "free.yaml", preset="zigzag", lpf_limit=3, output=folder
+    )
     tilewright.explain(folder, **ONE_CORE, output=folder / "report")
     tilewright.check(folder, output=folder / "checks.json")
     return folder, mapped

@@ -25,7 +25,7 @@ tilewright:
   results_dir: out
   runs:
     mine: {{workload: {tiny}/workload/two_layers.yaml, hardware: {tiny}/hardware/wide.yaml,
-            mapping: {tiny}/mapping/free.yaml, lpf_limit: 3}}
+            mapping: {tiny}/mapping/free.yaml, lpf_limit: 3, preset: zigzag}}
 """
 
 

@@ -19,7 +19,19 @@ def map_narrow(project: Project, output: Path, *options: str, seed: str = "0") -
     """Bytes of what `tilewright map` writes in a process of its own."""
     results = project.root / "results"
     command = [
-        *(sys.executable, "-m", "tilewright", "map", "--lpf-limit", "4", "-o", str(output), *options),
+        *(
+            sys.executable,
+            "-m",
+            "tilewright",
+            "map",
+            "--preset",
+            "zigzag",
+            "--lpf-limit",
+            "4",
+            "-o",
+            str(output),
+            *options,
+        ),
         *("--hardware", str(results / "hardware" / "narrow" / "accelerator.json")),
         *("--workload", str(results / "workload" / "two_layers" / "zigzag-3.9.1" / "workload.json")),
         *("--mapping", str(results / "mapping" / "free" / "mapping.json")),

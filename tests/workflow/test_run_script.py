@@ -122,6 +122,7 @@ def test_jobs_are_named_in_the_log(project: Project, edit: Edit) -> None:
 OTHER = """\
 # The core that the other configuration has too, with another option.
 lpf_limit: 3
+preset: zigzag
 runs:
   two_layers-narrow: {workload: two_layers, hardware: narrow, mapping: free, objective: energy}
 """

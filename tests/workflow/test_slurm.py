@@ -21,6 +21,7 @@ SMALL_NODE = ("--set-threads", "map_single=2", "cost_multi=2", "allocate_multi=2
 NO_ACCOUNTING = ("--slurm-no-account", "--slurm-status-command", "squeue")
 CONFIG = """
 lpf_limit: 4
+preset: zigzag
 sweeps:
   tiny: {workload: two_layers, hardware: [narrow, wide], mapping: free}
 runs:

@@ -11,11 +11,13 @@ from tests.workflow.test_run_script import rows, run_script
 CONFIG = """\
 runs_per_job: {size}
 lpf_limit: 4
+preset: zigzag
 sweeps:
   tiny: {{workload: two_layers, hardware: [narrow, wide], mapping: free}}
 """
 FORTY = """\
 runs_per_job: 40
+preset: zigzag
 sweeps:
   tiny: {workload: two_layers, hardware: wide, mapping: free, lpf_limit: 3, seed: [%s]}
 runs:

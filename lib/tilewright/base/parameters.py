@@ -188,6 +188,11 @@ class Parameters:
         verb. They are told where a person gave them."""
         return {}
 
+    @classmethod
+    def implied(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Values in place of defaults that given ones bring with them, as a preset does."""
+        return {}
+
     def part(self, kind: type[T], **others: Any) -> T:
         """An object of another class that has parameters of this one: these with the same values."""
         known = {parameter.name for parameter in parameters_of(type(self))}

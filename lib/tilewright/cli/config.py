@@ -51,7 +51,7 @@ from tilewright.pipeline.configuration.keys import (
     groups_of,
 )
 from tilewright.results.schedule_options import ScheduleFigureOptions
-from tilewright.search.options import CoreSearchOptions
+from tilewright.search.options import ZIGZAG, CoreSearchOptions
 
 OPEN_MAPPING = "multi/open"
 """Mapping file of runs that search for a plan and name no mapping file."""
@@ -241,6 +241,11 @@ class _Reader:
         self._check_hardware(flow, (*path, "hardware"), names["hardware"])
         flow = flow if flow in FLOWS else SINGLE
         values = _values(flow, entry, defaults)
+        # A default pipeline is one of single cores: its stages mean nothing where several share the work.
+        is_own = "pipeline" in entry
+        pipeline = entry["pipeline"] if is_own else None if flow == MULTI else defaults.get("pipeline")
+        if pipeline is not None and flow == SINGLE:
+            values = {"preset": ZIGZAG, **values}
         made = {group.kind: self._made(group.kind, values, path, entry) for group in groups_of(flow)}
         if values.get("split_W_double_buffered") is True and not values.get("split_layers"):
             self._note("has no effect without split_layers: true", (*path, "split_W_double_buffered"))
@@ -251,9 +256,6 @@ class _Reader:
         if not isinstance(options, CoreSearchOptions):
             return None
         settings = {key: value for key, value in values.items() if key in SETTINGS}
-        # A default pipeline is one of single cores: its stages mean nothing where several share the work.
-        is_own = "pipeline" in entry
-        pipeline = entry["pipeline"] if is_own else None if flow == MULTI else defaults.get("pipeline")
         place = (*path, "pipeline") if is_own else ("pipeline",)
         stages, problems = read_stages(pipeline, place, options, settings if flow == MULTI else None, self.documents)
         self.problems += [problem for problem in problems if problem not in self.problems]
@@ -425,9 +427,11 @@ def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) ->
     """Values of the keys of a run, including those of the top. A null gives a key for several cores its default.
 
     The reference model has only convolutions and matrix products, so at the top it applies only to runs on one core.
+    Values of the preset of a run overrule those of the top.
     """
     left_out = ("model",) if flow == MULTI else ()
-    values = {key: value for key, value in defaults.items() if key not in left_out} | dict(entry)
+    implied = SEARCH_OF.get(flow, CoreSearchOptions).implied(entry)
+    values = {key: value for key, value in defaults.items() if key not in left_out} | implied | dict(entry)
     own = {key: value for key, value in values.items() if key in KEYS_OF[flow]}
     return {key: value for key, value in own.items() if value is not None or key not in SETTINGS}
 

@@ -30,7 +30,7 @@ from tilewright.cli.parameter_options import Given, Named, parameter_keywords, s
 from tilewright.cli.remembered import keep_descriptions
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.cli.verb import HARDWARE_FILE, MAPPING_FILE, NETWORK_FILE, Help, Tell, verb
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import ZIGZAG, MapOptions, SearchOptions
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _searched(
     workload: Path,
     hardware: Path,
     mapping: Path,
-    search: Given[SearchOptions],
+    search: Given[MapOptions],
     written: Sequence[Path],
     output: Path | None,
     pipeline: str,
@@ -113,14 +113,14 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
     strict=UNCOSTED,
 )
 @network_keywords
-@parameter_keywords(search=SearchOptions)
+@parameter_keywords(search=MapOptions)
 def map_workload(
     workload: Annotated["WorkloadSource", NETWORK_FILE],
     hardware: Annotated["AcceleratorSource", HARDWARE_FILE],
     mapping: Annotated["MappingSource", MAPPING_FILE],
-    options: SearchOptions | None = None,
+    options: MapOptions | None = None,
     *,
-    search: Named[SearchOptions],
+    search: Named[MapOptions],
     written: Annotated[
         Sequence[FilePath], Help("File behind an artifact, to tell its lines and notices; repeatable.")
     ] = (),
@@ -155,7 +155,7 @@ def map_workload(
 
 def _mapped(
     given: "Descriptions",
-    options: Given[SearchOptions],
+    options: Given[MapOptions],
     written: Sequence[Path],
     output: Path | None,
     exports: Path | None,
@@ -169,7 +169,7 @@ def _mapped(
     from tilewright.pipeline.stages import run as engine
     from tilewright.pipeline.stages.notices import lanes_notices, written_files
 
-    chosen = options()
+    chosen = (replace(options, values={"preset": ZIGZAG, **options.values}) if is_given(pipeline) else options)()
     stages = pipeline_of(pipeline, chosen, given.workload)
     if stages.exports and exports is None:
         raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
@@ -216,7 +216,7 @@ def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, work
 
 def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> JsonObject:
     """Provenance of the results; a user's pipeline is recorded stage by stage."""
-    told = encode(options)
+    told = encode(options.part(SearchOptions))  # a preset has no meaning beside all values
     if given:
         told["pipeline"] = stated_pipeline(stages)
     return provenance("map", input_digests(problem), told)

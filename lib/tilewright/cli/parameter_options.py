@@ -207,6 +207,7 @@ class Named(Given[Kind]):
         defaults = {parameter.name: parameter.default for parameter in parameters_of(self.kind)}
         # What an object has at its default nobody gave.
         given = {} if options is None else options.as_dict()
+        defaults |= self.kind.implied(given)
         values = {name: one for name, one in given.items() if name in known and one != defaults[name]}
         return replace(self, values=values | dict(self.values))
 

@@ -1,14 +1,15 @@
 """Options of a search: its goal, space and effort, as parameters of the stages that map a layer.
 
-Each class holds the parameters of a stage; the defaults are those of zigzag-dse 3.9.1.
+Each class holds the parameters of a stage; the defaults are those of zigzag-dse 3.9.1. `MapOptions`, the options of
+`tilewright map`, has defaults of its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from tilewright.base.errors import Problem
-from tilewright.base.objectives import Chance, Goal
+from tilewright.base.objectives import Chance, Goal, Objective
 from tilewright.base.parameters import (
     Count,
     Limits,
@@ -26,6 +27,8 @@ DEFAULT_SPATIAL_MAPPINGS = 3
 MOST_STARTS = 64
 """Limit of spatial mappings for which an exact search runs loma and salsa regardless of its time budget."""
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
+ZIGZAG = "zigzag"
+"""Preset with the numbers of zigzag-dse 3.9.1."""
 EXACT_TIME_BUDGET_S = 60.0
 """Time budget of the exact search in seconds, unless another one is given."""
 
@@ -225,6 +228,35 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
         if not self.exploit_data_locality:
             found["workload_data_always_from_top_mem"] = "has no effect without exploit_data_locality"
         return found
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class MapOptions(SearchOptions):
+    """Options of `tilewright map`, with defaults for results to decide by, and a preset for those of zigzag-dse."""
+
+    model: Annotated[str, ParameterCheck(profile_by_name)] = CORRECTED.name
+    objective: Objective = "EDP"
+    temporal_mapping_search_engine: SearchEngine = "best"
+    exploit_data_locality: bool = True
+    preset: Literal["best", "zigzag"] | None = None
+    """Values of the options that are not given. best: to decide by; the defaults of this table. zigzag: to compare with
+    zigzag-dse 3.9.1; model zigzag-3.9.1, objective latency, search engine loma, and layers that begin and end in the
+    top memory. null: best, and with a pipeline of stages zigzag, since stages are those of zigzag-dse.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}
+        values |= self.implied(given) | given
+        object.__setattr__(self, "preset", values.pop("preset"))
+        super().__init__(**values)
+
+    @classmethod
+    def implied(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Values that the preset of the given ones gives to other options."""
+        if given.get("preset") != ZIGZAG:
+            return {}
+        own = {parameter.name for parameter in parameters_of(cls) if parameter.owner is MapOptions}
+        return {one.name: one.default for one in parameters_of(SearchOptions) if one.name in own}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ GIVEN = ["--hardware", str(HARDWARE), "--workload", str(WORKLOAD), "--mapping", 
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run."""
     folder = tmp_path_factory.mktemp("runs") / "narrow"
-    assert main(["map", *GIVEN, "--lpf-limit", "3", "--no-store", "-o", str(folder)]) == 0
+    assert main(["map", "--preset", "zigzag", *GIVEN, "--lpf-limit", "3", "--no-store", "-o", str(folder)]) == 0
     return folder
 
 
@@ -40,7 +40,7 @@ def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pyt
     assert first["new_search_gain"] > 0
     assert f"{first['before']} -> {first['after']}" in told
     new = [str(written) if one == str(HARDWARE) else one for one in GIVEN]
-    assert main(["map", *new, "--lpf-limit", "3", "--no-store", "-o", str(tmp_path / "new")]) == 0
+    assert main(["map", "--preset", "zigzag", *new, "--lpf-limit", "3", "--no-store", "-o", str(tmp_path / "new")]) == 0
     summary = json.loads((tmp_path / "new/summary.json").read_text())["payload"]
     assert summary["latency_cycles"] == first["new_search_latency_cycles"]
     assert summary["energy_pj"] == first["new_search_energy_pj"]
@@ -140,6 +140,23 @@ def test_another_in_memory_array_has_another_clock(tmp_path: Path, capsys: pytes
     inputs = ["--hardware", str(config / "hardware/aimc.yaml"), "--mapping", str(config / "mapping/aimc.yaml")]
     inputs += ["--workload", str(WORKLOAD)]
     folder = str(tmp_path / "run")
-    assert main(["map", *inputs, "--model", "corrected", "--lpf-limit", "2", "--no-store", "-o", folder]) == 0
+    assert (
+        main(
+            [
+                "map",
+                "--preset",
+                "zigzag",
+                *inputs,
+                "--model",
+                "corrected",
+                "--lpf-limit",
+                "2",
+                "--no-store",
+                "-o",
+                folder,
+            ]
+        )
+        == 0
+    )
     assert main(["advise", folder, *inputs, "--no-search"]) == 0
     assert "note: latencies are in cycles: another array has another clock period, too" in capsys.readouterr().out

@@ -94,7 +94,7 @@ def test_a_hardware_file_beside_the_run_is_found(
     mine.write_text(HARDWARE.read_text().replace("name: wide", "name: mine"))
     given = ["--hardware", str(mine), "--workload", str(WORKLOAD), "--mapping", str(MAPPING)]
     monkeypatch.chdir(tmp_path)
-    assert main(["map", *given, "--lpf-limit", "2", "--no-store", "-o", "results/second"]) == 0
+    assert main(["map", "--preset", "zigzag", *given, "--lpf-limit", "2", "--no-store", "-o", "results/second"]) == 0
     for place in ("results/mine.yaml", "mine.yaml"):
         mine = mine.rename(tmp_path / place)
         capsys.readouterr()

@@ -65,7 +65,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     space.write_text(yaml.safe_dump(SPACE))
     described = ["--hardware", HARDWARE, "--mapping", MAPPING, "--workload", WORKLOAD]
     run = str(place / "map")
-    assert main(["map", *described, "--lpf-limit", "2", "--no-store", "-o", run]) == 0
+    assert main(["map", "--preset", "zigzag", *described, "--lpf-limit", "2", "--no-store", "-o", run]) == 0
     assert main(["report", run, "-o", str(place / "report")]) == 0
     assert main(["explain", run, "-o", str(place / "explain")]) == 0
     assert main(["export", run, "--format", "simple-json", "-o", str(place / "export")]) == 0

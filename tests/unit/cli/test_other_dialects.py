@@ -83,7 +83,7 @@ SAMPLES = {
     "entry that is no table": "[{name: default}, 7, null]\n",
 }
 VERBS = {
-    "map": ["map", "--lpf-limit", "1"],
+    "map": ["map", "--preset", "zigzag", "--lpf-limit", "1"],
     "cns": ["cns"],
     "fuse": ["fuse", "--nb-plans", "1"],
     "split": ["split"],

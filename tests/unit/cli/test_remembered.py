@@ -29,7 +29,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("a") / "b"
     place.mkdir()
     network = write_network(place)
-    assert main(["map", *OF_ONE_CORE, *FREE, "--lpf-limit", "3", "--no-store", "-o", str(place / "map")]) == 0
+    assert (
+        main(
+            [
+                "map",
+                "--preset",
+                "zigzag",
+                *OF_ONE_CORE,
+                *FREE,
+                "--lpf-limit",
+                "3",
+                "--no-store",
+                "-o",
+                str(place / "map"),
+            ]
+        )
+        == 0
+    )
     assert main(["fuse", *given(network)[:4], "--nb-plans", "3", "--lpf-limit", "2", "-o", str(place / "fuse")]) == 0
     cut_and_cost(network, place / "schedule")
     found = inputs(network, place / "schedule")
@@ -127,7 +143,7 @@ def test_what_lies_beside_a_run_is_not_kept_twice(made: Path, tmp_path: Path) ->
     assert main(["parse", "hardware", str(NARROW), "-o", str(hardware)]) == 0
     described = ["--hardware", str(hardware), *OF_ONE_CORE[2:], *FREE]
     run = tmp_path / "results/single/narrow"
-    assert main(["map", *described, "--lpf-limit", "3", "--no-store", "-o", str(run)]) == 0
+    assert main(["map", "--preset", "zigzag", *described, "--lpf-limit", "3", "--no-store", "-o", str(run)]) == 0
     assert sorted(os.listdir(run)) == ["layers.jsonl", "mapping.json", "summary.json", "workload.json"]
     assert main(["advise", str(run), "--no-search"]) == 0
 

@@ -174,7 +174,7 @@ def test_a_file_of_a_further_kind_runs_whole(tmp_path: Path, monkeypatch: pytest
     for kind in ("digital", "doubled"):
         monkeypatch.setattr(core_reader, "array_kind", lambda _, kind=kind: kind)
         run = tmp_path / kind
-        done(["map", *inputs, "--mapping", mapping, "--lpf-limit", "3", "-o", str(run)])
+        done(["map", "--preset", "zigzag", *inputs, "--mapping", mapping, "--lpf-limit", "3", "-o", str(run)])
         done(["check", str(run), "--hardware", hardware])
         done(["report", str(run), "-o", str(run / "report")])
         for form in ("complete-json", "simple-json"):

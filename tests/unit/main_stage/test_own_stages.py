@@ -44,7 +44,7 @@ def run(*stages: Any, **keywords: Any) -> list[tuple[Any, Any]]:
 def plain() -> list[tuple[str, float, float]]:
     """The layers as `tilewright.map` has them."""
     given = files()
-    mapped = tilewright.map(given["workload"], given["accelerator"], given["mapping"], lpf_limit=LPF)
+    mapped = tilewright.map(given["workload"], given["accelerator"], given["mapping"], preset="zigzag", lpf_limit=LPF)
     found = {name: record for record in mapped.records for name in record.names}
     names = [cme.layer.name for cme, _ in run(WorkloadStage, *BELOW)]
     return [(name, found[name].energy_pj, found[name].latency_cycles) for name in names]
@@ -108,7 +108,7 @@ def test_a_stage_varies_the_accelerator(place: str) -> None:
         for memory in core.memories
     )
     dear = _replace(dear, cores=(_replace(core, memories=memories),))
-    mapped = tilewright.map(given["workload"], dear, given["mapping"], lpf_limit=LPF)
+    mapped = tilewright.map(given["workload"], dear, given["mapping"], preset="zigzag", lpf_limit=LPF)
     expected = {name: record.energy_pj for record in mapped.records for name in record.names}
     factor_of = (lambda extra: extra[0]) if place == "above" else (lambda extra: extra[1][0])
     found = {cme.layer.name: cme.energy_total for cme, extra in pairs if factor_of(extra) == 2}
@@ -211,7 +211,7 @@ def test_one_that_looks_at_every_cme() -> None:
     stages = [WorkloadStage, MinimalLatencyStage, SpatialMappingGeneratorStage, MinimalLatencyStage, own.Counts, *LOMA]
     assert figures(run(*stages)) == plain()
     given = files()
-    mapped = tilewright.map(given["workload"], given["accelerator"], given["mapping"], lpf_limit=LPF)
+    mapped = tilewright.map(given["workload"], given["accelerator"], given["mapping"], preset="zigzag", lpf_limit=LPF)
     counts = {name: record.evaluations or 0 for record in mapped.records for name in record.names}
     assert len(own.Counts.seen) == sum(counts.values())
     own.Counts.seen.clear()
@@ -262,7 +262,7 @@ def test_memories_and_sides_of_the_array_are_changed() -> None:
     memories = tuple(memory for memory in core.memories if memory.name != "input_pad")
     array = _replace(core.operational_array, dimensions=(("D1", 6), *core.operational_array.dimensions[1:]))
     changed = _replace(described, cores=(_replace(core, memories=memories, operational_array=array),))
-    mapped = tilewright.map(given["workload"], changed, given["mapping"], lpf_limit=LPF)
+    mapped = tilewright.map(given["workload"], changed, given["mapping"], preset="zigzag", lpf_limit=LPF)
     found = {name: record for record in mapped.records for name in record.names}
     pairs = run(own.SmallerCore, WorkloadStage, *BELOW)
     assert figures(pairs) == [(name, found[name].energy_pj, found[name].latency_cycles) for name, _, _ in plain()]

@@ -100,7 +100,7 @@ def test_the_verb_says_the_same(tmp_path: Path) -> None:
     given = files()
     made = [WorkloadParserStage, AcceleratorParserStage, SimpleSaveStage, *stages("latency")[2:]]
     ((total, pairs),) = MainStage(made, **given, loma_lpf_limit=4, dump_folder=str(tmp_path / "out")).run()
-    mapped = tilewright.map(given["workload"], given["accelerator"], given["mapping"], lpf_limit=4)
+    mapped = tilewright.map(given["workload"], given["accelerator"], given["mapping"], preset="zigzag", lpf_limit=4)
     assert (total.energy_total, total.latency_total2) == (mapped.summary["energy_pj"], mapped.summary["latency_cycles"])
     by_name = {name: record for record in mapped.records for name in record.names}
     assert [(cme.energy_total, cme.latency_total2) for cme, _ in pairs] == [

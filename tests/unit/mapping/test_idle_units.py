@@ -32,7 +32,7 @@ def test_half_of_a_doubled_array_never_works(doubled: Path, tmp_path: Path, caps
     assert notes(capsys) == [f"note: {MAPPING}:5 default.spatial_mapping.D2: {said}"]
     described = ["--hardware", str(doubled), "--workload", str(NETWORK), "--mapping", str(MAPPING)]
     run = tmp_path / "run"
-    assert main(["map", *described, "--lpf-limit", "2", "--no-store", "-o", str(run)]) == 0
+    assert main(["map", "--preset", "zigzag", *described, "--lpf-limit", "2", "--no-store", "-o", str(run)]) == 0
     (note,) = notes(capsys)
     assert (
         "spatial_mapping.D2: no entry that layers of two_layers have takes more than 12 of the 24 units of D2" in note

@@ -47,7 +47,9 @@ def test_a_run_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     hardware.write_text(HARDWARE.read_text().replace("input_precision: [8, 8]", "input_precision: [4, 8]"))
     network = HARDWARE.parents[1] / "workload/fsrcnn.yaml"
     inputs = ["--hardware", str(hardware), "--mapping", str(mapping), "--workload", str(network)]
-    assert main(["map", *inputs, "--lpf-limit", "2", "--no-store", "-o", str(tmp_path / "out")]) == 0
+    assert (
+        main(["map", "--preset", "zigzag", *inputs, "--lpf-limit", "2", "--no-store", "-o", str(tmp_path / "out")]) == 0
+    )
     said = [line for line in capsys.readouterr().err.splitlines() if "input_precision" in line]
     assert len(said) == 1
     assert "energy and cycles are those of activations of 4 bits, and activations have 8 (in 8 layers:" in said[0]

@@ -247,7 +247,24 @@ def test_summary_and_comparison_tell_the_same_area(tmp_path: Path) -> None:
     hardware.write_text(text.replace("unit_area: 0", "unit_area: 1"))
     given = ["--mapping", str(tiny / "mapping" / "free.yaml"), "--workload", str(tiny / "workload" / "two_layers.yaml")]
     output = tmp_path / "run"
-    assert main(["map", "--hardware", str(hardware), *given, "--lpf-limit", "3", "--no-store", "-o", str(output)]) == 0
+    assert (
+        main(
+            [
+                "map",
+                "--preset",
+                "zigzag",
+                "--hardware",
+                str(hardware),
+                *given,
+                "--lpf-limit",
+                "3",
+                "--no-store",
+                "-o",
+                str(output),
+            ]
+        )
+        == 0
+    )
     assert main(["summarize", str(output), "--csv", str(tmp_path / "summary.csv")]) == 0
     assert main(["pareto", str(output), "--csv", str(tmp_path / "pareto.csv")]) == 0
     said = []

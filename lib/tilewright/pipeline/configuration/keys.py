@@ -21,7 +21,7 @@ from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.pipeline.configuration.arguments import arguments_of
 from tilewright.pipeline.configuration.fusion_options import FusionOptions, PlanCount
 from tilewright.results.schedule_options import ScheduleFigureOptions
-from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions, MapOptions
 
 FLOWS = (SINGLE, MULTI)
 SPLIT, TILING, COST, SEARCH, SCHEDULE, REPORT, MAP = "split", "cns", "cost", "allocate", "schedule", "report", "map"
@@ -90,7 +90,7 @@ class Group:
 
 
 GROUPS = (
-    Group(SearchOptions, SINGLE, (MAP,)),
+    Group(MapOptions, SINGLE, (MAP,)),
     Group(Strictness, SINGLE, (MAP,)),
     Group(FigureChoice, SINGLE),
     Group(CnSearchOptions, MULTI, (COST,)),
@@ -106,7 +106,7 @@ GROUPS = (
     Group(PlanCount, MULTI, (FUSE,)),
     Group(ScheduleFigureOptions, MULTI, (REPORT,)),
 )
-SEARCH_OF: dict[str, type[CoreSearchOptions]] = {SINGLE: SearchOptions, MULTI: CnSearchOptions}
+SEARCH_OF: dict[str, type[CoreSearchOptions]] = {SINGLE: MapOptions, MULTI: CnSearchOptions}
 """Options of the search on a core, by flow."""
 
 

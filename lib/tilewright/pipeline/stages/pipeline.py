@@ -259,7 +259,8 @@ class Pipeline:
             "exploit_data_locality": "SearchUnusedMemory",
         }
         made = options.as_dict()
-        asked = [name for name in given if name in made and made[name] != type(options)().as_dict()[name]]
+        defaults = type(options)().as_dict() | options.implied(made)
+        asked = [name for name in given if name in made and made[name] != defaults[name]]
         found = [
             unused_option(name, f"has no effect: the pipeline has no stage {wanted[name]}", made[name])
             for name in asked

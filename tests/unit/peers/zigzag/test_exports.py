@@ -242,7 +242,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("--hardware", str(TINY / "hardware" / "narrow.yaml"), "--mapping", str(TINY / "mapping" / "free.yaml")),
         *("--workload", str(TINY / "workload" / "two_layers.yaml")),
     ]
-    assert main(["map", *given, "--lpf-limit", "3", "--no-store", "-o", str(folder)]) == 0
+    assert main(["map", "--preset", "zigzag", *given, "--lpf-limit", "3", "--no-store", "-o", str(folder)]) == 0
     return folder
 
 
