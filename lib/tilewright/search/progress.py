@@ -16,7 +16,7 @@ Advance = Callable[[int], None]
 LEAST_ORDERS = 300_000
 """Number of orders below which no progress is shown; so many take about a second."""
 QUIET_S = 1.0
-"""Seconds after which a search of unknown size shows progress."""
+"""Seconds after which a search shows progress if its number of orders is not known."""
 LOG_INTERVAL_S = 15.0
 LEAST_SHARE = 0.1
 """Share of the work that must be done before the remaining time is shown."""
@@ -52,17 +52,23 @@ class TimeLeft:
 
 @contextlib.contextmanager
 def search_progress(
-    total_orders: int | None, title: str, shown: bool, unit: str = "orders", least: int = LEAST_ORDERS
+    total_orders: int | None,
+    title: str,
+    shown: bool,
+    unit: str = "orders",
+    least: int = LEAST_ORDERS,
+    after_s: float = 0.0,
 ) -> Iterator[Advance]:
     """Show the progress of `total_orders` (None if unknown); yields the function that advances it.
 
-    Nothing is shown for less than `least`. The function may be called from any thread.
+    Nothing is shown for less than `least`, and on a terminal nothing before `after_s` seconds, or before QUIET_S if the
+    total is not known. The function may be called from any thread.
     """
     if not shown or (total_orders is not None and total_orders < least):
         yield lambda orders: None
     elif sys.stderr.isatty():
         with contextlib.ExitStack() as stack:
-            yield _bar(total_orders, title, stack, unit)
+            yield _bar(total_orders, title, stack, unit, QUIET_S if total_orders is None else after_s)
     else:
         yield _log_lines(total_orders, title, unit)
 
@@ -96,19 +102,19 @@ def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
     return advance
 
 
-def _bar(total_orders: int | None, title: str, stack: contextlib.ExitStack, unit: str) -> Advance:
-    """Progress bar that ends with `stack`; with an unknown total it appears after QUIET_S."""
+def _bar(total_orders: int | None, title: str, stack: contextlib.ExitStack, unit: str, after_s: float) -> Advance:
+    """Progress bar that ends with `stack`; it appears after `after_s` seconds."""
     start = time.monotonic()
     lock = threading.Lock()
     waiting = 0
-    started: list[Advance] = [_started_bar(total_orders, title, stack, unit)] if total_orders is not None else []
+    started: list[Advance] = [] if after_s else [_started_bar(total_orders, title, stack, unit)]
 
     def advance(orders: int) -> None:
         nonlocal waiting
         with lock:
             waiting += orders
-            if not started and time.monotonic() - start >= QUIET_S:
-                started.append(_started_bar(None, title, stack, unit))
+            if not started and time.monotonic() - start >= after_s:
+                started.append(_started_bar(total_orders, title, stack, unit))
             if started:
                 started[0](waiting)
                 waiting = 0

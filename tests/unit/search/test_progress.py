@@ -3,8 +3,10 @@
 import contextlib
 import importlib
 import io
+from pathlib import Path
 
 import pytest
+from tilewright.cli.main import main
 from tilewright.search.progress import TimeLeft
 
 
@@ -41,3 +43,18 @@ def test_names_in_a_bar_are_text(bar: str, monkeypatch: pytest.MonkeyPatch) -> N
         title = "[red]a\x1b]0;b\nc"
         started(None, title, stack, "orders") if bar.startswith("tilewright.search") else started(title, stack)
     assert "[red]a\\x1b]0;b\\nc" in said.getvalue()
+
+
+def test_a_search_with_bounds_shows_its_layers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The number of its orders is not known before; layers are, and so is how many of them are done."""
+    monkeypatch.setattr("tilewright.search.progress.LOG_INTERVAL_S", 0.0)
+    tiny = Path("tests/workflow/tiny").resolve()
+    files = ["--workload", str(tiny / "workload/two_layers.yaml"), "--hardware", str(tiny / "hardware/narrow.yaml")]
+    assert main(["map", *files, "--mapping", str(tiny / "mapping/free.yaml"), "--no-store"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("two_layers on narrow: ")]
+    done = [int(line.split(": ")[1].split(" of 2 layers")[0]) for line in lines]
+    assert done == sorted(done)
+    assert done[-1] == 2
+    assert "2 of 2 layers (100%)" in lines[-1]

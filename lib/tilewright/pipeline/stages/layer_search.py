@@ -12,7 +12,7 @@ from tilewright.pipeline.stages.base import Control, Rest
 from tilewright.pipeline.stages.items import LayerProblem
 from tilewright.pipeline.stages.layers import order_total, search_alternatives, sum_if_known
 from tilewright.pipeline.stages.user_stages import is_identified
-from tilewright.search.progress import search_progress
+from tilewright.search.progress import QUIET_S, Advance, search_progress
 from tilewright.search.store import Store
 
 
@@ -65,20 +65,27 @@ class LayerSearch:
         """
         missing = [task for task in tasks if not self._take_from_store(task)]
         shown = self.control.show_progress and bool(missing)
-        total = sum_if_known(order_total(self.search, task.problem) for task in missing) if shown else 0
-        with search_progress(total, self.title, shown) as advance:
-            told = self.control.advance if not shown else advance
-            control = replace(self.control, advance=told, stop=self.stop)
-            self._search_all(missing, replace(self.search, control=control))
+        orders = sum_if_known(order_total(self.search, task.problem) for task in missing) if shown else 0
+        # How many orders a search with bounds visits is not known before; its progress is that of layers.
+        if orders is None and len(missing) > 1:
+            bar = search_progress(len(missing), self.title, shown, unit="layers", least=1, after_s=QUIET_S)
+        else:
+            bar = search_progress(orders, self.title, shown)
+        with bar as advance:
+            by_layers = shown and orders is None and len(missing) > 1
+            told = self.control.advance if not shown else (lambda orders: advance(0)) if by_layers else advance
+            search = replace(self.search, control=replace(self.control, advance=told, stop=self.stop))
+            self._search_all(missing, search, advance if by_layers else _nothing)
 
-    def _search_all(self, missing: list[LayerTask], search: Rest) -> None:
+    def _search_all(self, missing: list[LayerTask], search: Rest, layers_done: Advance) -> None:
         if self.control.threads <= 1 or len(missing) <= 1:
             for task in missing:
                 self._finish(task, self._attempt(search, task))
+                layers_done(1)
         else:
-            self._search_in_threads(missing, search)
+            self._search_in_threads(missing, search, layers_done)
 
-    def _search_in_threads(self, missing: list[LayerTask], search: Rest) -> None:
+    def _search_in_threads(self, missing: list[LayerTask], search: Rest, layers_done: Advance) -> None:
         """Search in threads, which suffice because the kernel releases the interpreter lock."""
         with ThreadPoolExecutor(self.control.threads) as pool:
             pending: dict[Future[list[LayerRecord] | MappingError], LayerTask] = {
@@ -89,6 +96,7 @@ class LayerSearch:
                     done, _ = wait(pending, return_when=FIRST_COMPLETED)
                     for future in done:
                         self._finish(pending.pop(future), future.result())
+                        layers_done(1)
             except BaseException:
                 self.stop.set()
                 for future in pending:
@@ -125,6 +133,10 @@ class LayerSearch:
                 self.store.put(_key_of_all(task.key), kept)
         if self.on_found is not None:
             self.on_found(task, result)
+
+
+def _nothing(count: int) -> None:
+    """Advance of a progress that is not shown."""
 
 
 def _key_of_all(key: str) -> str:
