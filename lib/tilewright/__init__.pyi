@@ -58,7 +58,6 @@ from tilewright.results.bottlenecks import Bottlenecks as _Bottlenecks
 from tilewright.results.checks import Check as _Check
 from tilewright.search.options import CoreSearchOptions as _CoreSearchOptions
 from tilewright.search.options import MapOptions as MapOptions
-from tilewright.search.options import MapOptions as _MapOptions
 from tilewright.search.options import SearchOptions as SearchOptions
 from tilewright.search.options import SearchOptions as _SearchOptions
 from tilewright.search.store import Store as _Store
@@ -80,7 +79,7 @@ def map_workload(
     workload: _WorkloadSource,
     hardware: _AcceleratorSource,
     mapping: _MappingSource,
-    options: _MapOptions | None = ...,
+    options: _SearchOptions | None = ...,
     *,
     written: _Sequence[_FilePath] = ...,
     output: _FilePath | None = ...,

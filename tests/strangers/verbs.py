@@ -70,18 +70,18 @@ class Case:
 CASES = (
     Case(
         "map",
-        "--hardware narrow.yaml --workload layers.yaml --mapping free.yaml --lpf-limit 2 --no-store --json",
+        "--hardware narrow.yaml --workload layers.yaml --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store --json",
         ("narrow.yaml", "layers.yaml", "free.yaml"),
     ),
     Case(
         "map",
-        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --lpf-limit 2 --no-store --model corrected"
+        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store --model corrected"
         " --json",
         ("net.onnx", "free.yaml", "narrow.yaml"),
     ),
     Case(
         "map",
-        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --lpf-limit 2 --no-store --json",
+        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store --json",
         ("net.onnx",),
     ),
     Case(

@@ -36,7 +36,7 @@ def test_validate_returns_all_problems(tmp_path: Path) -> None:
 
 def test_map_evaluate_export_agree(tmp_path: Path) -> None:
     """What `map_workload` finds costs the same in `evaluate`, and again after export and a second search."""
-    mapped = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING)
+    mapped = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, exploit_data_locality=False)
     (record,) = mapped.records
     layer = tilewright.parse_workload(WORKLOAD).layers_in_order[0].layer
     core = tilewright.parse_accelerator(HARDWARE).cores[0]
@@ -44,7 +44,7 @@ def test_map_evaluate_export_agree(tmp_path: Path) -> None:
     assert (again.energy_pj, again.latency_cycles) == (record.energy_pj, record.latency_cycles)
     exported = tmp_path / "found.yaml"
     exported.write_text(tilewright.export_mapping(mapped.records, HARDWARE))
-    third = tilewright.map_workload(WORKLOAD, HARDWARE, exported)
+    third = tilewright.map_workload(WORKLOAD, HARDWARE, exported, exploit_data_locality=False)
     assert third.records[0].energy_pj == record.energy_pj
     assert third.summary["evaluations"] == 1
     assert "product" in tilewright.export_loop_nests(mapped.records)
@@ -52,7 +52,7 @@ def test_map_evaluate_export_agree(tmp_path: Path) -> None:
 
 def test_a_pipeline_from_python(tmp_path: Path) -> None:
     """Stages as names, classes or objects; what they write lies where it is told to."""
-    plain = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING)
+    plain = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, preset="zigzag")
     pipeline = [{"replace": "Loma", "stage": Loma(lpf_limit=6)}, {"insert": SimpleSave, "before": "Sum"}]
     staged = tilewright.map_workload(WORKLOAD, HARDWARE, MAPPING, pipeline=pipeline, exports=tmp_path)
     assert staged == plain

@@ -17,7 +17,6 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
 from tilewright.base.harmless import terminal, terminal_lines
 from tilewright.base.json_values import JsonObject
-from tilewright.base.profile import REFERENCE, ModelChoice
 from tilewright.base.units import LARGEST_WHOLE_NUMBER, energy_text
 from tilewright.base.unused import refuse_unused, unused_in, with_unused
 from tilewright.cli.options import (
@@ -39,7 +38,7 @@ from tilewright.mapping.constraints import (
     Unrolling,
     as_unrolling,
 )
-from tilewright.search.options import BoundaryParameters, SearchOptions
+from tilewright.search.options import EvaluateOptions, SearchOptions
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
@@ -56,6 +55,8 @@ Links = tuple[tuple[str, str], ...]
 Boundaries = tuple[tuple[str, tuple[int, ...]], ...]
 Point = tuple[Layer, MappingConstraints]
 """(layer, complete mapping that is given for it)."""
+GIVEN = SearchOptions(model=EvaluateOptions.model)
+"""Options of a mapping that is given, unless others are."""
 REQUIRED_KEYS = ("layer", "spatial_mapping", "loop_order")
 KEYS = (*REQUIRED_KEYS, "memory_operand_links", "level_boundaries")
 
@@ -246,10 +247,10 @@ OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size
     help="JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/mappings.md#keep-a-mapping.",
 )
 @click.option("--layer", "layer_name", default="", help="Only this layer; default: all.")
-@parameter_option(BoundaryParameters, "temporal_mapping_type", default=None)
+@parameter_option(EvaluateOptions, "temporal_mapping_type", default=None)
 @click.option("-o", "--output", type=FILE, help="JSON lines to write: what --json prints.")
 @network_options
-@parameter_option(ModelChoice, "model", default=REFERENCE.name)
+@parameter_option(EvaluateOptions, "model", default=EvaluateOptions.model)
 @strict_option()
 @common_options
 def command(
@@ -282,7 +283,7 @@ def command(
 
     asked = {"model": model} | ({"temporal_mapping_type": temporal_mapping_type} if temporal_mapping_type else {})
     given = Descriptions(hardware, workload, mapping, network_options)
-    which = (points, layer_name, Given(BoundaryParameters, asked), SearchOptions(), output)
+    which = (points, layer_name, Given(EvaluateOptions, asked), GIVEN, output)
     found = _evaluated(given, *which, strict, tell, echo_notices)
     refused = sum(one.record is None for one in found)
     if refused:
@@ -290,14 +291,14 @@ def command(
 
 
 @network_keywords
-@parameter_keywords(asked=BoundaryParameters)
+@parameter_keywords(asked=EvaluateOptions)
 def evaluate(
     layer: Layer | str = "",
     core: "Core | None" = None,
     spatial_mapping: Table[str, Table[str, int]] | Unrolling | None = None,
     loop_order: Sequence[tuple[str, int]] | None = None,
     *,
-    asked: Named[BoundaryParameters],
+    asked: Named[EvaluateOptions],
     memory_operand_links: Sequence[tuple[str, str]] = MappingConstraints.memory_operand_links,
     level_boundaries: Table[str, Sequence[int]] | None = None,
     options: SearchOptions | None = None,
@@ -329,7 +330,7 @@ def evaluate(
 
         links = tuple((operand, memory) for operand, memory in memory_operand_links)
         mapped = (links, as_unrolling(spatial_mapping), tuple((dimension, size) for dimension, size in loop_order))
-        chosen = _options(options or SearchOptions(), asked)
+        chosen = _options(options or GIVEN, asked)
         record = engine.evaluate(layer, core, *mapped, chosen, level_boundaries)
         _write(file, [_Evaluated(layer, record)])
         return record
@@ -340,7 +341,7 @@ def evaluate(
     if missing:
         raise InputError([Problem("is needed, or a layer and a core in memory", path=name) for name in missing])
     given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
-    which = (points, layer, asked, options or SearchOptions(), file)
+    which = (points, layer, asked, options or GIVEN, file)
     found = _evaluated(given, *which, strict, lambda one: None, lambda notices: None)
     refused = [f"{one.layer.name}: {one.reason}" for one in found if one.record is None]
     if refused:
@@ -372,7 +373,7 @@ def _evaluated(
     given: "Descriptions",
     points: FilePath | Sequence[Table[str, Any]] | None,
     layer_name: str,
-    asked: Given[BoundaryParameters],
+    asked: Given[EvaluateOptions],
     base: SearchOptions,
     output: Path | None,
     strict: bool,
@@ -425,7 +426,7 @@ def _evaluated(
     return done
 
 
-def _options(base: SearchOptions, asked: Given[BoundaryParameters]) -> SearchOptions:
+def _options(base: SearchOptions, asked: Given[EvaluateOptions]) -> SearchOptions:
     """Options with the given ones replaced."""
     made = asked()
     return replace(base, **{name: getattr(made, name) for name in asked.values})

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.search.store import Store
 
+FOLDED = (
+    "exploit_data_locality is off, since layers of this network stand for several: `written_out: true` in the workload"
+    " file writes each out, and then data stay on chip between them"
+)
+"""Notice where the default cannot follow data from layer to layer."""
+
 
 def _searched(
     workload: Path,
@@ -118,7 +124,7 @@ def map_workload(
     workload: Annotated["WorkloadSource", NETWORK_FILE],
     hardware: Annotated["AcceleratorSource", HARDWARE_FILE],
     mapping: Annotated["MappingSource", MAPPING_FILE],
-    options: MapOptions | None = None,
+    options: SearchOptions | None = None,
     *,
     search: Named[MapOptions],
     written: Annotated[
@@ -176,6 +182,10 @@ def _mapped(
     files, repeated = written_files(written)
     given = replace(given, written=files)
     problem: NetworkProblem = next(stages.parsers().run(given))
+    if chosen.exploit_data_locality and "exploit_data_locality" not in options.values and problem.workload.is_folded:
+        chosen = replace(chosen, exploit_data_locality=False)
+        stages = pipeline_of(pipeline, chosen, given.workload)
+        repeated.append(FOLDED)
     notices = [*repeated, *problem.notices, *lanes_notices(problem, stages, given.mapping_file)]
     notices += [*options.repeated, *stages.unused(options.values, chosen)] if is_given(pipeline) else options.unused()
     control.on_notices(to_tell(notices, strict))

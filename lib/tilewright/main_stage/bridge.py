@@ -31,7 +31,7 @@ from tilewright.pipeline.sources import parse_accelerator
 from tilewright.pipeline.stages.base import Stage
 from tilewright.pipeline.stages.catalogue import CATALOGUES
 from tilewright.pipeline.stages.pipeline import MAPPER_OF, search_entries
-from tilewright.search.options import SearchOptions
+from tilewright.search.options import ZIGZAG, SearchOptions
 
 WATCHERS = ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings")
 """Stages that only write files, in the order in which they are inserted into a pipeline."""
@@ -240,9 +240,9 @@ def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict
 
 
 def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a run that differ from the default, including those that parameters of stages give."""
+    """Preset of zigzag-dse with the options that differ from it, including those that parameters of stages give."""
     defaults = SearchOptions().as_dict()
-    found = {name: value for name, value in options.items() if value != defaults[name]}
+    found = {"preset": ZIGZAG} | {name: value for name, value in options.items() if value != defaults[name]}
     for name in names:
         given = parameters_given(name, keywords, several=False)
         found |= {key: value for key, value in given.items() if key in defaults and key != "objective"}

@@ -260,6 +260,13 @@ class MapOptions(SearchOptions):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class EvaluateOptions(BoundaryParameters):
+    """Options of `tilewright evaluate`, with the default model of `tilewright map`."""
+
+    model: Annotated[str, ParameterCheck(profile_by_name)] = MapOptions.model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class CnSearchOptions(CoreSearchOptions):
     """Options of the search for the mappings of computation nodes on each of several cores."""
 

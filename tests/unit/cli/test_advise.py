@@ -57,7 +57,7 @@ def test_a_changed_mapping_file_gives_what_is_told(tmp_path: Path, capsys: pytes
     config = TINY.parents[2] / "config"
     mapping = config / "mapping/eyeriss_like.yaml"
     given = ["--hardware", str(config / "hardware/eyeriss_like.yaml"), "--workload", str(WORKLOAD)]
-    options = ["--lpf-limit", "2", "--no-store"]
+    options = ["--preset", "zigzag", "--lpf-limit", "2", "--no-store"]
     folder, out, changed = tmp_path / "run", tmp_path / "advice", tmp_path / "changed.yaml"
     assert main(["map", *given, "--mapping", str(mapping), *options, "-o", str(folder)]) == 0
     advise = ["advise", str(folder), *given, "--mapping", str(mapping), "--no-search"]

@@ -36,7 +36,7 @@ def map_one_core(place: Path, output: str, *options: str) -> None:
     """A run of the small network on one core."""
     files = {"hardware": "wide.yaml", "workload": "two_layers.yaml", "mapping": "free.yaml"}
     described = [word for kind, name in files.items() for word in (f"--{kind}", str(place / name))]
-    assert main(["map", *described, *options, "--no-store", "-o", str(place / output)]) == 0
+    assert main(["map", *described, "--preset", "zigzag", *options, "--no-store", "-o", str(place / output)]) == 0
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ axes:
   size: {{path: memories.memory.size, values: [1 MiB, 8]}}
 options: {{objective: energy, lpf_limit: 3}}
 """
+ZIGZAG = ("--preset", "zigzag")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     descriptions = ["--workload", str(TINY / "workload/two_layers.yaml"), "--mapping", str(TINY / "mapping/free.yaml")]
     for name, options in {"wide": [], "narrow": [], "energy": ["--objective", "energy"]}.items():
         hardware = TINY / "hardware" / f"{'narrow' if name == 'narrow' else 'wide'}.yaml"
-        arguments = ["--hardware", str(hardware), *descriptions, "--lpf-limit", "3", "--no-store", *options]
+        arguments = ["--hardware", str(hardware), *descriptions, *ZIGZAG, "--lpf-limit", "3", "--no-store", *options]
         assert main(["map", *arguments, "-o", str(folder / name)]) == 0
     network, several = write_network(folder), folder / "several"
     cut_and_cost(network, several)
@@ -44,7 +45,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["schedule", *inputs(network, several), *allocation, "-o", str(several)]) == 0
     away = folder / "without_costs"
     assert main(["schedule", *inputs(network, several), *allocation, "-o", str(away)]) == 0
-    alone = [*given(network), "--lpf-limit", "3", "--no-store", "--model", "corrected"]
+    alone = [*given(network), *ZIGZAG, "--lpf-limit", "3", "--no-store", "--model", "corrected"]
     alone[1] = str(TINY / "hardware" / "wide.yaml")
     alone[alone.index("--mapping") + 1] = str(TINY / "mapping" / "free.yaml")
     assert main(["map", *alone, "-o", str(folder / "alone")]) == 0
@@ -147,7 +148,17 @@ def test_an_in_memory_core_is_compared_with_a_digital_one(
         folders = []
         for hardware in (TINY / "hardware" / "wide.yaml", IN_MEMORY):
             folders.append(tmp_path / f"{hardware.stem}-{network.stem}")
-            given = ["--workload", str(network), "--hardware", str(hardware), "--lpf-limit", "2", "--model", model]
+            given = [
+                "--workload",
+                str(network),
+                "--hardware",
+                str(hardware),
+                *ZIGZAG,
+                "--lpf-limit",
+                "2",
+                "--model",
+                model,
+            ]
             assert (
                 main(
                     ["map", *given, "--mapping", str(TINY / "mapping/free.yaml"), "--no-store", "-o", str(folders[-1])]
@@ -169,6 +180,7 @@ def test_the_header_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixt
         str(TINY / "hardware/wide.yaml"),
         "--workload",
         str(TINY / "workload/two_layers.yaml"),
+        *ZIGZAG,
     ]
     for name, mapping, options in (
         ("a", TINY / "mapping/free.yaml", ["--lpf-limit", "2"]),

@@ -30,15 +30,16 @@ def names(plan: RunPlan) -> list[str]:
 
 def test_default_configuration() -> None:
     """The default is three networks on four accelerators, each with the mapping of its name, and on one that runs all
-    of them."""
+    of them; and one run more with the preset of zigzag-dse."""
     plan = read_config("config/config.yaml")
-    assert len(plan.runs) == 15
+    assert len(plan.runs) == 16
     whole = [run for run in plan.runs if run.strict]
     assert [run.name for run in whole] == [
         f"{name}-tpu_like_vector" for name in ("resnet18", "mobilenetv2", "bert_tiny")
     ]
     assert {run.options.model for run in whole} == {"corrected"}
-    assert plan.runs[0].name == "resnet18-tpu_like"
+    assert [run.name for run in plan.runs if run.options.preset == "zigzag"] == ["resnet18-tpu_like-zigzag"]
+    assert {"resnet18-tpu_like", "bert_tiny-cube_3d"} < {run.name for run in plan.runs}
     assert all(run.mapping == run.hardware for run in plan.runs)
     assert plan.files["workload"]["bert_tiny"] == "config/workload/bert_tiny.onnx"
 
@@ -328,7 +329,7 @@ def test_every_option_at_the_top(option: str, flow: str) -> None:
 def test_options_that_exclude_each_other_are_told_where_they_stand() -> None:
     """`free` at the top needs the exact search: told once at the top, however many runs have another."""
     runs = {"a": RUN, "b": {**RUN, "workload": "bert_tiny"}}
-    said = problems_of({"allocation": "free", "runs": runs}).splitlines()
+    said = problems_of({"allocation": "free", "preset": "zigzag", "runs": runs}).splitlines()
     assert len(said) == 1
     assert said[0].startswith("config allocation: only with temporal_mapping_search_engine exact")
     exact = {"temporal_mapping_search_engine": "exact"}

@@ -232,7 +232,8 @@ def test_a_core_that_runs_a_part_of_the_network(tmp_path: Path, capsys: pytest.C
     assert main(["parse", "hardware", str(hardware), "-o", str(artifact)]) == 0
     run, mapping = results / "single/run", TINY.parents[2] / "config/mapping/tpu_like.yaml"
     given = ["--hardware", str(hardware), "--workload", str(parsed)]
-    arguments = [*given, "--mapping", str(mapping), "--model", "corrected", "--lpf-limit", "2", "--no-store"]
+    arguments = [*given, "--mapping", str(mapping), "--preset", "zigzag", "--model", "corrected"]
+    arguments += ["--lpf-limit", "2", "--no-store"]
     assert main(["map", *arguments, "-o", str(run)]) == 0
     assert tilewright.explain(run).unknown == ""
     assert tilewright.explain(run, hardware=hardware, workload=network).unknown == ""

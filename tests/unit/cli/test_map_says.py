@@ -25,7 +25,7 @@ SHORT = """\
 def run_map(hardware: Path | str, mapping: Path | str, *options: str, network: str = NETWORK) -> int:
     """Exit code of `tilewright map`."""
     described = ["--hardware", str(hardware), "--workload", network, "--mapping", str(mapping), "--no-store"]
-    return main(["map", *described, *options])
+    return main(["map", *described, "--preset", "zigzag", *options])
 
 
 def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

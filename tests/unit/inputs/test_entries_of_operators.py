@@ -88,7 +88,7 @@ def test_spatial_mapping_of_an_operator_reaches_its_parts() -> None:
     """What the entry fixes is what runs, and nobody is told that it selects nothing."""
     links = {"memory_operand_links": {"O": "O", "W": "I2", "I": "I1"}}
     entry = {"name": "Softmax", "spatial_mapping": {"D1": ["D, 2"], "D2": ["B, 1"]}, **links}
-    options = {"model": "corrected", "lpf_limit": 3}
+    options = {"preset": "zigzag", "model": "corrected", "lpf_limit": 3}
     model = model_of("Softmax")
     plain = map_workload(model, CORE, [{"name": "default", **links}], **options)
     fixed = map_workload(model, CORE, [entry, {"name": "default", **links}], **options)

@@ -190,7 +190,7 @@ def test_one_that_changes_the_temporal_mapping() -> None:
     given = files()
     pairs = run(*stages, loma_lpf_limit=3)
     text = tilewright.export_mapping([cme.record for cme, _ in pairs], given["accelerator"])
-    mapped = tilewright.map(given["workload"], given["accelerator"], yaml.safe_load(text))
+    mapped = tilewright.map(given["workload"], given["accelerator"], yaml.safe_load(text), preset="zigzag")
     found = {name: record for record in mapped.records for name in record.names}
     assert figures(pairs) == [(name, found[name].energy_pj, found[name].latency_cycles) for name, _, _ in plain()]
 

@@ -48,7 +48,7 @@ def test_scripts_for_one_core(script: str, network: str, monkeypatch: pytest.Mon
     """The layers as `tilewright.map` has them; the pattern is one file, a list of what passed."""
     words = arguments(network)
     answers = answers_of(script, words, monkeypatch)
-    mapped = tilewright.map(words[3], words[1], words[5])
+    mapped = tilewright.map(words[3], words[1], words[5], preset="zigzag")
     found = {name: record for record in mapped.records for name in record.names}
     assert [cme.layer.name for cme, _ in answers] == [layer.name for _, (layer, _) in answers]
     assert len(answers) == len(found)

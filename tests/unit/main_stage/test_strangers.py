@@ -31,7 +31,7 @@ def words(hardware: str = "row_stationary_12x14", mapping: str = "user_2d") -> l
 
 def mapped(given: list[str], **options: Any) -> dict[str, Any]:
     """Layer -> record, as `tilewright.map` has it."""
-    found = tilewright.map(given[1], given[0], given[2], **{"lpf_limit": 3, **options})
+    found = tilewright.map(given[1], given[0], given[2], **{"preset": "zigzag", "lpf_limit": 3, **options})
     return {name: record for record in found.records for name in record.names}
 
 

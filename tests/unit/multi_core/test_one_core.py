@@ -54,7 +54,7 @@ def single_flow(
     folder.mkdir()
     (folder / "core.yaml").write_text(yaml.safe_dump(described, sort_keys=False))
     files = ["--hardware", str(folder / "core.yaml"), "--workload", str(network), "--mapping", str(mapping)]
-    done(["map", *files, *SEARCH, "--objective", objective, "-o", str(folder)])
+    done(["map", *files, "--preset", "zigzag", *SEARCH, "--objective", objective, "-o", str(folder)])
     rows = [json.loads(line) for line in (folder / "layers.jsonl").read_text().splitlines()[1:]]
     return {name: row for row in rows for name in row.get("layer_names", ())}
 

@@ -27,7 +27,13 @@ STEP: dict[str, Any] = {
     "phase": "decode",
     "context": 31,
 }
-OPTIONS: dict[str, Any] = {"hardware": HARDWARE, "mapping": MAPPING, "model": "corrected", "lpf_limit": 3}
+OPTIONS: dict[str, Any] = {
+    "hardware": HARDWARE,
+    "mapping": MAPPING,
+    "preset": "zigzag",
+    "model": "corrected",
+    "lpf_limit": 3,
+}
 
 
 @pytest.fixture(scope="module")

@@ -102,6 +102,7 @@ def mapped(**options: Any) -> Any:
         hardware=TINY / "hardware" / "narrow.yaml",
         workload=TINY / "workload" / "two_layers.yaml",
         mapping=TINY / "mapping" / "free.yaml",
+        preset="zigzag",
         **options,
     )
 

@@ -80,7 +80,7 @@ def test_a_configuration_tells_keys_of_its_own(tmp_path: Path) -> None:
     runs = (
         "lpf_limit: 4\nsalsa_restarts: 2\nruns:\n"
         f"  a: {{hardware: tpu_like, workload: resnet18, {ENGINE}: exact, lpf_limit: 3}}\n"
-        "  b: {hardware: tpu_like, workload: resnet18}\n"
+        "  b: {hardware: tpu_like, workload: resnet18, preset: zigzag}\n"
     )
     file.write_text(runs)
     plan = read_config(file)

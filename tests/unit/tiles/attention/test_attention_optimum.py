@@ -120,7 +120,13 @@ def test_unfused_is_what_map_says() -> None:
     one = attention_of(document)
     costs = costs_of(one, core_of())
     mapped = tilewright.map(
-        hardware=hardware(), workload=document, mapping=MAPPING, model="corrected", objective="energy", lpf_limit=4
+        hardware=hardware(),
+        workload=document,
+        mapping=MAPPING,
+        preset="zigzag",
+        model="corrected",
+        objective="energy",
+        lpf_limit=4,
     )
     repeats = {node.name: node.repeats for node in one.unfused.nodes}
     own = [(record, repeats[name]) for record in mapped.records for name in record.names if name in repeats]

@@ -114,7 +114,7 @@ def test_one_layer_in_one_tile_is_the_layer() -> None:
     layers = [convolution(0, 8, 4, 12)]
     reach = {"topmost": {"I": "sram_2MB", "O": "dram", "W": "dram"}}
     mapping = [{"name": "default", "memory_reach": reach}]
-    mapped = tilewright.map(layers, TPU, mapping, model="corrected", nb_spatial_mappings_generated=3)
+    mapped = tilewright.map(layers, TPU, mapping, preset="zigzag", model="corrected")
     for mode in MODES:
         (found,) = tilewright.depth_first(layers, TPU, tile_x=12, tile_y=12, overlap_mode=mode)
         ledger = found.ledger

@@ -137,6 +137,7 @@ def test_odd_but_sound_steps_have_the_work_that_they_need(fields: dict[str, Any]
         workload={"language_model": fields, **step},
         hardware="config/hardware/tpu_like_vector.yaml",
         mapping="config/mapping/tpu_like_vector.yaml",
+        preset="zigzag",
         model="corrected",
         lpf_limit=1,
     )
@@ -169,7 +170,7 @@ def test_a_million_steps_of_a_recurrence_are_summed_without_being_listed() -> No
     mamba = {"model_type": "mamba", "hidden_size": 8, "num_hidden_layers": 4, "vocab_size": 4, "state_size": 2}
     core = {"hardware": "config/hardware/tpu_like_vector.yaml", "mapping": "config/mapping/tpu_like_vector.yaml"}
     step = {"language_model": mamba, "phase": "prefill", "tokens": 2**20}
-    found = tilewright.map(workload=step, **core, model="corrected", lpf_limit=1)
+    found = tilewright.map(workload=step, **core, preset="zigzag", model="corrected", lpf_limit=1)
     energy_of = {name: record.energy_pj for record in found.records for name in record.names}
     repeats = {node.name: node.repeats for node in parse_workload(step).nodes if node.layer}
     assert max(repeats.values()) == 4 * 2**20
