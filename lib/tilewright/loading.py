@@ -1,4 +1,4 @@
-"""`tilewright.load`: whatever a run wrote, read back: by its schema, by its name, or as the folder of a run."""
+"""`tilewright.load`: reads back every file that a run wrote, by its schema or its name, and the folder of a run."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -70,18 +70,20 @@ class Case:
 CASES = (
     Case(
         "map",
-        "--hardware narrow.yaml --workload layers.yaml --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store --json",
+        "--hardware narrow.yaml --workload layers.yaml --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store"
+        " --json",
         ("narrow.yaml", "layers.yaml", "free.yaml"),
     ),
     Case(
         "map",
-        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store --model corrected"
-        " --json",
+        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store"
+        " --model corrected --json",
         ("net.onnx", "free.yaml", "narrow.yaml"),
     ),
     Case(
         "map",
-        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store --json",
+        "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --preset zigzag --lpf-limit 2 --no-store"
+        " --json",
         ("net.onnx",),
     ),
     Case(

@@ -29,7 +29,7 @@ def test_a_deployed_workflow_runs(tmp_path: Path) -> None:
     subprocess.run(deploy, check=True, capture_output=True)
     assert (deployed / "profiles" / "slurm" / "config.yaml").is_file()
     snakefile = deployed / "workflow" / "Snakefile"
-    named = f'"{clone}/workflow/Snakefile"'  # as docs/many-runs.md says: of a local repository it writes no full path
+    named = f'"{clone}/workflow/Snakefile"'  # docs/many-runs.md: snakedeploy writes no full path
     snakefile.write_text(snakefile.read_text().replace('"workflow/Snakefile"', named))
     planned = snakemake(deployed, "-n")
     assert planned.returncode == 0, planned.stderr

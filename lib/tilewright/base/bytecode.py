@@ -1,5 +1,5 @@
-"""Bytecode that is never older than its source: each module of the package is read, and its bytecode used only with the
-digest of what was read.
+"""Bytecode that is never older than its source: each module of the package is read, and its bytecode is used only if it
+has the digest of that source.
 
 Python itself compares age and size, which two edits in one second, `rsync -t` or an archive with one date for all files
 leave as they were. What was read is kept, so that digests of code are of the code that runs.

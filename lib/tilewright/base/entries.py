@@ -1,4 +1,4 @@
-"""Entries of the registries: steps as in other tools, and kinds of arrays that are built in.
+"""Entries of the registries: behaviour of other tools, and built-in kinds of arrays.
 
 Light: `import tilewright` reads it.
 """

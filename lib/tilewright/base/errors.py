@@ -1,4 +1,4 @@
-"""The exceptions of tilewright: what a person did (exit code 2) apart from what we did (exit code 1).
+"""Exceptions of tilewright: mistakes of users (exit code 2) and faults of tilewright (exit code 1).
 
 A user error is a list of `Problem`s, all of those found in one pass, each with a place in a file, so that one
 reading of the message is enough to mend the file.

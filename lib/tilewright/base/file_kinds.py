@@ -1,4 +1,4 @@
-"""Kinds of YAML documents by the keys that they hold, for messages where one is given for another."""
+"""Kinds of YAML documents, recognised by their keys, for messages about a file of the wrong kind."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Harmless text: names of other people as the terminal, csv, html, svg, Markdown, YAML and Perfetto may get them.
+"""Harmless text: names from input files, escaped for the terminal, CSV, HTML, SVG, Markdown, YAML and Perfetto.
 
 One function for each kind of output. Ordinary names pass through unchanged. Names inside the model stay as they were
 written: text is made harmless where it leaves the program, in the writer that all outputs of its kind share.

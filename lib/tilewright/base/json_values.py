@@ -1,4 +1,4 @@
-"""JSON values: types of what a JSON or YAML file holds, so that a type checker refuses what such a file cannot hold."""
+"""JSON values: types of the content of JSON and YAML files, so that a type checker refuses values of other types."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias

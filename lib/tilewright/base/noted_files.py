@@ -1,5 +1,6 @@
-"""Files of caches, with digests: in their first line, or, where another program writes them, in a note beside them, by
-which what is not as noted is deleted before it is read.
+"""Cache files with digests: a file that does not match its digest is deleted before use.
+
+The digest is in the first line, or in a file beside the cache file if another program writes it.
 """
 
 import atexit

@@ -100,7 +100,7 @@ class Chance(Parameters):
     """The random numbers of a search: equal seeds give equal results."""
 
     seed: Count = 0
-    """Where the random numbers of salsa, and of the search for an allocation, start."""
+    """Seed of the random numbers of salsa, and of the search for an allocation."""
 
 
 def energy_delay_product(energy_pj: Number, latency_cycles: Number) -> Number:

@@ -1,4 +1,4 @@
-"""Groups of ONNX operators by the kind of work they do: what a core can run, and what a mapping entry is for.
+"""Groups of ONNX operators by kind of work, for the operators of a core and the names of mapping entries.
 
 Operator types are those of ONNX and of com.microsoft, without domain. A group is a name in lower case; `mac`, `vector`
 and `all` go by the unit that a layer needs, the others list operator types.

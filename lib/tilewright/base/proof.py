@@ -1,5 +1,7 @@
-"""Proofs: a value with its lower bound, the gap between them, and over what both hold, in words that every verb, page
-and file uses."""
+"""Proofs: a value with its lower bound, the gap between them, and the set for which both are valid.
+
+Every verb, page and file uses the same words for them.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping

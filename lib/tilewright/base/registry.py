@@ -1,4 +1,4 @@
-"""Registries of entries that can be exchanged by name: written down as text, imported when used.
+"""Registries of entries that can be exchanged by name; an entry is a text, and its object is imported when used.
 
 A module with such entries has a `Registry`; what is entered in it lies above that module, so that nothing there imports
 or knows it. `tilewright.base.entries` lists what is entered when the package is imported. Packages of others enter

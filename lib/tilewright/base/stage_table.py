@@ -1,4 +1,4 @@
-"""The stages there are, for all flows: a new stage is its module and one line here.
+"""Table of the stages of all flows: a new stage is its module and one line here.
 
 Standard library only: what depends on the code of stages asks for their modules when the Snakefile is parsed.
 """

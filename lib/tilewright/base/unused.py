@@ -1,4 +1,5 @@
-"""Unused parts of what a person wrote: named once with file, line and key, kept in results, refused by `--strict`.
+"""Unused input: keys, entries and options without effect, named once with file, line and key, kept in results, refused
+by `--strict`.
 
 Whoever passes a key, an entry or an option over says so where it is known: `Problems.unused(path, why)` for a place in
 a file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`) that goes the way of all notices.

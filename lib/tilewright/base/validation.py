@@ -1,7 +1,9 @@
-"""Validation shared by the readers: a file is read once, into a typed tree with holes, and checked on types.
+"""Validation shared by the readers: a file is read once, into a typed tree in which invalid values are missing; all
+later checks use this tree.
 
 A file kind is a pydantic model (its shape, its JSON Schema, its field descriptions) and a list of checks that look
-across fields. What does not fit the model is told and None in the tree, so that the checks run on all the rest.
+across fields. A value that does not fit the model is reported and is None in the tree, so that the checks run on all
+other values.
 """
 
 import functools

@@ -79,7 +79,7 @@ def _said_folder(files: Sequence[str], said: Any, note: Note) -> Path:
     is_default = [_name(file) for file in files] == [str(DEFAULT_CONFIG)]
     if folder == RESULTS and files and not is_default:
         note(
-            "is the folder of the results of config/config.yaml already",
+            "config/config.yaml already writes its results to this folder",
             (KEY,),
             value=repr(said),
             allowed="another folder",

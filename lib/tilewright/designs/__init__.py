@@ -1,1 +1,1 @@
-"""Spaces of designs: a file that says which accelerators there are, and what all of them cost for some networks."""
+"""Spaces of designs: a file that defines a set of accelerators, and the costs of all of them for some networks."""

@@ -218,7 +218,8 @@ def _check_designs(
     order = np.argsort(index, kind="stable")
     index, area = index[order], area[order]
     if dict(certificate.excluded) != excluded:
-        faults.add(f"designs that constraints exclude: {dict(certificate.excluded)} instead of {excluded}")
+        claim = dict(certificate.excluded)
+        faults.add(f"the certificate counts {claim} designs that constraints exclude, the check counts {excluded}")
     if len(index) != len(rows.index) or (index != rows.index).any():
         faults.add("a design has no row", sorted(set(index.tolist()) - set(rows.index.tolist())))
         faults.add("a row has no design", sorted(set(rows.index.tolist()) - set(index.tolist())))

@@ -136,9 +136,10 @@ def option_text(name: str, value: Any) -> str:
 
 
 def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-    """Script as the value of `pipeline` of a configuration: all stages that map, with their parameters.
+    """Value of the configuration key `pipeline` that does the same as a script.
 
-    Raises InputError for problems of the script, and for user's stages, which need another form here.
+    It lists every stage except parsers, with its parameters. Raises InputError for a wrong script, and for stages that
+    a user wrote, because a pipeline takes them in another form.
     """
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)

@@ -26,27 +26,27 @@ class _InPlace(watchers.Save):
 
 @dataclass(frozen=True)
 class SimpleSave(_InPlace, watchers.SimpleSave):
-    """Saves energy and latency of the results that pass into the folder of a script."""
+    """Stage that saves energy and latency of each result that it hands on, in the folder that the script names."""
 
 
 @dataclass(frozen=True)
 class CompleteSave(_InPlace, watchers.CompleteSave):
-    """Saves inputs and outputs of the results that pass into the folder of a script."""
+    """Stage that saves inputs and outputs of each result that it hands on, in the folder that the script names."""
 
 
 @dataclass(frozen=True)
 class PlotTemporalMappings(_InPlace, watchers.PlotTemporalMappings):
-    """Draws figures of the results that pass into the folder of a script."""
+    """Stage that draws figures of each result that it hands on, in the folder that the script names."""
 
 
 @dataclass(frozen=True)
 class PickleSave(_InPlace, watchers.PickleSave):
-    """Saves all results that pass as a pickled list in the file of a script."""
+    """Stage that saves all results that it hands on, as a pickled list in the file that the script names."""
 
 
 @dataclass(frozen=True)
 class Dump(_InPlace, watchers.Dump):
-    """Saves all results that pass as a pickled list in the file of a script."""
+    """Stage that saves all results that it hands on, as a pickled list in the file that the script names."""
 
 
 @dataclass(frozen=True)

@@ -100,11 +100,11 @@ class ExactParameters(Goal):
     allocation: Literal["greedy", "free"] = "greedy"
     """greedy: loops go to memories as in zigzag-dse; free: exact and best search level boundaries too."""
     time_budget_s: PositiveNumber | None = None
-    """Time budget in seconds for each layer, over making, bounding and searching all its spatial mappings.
+    """Time budget in seconds for each layer, for generating, bounding and searching all its spatial mappings.
 
-    With null it is 60 for exact, and there is none for best.
+    null: 60 for exact, no limit for best.
 
-    After it the best mapping found is taken, no worse than that of loma and of salsa, with the remaining gap.
+    When the time is over, the best mapping found is used, with its gap. It is no worse than those of loma and salsa.
     """
 
     @property
@@ -145,7 +145,7 @@ class BestParameters(ExactParameters):
     ends: bool = True
     """Whether best also searches the least energy and the least latency of each layer if the objective has both.
 
-    They bound the objective of the network, and say what its choice costs.
+    They bound the objective of the network, and show its trade-off between energy and latency.
     """
 
     @property

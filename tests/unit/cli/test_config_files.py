@@ -64,7 +64,7 @@ def test_each_file_has_a_folder_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("said", "part"),
     [
-        ("results", "is the folder of the results of config/config.yaml already"),
+        ("results", "config/config.yaml already writes its results to this folder"),
         ("results/front/x", "lies in the results of config/config.yaml"),
         ("results/single/x", "lies in the results of config/config.yaml"),
         ("'{run}'", "not a folder for results"),

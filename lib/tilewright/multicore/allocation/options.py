@@ -23,8 +23,9 @@ class AllocationParameters(Chance, Goal, Parameters):
     ga_time_budget_s: Annotated[float, Limits(above=0), Told(allowed="numbers above 0, or none")] | None = None
     """Seconds after which no further evaluation begins; null: no limit."""
     exhaustive_nodes: Count = 200_000
-    """Where allocations times CNs are no more than this, all allocations are evaluated instead, which takes a few
-    seconds at most and proves what is found to be the best; 0: never for this reason."""
+    """Limit for an exhaustive search: if the number of allocations times the number of CNs is at most this, all
+    allocations are evaluated, in a few seconds at most, and the best one is proven optimal; 0: never for this reason.
+    """
 
     allocation_engine: AllocationEngine = "genetic"
     """Search engine: `genetic`; or `exact`, which continues until the best allocation is proven optimal

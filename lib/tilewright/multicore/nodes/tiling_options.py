@@ -39,7 +39,7 @@ class WeightShare(Parameters):
     split_W_percentage: Annotated[  # noqa: N815  the name in Stream
         float, Limits(above=0, most=1), Told("wrong share", "a share above 0 and at most 1")
     ] = 1.0
-    """Share of a memory that weights may take, above 0 and at most 1; of `cn_define_mode` 4 and of layer splitting."""
+    """Share of a memory that weights may take, above 0 and at most 1; for `cn_define_mode` 4 and layer splitting."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -47,20 +47,21 @@ StackOrder = Literal["priority", "barrier"]
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class SchedulerParameters(Parameters):
-    """What the scheduler and a configuration say in the same words."""
+    """Parameters with the same names in the scheduler and in a configuration."""
 
     scheduler_candidate_selection: CandidateSelection = "latency"
-    """What a core runs next: `latency` what is ready first, `memory` what is deepest in the network."""
+    """Node that a core runs next: `latency` the one that is ready first, `memory` the deepest one in the network."""
     stack_order: StackOrder = "priority"
-    """What stacks mean. priority: with selection `memory` a core takes what is of the earliest one; barrier: besides,
-    nothing of a stack starts before all of the stacks before it has ended."""
+    """Effect of stacks. priority: with selection `memory` a core takes a node of the earliest stack; barrier: also, no
+    node of a stack starts before all nodes of the earlier stacks have ended."""
     schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
     """causal: event by event; stream-2023: the list scheduler of the reference of 2023, for comparison."""
     prefetch_results: bool = False
-    """What computation nodes make is fetched ahead, too, by every core that needs it, as soon as it is made; and what
-    moves over a bus, all cores have that will need it."""
+    """Fetch results of computation nodes ahead, too: every core that needs a result fetches it as soon as it exists.
+    Transfers over a bus are multicast to all later readers."""
     share_divisor: PositiveCount = 4
-    """A transfer starts once it can have this part of its full width; 1 waits for the full width."""
+    """Divisor of the full width of a transfer that gives the least width with which it starts: 4 is a quarter; 1 waits
+    for the full width."""
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
         """Problems of values that do not go together; those named in `wrong` have problems of their own already."""
@@ -113,7 +114,7 @@ class ScheduleSettings(SchedulerParameters):
     cn_runtime: Runtime = "total1"
     """Runtime of a CN: total0 with stalls, total1 with on-loading as well, total2 with off-loading as well."""
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] = ()
-    """Ids of the layers whose results go to other memories by way of the off-chip memory, around full links."""
+    """Ids of the layers whose results go to other memories through the off-chip memory, to avoid full links."""
 
     def stated(self) -> JsonObject:
         """The settings as plain data for provenance and results."""

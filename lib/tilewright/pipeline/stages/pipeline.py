@@ -348,8 +348,10 @@ def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any
 
 
 def _parsers_first(placed: list[Placed]) -> list[Placed]:
-    """Stages with all parsers first: a stage that takes any item and stands among parsers is moved after them, as
-    parsers pass on all results.
+    """Stages in an order in which all parsers come first.
+
+    A stage that takes any item can stand between parsers. It moves behind the last parser, because parsers pass on
+    every result.
     """
     last = max((i for i, item in enumerate(placed) if item.kind.takes is Descriptions), default=-1)
     looking = [item for item in placed[:last] if item.kind.takes is object and item.kind.gives is Same]
