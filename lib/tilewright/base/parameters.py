@@ -189,7 +189,7 @@ class Parameters:
         return {}
 
     @classmethod
-    def implied(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Values in place of defaults that given ones bring with them, as a preset does."""
         return {}
 

@@ -431,7 +431,7 @@ def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) ->
     """
     left_out = ("model",) if flow == MULTI else ()
     implied = SEARCH_OF.get(flow, CoreSearchOptions).implied(entry)
-    values = {key: value for key, value in defaults.items() if key not in left_out} | implied | dict(entry)
+    values = {**{key: value for key, value in defaults.items() if key not in left_out}, **implied, **entry}
     own = {key: value for key, value in values.items() if key in KEYS_OF[flow]}
     return {key: value for key, value in own.items() if value is not None or key not in SETTINGS}
 

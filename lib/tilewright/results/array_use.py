@@ -1,7 +1,7 @@
 """Use of each side of the array in each layer, and the causes of idle units: the mapping file, or sizes.
 
 The spatial stall of a layer has two parts. The first part is caused by the mapping file: it would disappear with the
-best spatial mapping that the search generates if nothing is fixed. The rest would remain, because no generated mapping
+best spatial mapping that the search tries if nothing is fixed. The rest would remain, because no mapping that it tries
 fills the array: loops are too short or divide badly, or inner memories have no room
 (docs/bottlenecks.md#explain-a-run).
 
@@ -9,21 +9,23 @@ The module also writes these causes as text for the terminal.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Table
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from tilewright.base.errors import MappingError
 from tilewright.base.harmless import ended_lines, terminal
 from tilewright.base.json_values import JsonObject
-from tilewright.base.profile import profile_by_name
+from tilewright.base.profile import ModelProfile, profile_by_name
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.memory_reach import core_for
 from tilewright.mapping.spatial import convert_spatial_mapping
 from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace
 from tilewright.results.records import PlacedLayer
 from tilewright.results.text_tables import NOTHING, SMALLEST_SHOWN, render, share_text, text_table
 from tilewright.search.options import SearchOptions
@@ -213,20 +215,39 @@ def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
 def _generated_cycles(
     record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
 ) -> float:
-    """Cycles in which the array computes the layer with the best spatial mapping that the search would generate if the
-    entry fixed none; infinite if there is none.
+    """Cycles in which the array computes the layer with the best spatial mapping that the search would try if the entry
+    fixed none; infinite if there is none.
     """
     profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
-    count = options.spatial_count(options.of_bounds is not None)
     own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
     best = math.inf
     try:
-        for unrolling in spatial_candidates(layer, own, free, profile, count, options.enable_mix_spatial_mapping):
-            spatial = convert_spatial_mapping(unrolling, layer, own, entry.memory_operand_links, profile)
-            best = min(best, math.prod(size for _, size in spatial.temporal_sizes))
+        for one in _tried(layer, own, free, profile, options):
+            if one.rest_passes >= best:
+                break
+            if one.passes >= best:
+                continue
+            with suppress(MappingError):
+                spatial = convert_spatial_mapping(one.unrolling, layer, own, entry.memory_operand_links, profile)
+                best = min(best, math.prod(size for _, size in spatial.temporal_sizes))
     except MappingError:
         return math.inf
     return best * record.cycles_per_operation
+
+
+def _tried(
+    layer: Layer, core: Core, entry: MappingConstraints, profile: ModelProfile, options: SearchOptions
+) -> Iterator[SpatialChoice]:
+    """Spatial mappings that a search tries: every one, most lanes first, if the engine gives bounds; else those of the
+    rule of the generator, without bounds of their iterations. Raises MappingError.
+    """
+    has_bounds, mixed = options.of_bounds is not None, options.enable_mix_spatial_mapping
+    count = options.spatial_count(has_bounds)
+    if has_bounds and not count and not entry.level_boundaries:
+        yield from SpatialSpace(layer, core, entry, profile, mixed)
+        return
+    for unrolling in spatial_candidates(layer, core, entry, profile, count, mixed):
+        yield SpatialChoice(unrolling, 0, 0.0)
 
 
 def _reach(record: LayerRecord) -> GivenReach | None:

@@ -131,7 +131,7 @@ def _limits_of_network(found: Bottlenecks) -> str:
     )
     count, small = len(found.limits), 0
     for one in limit.ports:
-        own = [each for each in found.limits.values() if each.limiting and each.limiting.ports == one.ports]
+        own = [each for each in found.limits.values() if any(tie.ports == one.ports for tie in each.ties)]
         limited, gain = sum(each.is_limited_by_one for each in own), limit.gain_cycles(one)
         if limited or saves_enough(gain, limit.latency_cycles):
             share = share_text(gain, limit.latency_cycles)
@@ -155,7 +155,7 @@ def _together(limit: PortLimit) -> str:
 
 
 def _left_out(small: int) -> list[str]:
-    rule = f"a port limits a layer where it saves {LEAST_SHARE:.0%} of it or more, and more than any other port"
+    rule = f"a port limits a layer where it saves {LEAST_SHARE:.0%} of it or more, and no other port saves more"
     return [
         rule,
         *([f"{count_of(small, 'other port')} would save less than {LEAST_SHARE:.0%} of the latency"] if small else []),

@@ -246,12 +246,12 @@ class MapOptions(SearchOptions):
 
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}
-        values |= self.implied(given) | given
+        values = {**values, **self.implied(given), **given}
         object.__setattr__(self, "preset", values.pop("preset"))
         super().__init__(**values)
 
     @classmethod
-    def implied(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Values that the preset of the given ones gives to other options."""
         if given.get("preset") != ZIGZAG:
             return {}

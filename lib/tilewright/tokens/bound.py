@@ -61,6 +61,11 @@ class StepLimit:
         return row | ({"array_busy": busy} if kinds.rivals else {})
 
 
+def saved_share(latency_cycles: float, cycles: float) -> float:
+    """Share of a latency that a change to `cycles` saves, exact where it is a tenth: 1 - 9 / 10 would be less."""
+    return (latency_cycles - cycles) / latency_cycles
+
+
 def step_limit(
     latency_cycles: float,
     widths: Mapping[str, float],

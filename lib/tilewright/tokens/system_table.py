@@ -23,7 +23,7 @@ from tilewright.hardware.core import Memory
 from tilewright.hardware.static_power import system_clock_period_ns
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.tokens.bound import step_limit
+from tilewright.tokens.bound import saved_share, step_limit
 from tilewright.tokens.doubled import SIZE, WIDTH, Doubled, combined, doubled_parts
 from tilewright.tokens.layer_networks import layer_network
 from tilewright.tokens.layer_schedules import LayerSchedules, SystemLayerCost
@@ -378,17 +378,18 @@ def _limit(curves: SystemCurves, batch: int, context: int, best: Shared) -> Json
     """Table columns of what limits a step, and of the share of the time that doubling each part would save."""
     figures = curves.figures
     parts, cycles = figures.single_parts, figures.doubled_cycles(best.figures)
-    gains = {part: max(0.0, 1 - float(one) / best.latency_cycles) for part, one in zip(parts, cycles, strict=False)}
+    latency = best.latency_cycles
+    gains = {part: max(0.0, saved_share(latency, float(one))) for part, one in zip(parts, cycles, strict=False)}
     by_name = {part.name: part for part in parts if part.kind == WIDTH}
 
     def saved_by(names: tuple[str, ...]) -> float:
         place = figures.look_at([by_name[name] for name in names])
         ways = shared_ways(figures, curves.next_token(batch, context), batch)
         own = next(way for way in ways if way.strategy == best.strategy)
-        return 1 - float(figures.doubled_cycles(own.figures)[place]) / best.latency_cycles
+        return saved_share(latency, float(figures.doubled_cycles(own.figures)[place]))
 
     widths = {name: gains[part] for name, part in by_name.items()}
-    limit = step_limit(best.latency_cycles, widths, saved_by, {}, MOST_SETS_OF_PARTS)
+    limit = step_limit(latency, widths, saved_by, {}, MOST_SETS_OF_PARTS)
     row: dict[str, Any] = limit.row() if parts else {}
     for kind, name, gain in ((WIDTH, "widest_gain_port", "gain_of_twice_the_width"),
                              (SIZE, "largest_gain_memory", "gain_of_twice_the_size")):  # fmt: skip

@@ -25,7 +25,7 @@ from tilewright.hardware.core import Core, Memory
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.results.text_tables import render, text_table
-from tilewright.tokens.bound import LEGEND, LEGEND_OF_SEVERAL, bound_text, step_limit
+from tilewright.tokens.bound import LEGEND, LEGEND_OF_SEVERAL, bound_text, saved_share, step_limit
 from tilewright.tokens.doubled import SIZE, saved_column
 from tilewright.tokens.layer_figures import ENERGY, LATENCY, MACS, OPERATIONS, Figures, LayerFigures
 from tilewright.workload.graph import Workload
@@ -338,7 +338,7 @@ def limit_of(figures: LayerFigures, found: Figures, workload: Workload) -> JsonO
     """
     wider, larger = figures.wider_cycles(found), figures.larger_cycles(found)
     latency = float(found[LATENCY])
-    gains = [max(0.0, 1 - float(cycles) / latency) for cycles in (*wider, *larger)]
+    gains = [max(0.0, saved_share(latency, float(cycles))) for cycles in (*wider, *larger)]
     widths, sizes = gains[: len(wider)], gains[len(wider) :]
     best = max(range(len(widths)), key=lambda place: widths[place])
     kinds = figures.cycles_by_kind(found)
@@ -346,7 +346,7 @@ def limit_of(figures: LayerFigures, found: Figures, workload: Workload) -> JsonO
     limit = step_limit(
         latency,
         dict(zip(map(str, figures.ports), widths, strict=True)),
-        lambda ports: 1 - figures.cycles_with(workload, tuple(map(figures.port_of, ports))) / latency,
+        lambda ports: saved_share(latency, figures.cycles_with(workload, tuple(map(figures.port_of, ports)))),
         kinds,
     )
     row = {

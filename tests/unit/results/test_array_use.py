@@ -86,3 +86,16 @@ def test_a_loop_along_several_sides_is_counted_once() -> None:
     (one,) = array_uses(placed, core, network(layer), None, SearchOptions()).layers
     assert [side.lanes for side in one.sides] == [3.5, 4]
     assert math.prod(side.lanes for side in one.sides) * one.computing_cycles == 2 * 56 * 3
+
+
+@pytest.mark.parametrize(("engine", "cycles"), [("loma", 0), ("best", 24), ("exact", 24)])
+def test_engines_with_bounds_try_lanes_that_the_generator_leaves_out(engine: str, cycles: int) -> None:
+    """A port of 8 bits feeds one lane of K or C a cycle: `loma` generates no more, the others try all 8."""
+    core = replace(core_of(inputs=8, weights=8), operational_array=OperationalArray((("D1", 8),), 0.5))
+    layer = Layer("gemm", "Gemm", OPERANDS, (("D", 4), ("K", 8), ("C", 2)), (), BITS)
+    spatial: Unrolling = (("D1", (("C", 2),)),)
+    record = evaluate(layer, core, LINKS, spatial, (("D", 4), ("K", 8)), SearchOptions(model="corrected"))
+    mapping = Mapping((MappingConstraints(DEFAULT, spatial_mapping=spatial),))
+    options = SearchOptions(model="corrected", temporal_mapping_search_engine=engine)
+    (one,) = array_uses(layers_in_order([record]), core, network(layer), mapping, options).layers
+    assert (one.stall_cycles, one.by_mapping_file_cycles) == (24, cycles)

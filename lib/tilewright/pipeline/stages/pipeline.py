@@ -259,7 +259,7 @@ class Pipeline:
             "exploit_data_locality": "SearchUnusedMemory",
         }
         made = options.as_dict()
-        defaults = type(options)().as_dict() | options.implied(made)
+        defaults = {**type(options)().as_dict(), **options.implied(made)}
         asked = [name for name in given if name in made and made[name] != defaults[name]]
         found = [
             unused_option(name, f"has no effect: the pipeline has no stage {wanted[name]}", made[name])

@@ -114,12 +114,13 @@ def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
     verdict = verdicts["network_limit"]
     gains = _gains(verdicts)
     limited = [
-        port_name(named["ports"][0])
+        name
         for one in verdicts["limits"].values()
         if one is not None
         and one.get("is_limited", True)
         and (named := named_ports(one)) is not None
         and len(named["ports"]) == 1
+        for name in (port_name(named["ports"][0]), *one["ties"])
     ]
     ports = [[name, rounded(gain), limited.count(name)] for name, gain in gains.items() if gain or name in limited]
     return {
