@@ -436,7 +436,7 @@ def _searcher(
 
 def _cost(evaluator: NetworkEvaluator, hardware: JsonObject) -> Outcome:
     try:
-        found = evaluator.cost(hardware, parse_accelerator(hardware))
+        found = evaluator.cost(parse_accelerator(hardware))
     except InputError as error:
         return Outcome(reason=reason_of(error))
     return Outcome(found.energy_pj, found.latency_cycles) if found.status == OK else Outcome(reason=found.reason)

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, count_of
-from tilewright.base.json_values import JsonObject
 from tilewright.search.cost_ranges import CostPart
 from tilewright.search.store import Store
 
@@ -40,8 +39,8 @@ class DesignCost:
 class DesignEvaluator(Protocol):
     """The costs of a network on one design after the other. Results do not depend on the designs before."""
 
-    def cost(self, hardware: JsonObject, accelerator: Any) -> DesignCost:
-        """The costs on one design, which has been read from `hardware`."""
+    def cost(self, accelerator: Any) -> DesignCost:
+        """The costs on one design."""
 
 
 def reason_of(error: InputError) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, NothingFitsError
-from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.latency_terms import latency_term_names
@@ -77,8 +76,8 @@ class NetworkEvaluator:
         self._searched = lru_cache(_REMEMBERED_LAYERS)(self._search_layer)
         self._costs = LayerCosts(self.search)
 
-    def cost(self, hardware: JsonObject, accelerator: Accelerator) -> DesignCost:
-        """The costs on one design, which has been read from `hardware`."""
+    def cost(self, accelerator: Accelerator) -> DesignCost:
+        """The costs on one design."""
         core = single_core(accelerator)
         try:
             places = self._placed(replace(accelerator, cores=(_without_costs(core),)))

@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError
-from tilewright.base.json_values import JsonObject
 from tilewright.cost.rates import time_and_power
 from tilewright.designs.columns import USES
 from tilewright.designs.design_cost import (
@@ -87,8 +86,8 @@ class SystemEvaluator:
         self._graph = lru_cache(REMEMBERED_GRAPHS)(self._built)
         self._tables = lru_cache(REMEMBERED_TABLES)(self._mapped)
 
-    def cost(self, hardware: JsonObject, accelerator: MultiCoreAccelerator) -> DesignCost:
-        """The costs on one design, which has been read from `hardware`."""
+    def cost(self, accelerator: MultiCoreAccelerator) -> DesignCost:
+        """The costs on one design."""
         return self.found(accelerator)[0]
 
     def found(self, accelerator: MultiCoreAccelerator) -> tuple[DesignCost, MultiCoreResult | None]:

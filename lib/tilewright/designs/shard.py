@@ -91,7 +91,7 @@ class ShardMaker:
             if accelerator is None:
                 yield name, DesignCost(INVALID, reason)
             else:
-                yield name, evaluator.cost(design.hardware, accelerator)
+                yield name, evaluator.cost(accelerator)
 
     def _accelerator(self, hardware: JsonObject) -> Accelerator:
         """The accelerator of a design. Raises InputError where it is none, or of another kind than the base."""

@@ -27,7 +27,7 @@ AXES = {
 
 def frame_of(space: Space, index: int) -> str:
     """The core of a design without figures, and its sizes."""
-    _, accelerator = FigureReader(space.base).whole(space.outline(index).settings)
+    accelerator = FigureReader(space.base).whole(space.outline(index).settings)
     (core,) = accelerator.cores
     return str((core.frame, [memory.size_bits for memory in core.memories]))
 
@@ -84,15 +84,15 @@ def test_cores_are_those_of_their_hardware_files() -> None:
     )
     reader = FigureReader(space.base)
     first = space.outline(0).settings
-    core = reader.whole(first)[1].cores[0]
+    core = reader.whole(first).cores[0]
     for index in range(len(space)):
         own = space.outline(index).settings
-        assert reader.core(own, first, core) == reader.whole(own)[1].cores[0]
+        assert reader.core(own, first, core) == reader.whole(own).cores[0]
     path = first[0][0]
     for value in values:
         own = ((path, value), *first[1:])
         try:
-            expected = reader.whole(own)[1].cores[0]
+            expected = reader.whole(own).cores[0]
         except InputError:
             with pytest.raises(InputError):
                 reader.core(own, first, core)
