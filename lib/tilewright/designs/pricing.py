@@ -13,6 +13,7 @@ from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.latency_terms import further_latency_terms
 from tilewright.cost.problem import MOST_CYCLES, most_cycles
 from tilewright.designs.design_cost import reason_of
+from tilewright.designs.design_evaluator import accelerator_of
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.families import Family, Figure, figure_of
 from tilewright.designs.results import INFEASIBLE, INVALID, OK
@@ -20,7 +21,6 @@ from tilewright.designs.space import Space
 from tilewright.hardware.core import DIGITAL, Accelerator, Core, Port
 from tilewright.hardware.core_variants import CoreVariants, variants_of
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
 from tilewright.hardware.text_edits import with_values
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
@@ -44,10 +44,7 @@ class FigureReader:
 
     def whole(self, settings: Settings) -> Accelerator:
         """Accelerator that settings make. Raises InputError where it is none."""
-        accelerator = parse_accelerator(with_values(self.base, settings))
-        if not isinstance(accelerator, Accelerator):
-            raise InputError("the base is of one core, the design of several cores")
-        return accelerator
+        return accelerator_of(with_values(self.base, settings), is_of_systems=False)
 
     def core(self, settings: Settings, first: Settings, core: Core) -> Core:
         """The core that settings make, which differ in figures from `first`, which makes `core`.

@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.base.errors import InputError, MappingError
 from tilewright.designs.advice import Advice, Advices
+from tilewright.designs.design_cost import DesignCost
 from tilewright.designs.evaluate_system import SystemEvaluator
 from tilewright.designs.held_mappings import Held, Outcome
 from tilewright.designs.space import SystemOptions
@@ -18,6 +20,7 @@ from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.multicore.scheduling.assembly import model_problem
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.multicore.scheduling.problem import Integers
+from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.multicore.scheduling.simulate import Scheduler
 from tilewright.multicore.scheduling.system_assembly import MEMORY_OPERANDS
 from tilewright.pipeline.stages.base import Control, Rest
@@ -68,7 +71,7 @@ class ExplainedSystemRun:
         assembled = model_problem(given.workload, self.costed.graph, accelerator, given.mapping, costs, self.settings)
         options = self.settings.options(given.workload, given.mapping, MEMORY_OPERANDS)
         schedule = Scheduler(assembled.problem, options)(self.allocation)
-        return Outcome(schedule.energy_pj, schedule.latency_cycles)
+        return _outcome(schedule)
 
     def searcher(self) -> Callable[[MultiCoreAccelerator], Found]:
         """Function that searches accelerators anew, and holds the allocation that it finds on that of the run."""
@@ -77,10 +80,12 @@ class ExplainedSystemRun:
         evaluator = SystemEvaluator(given.workload, given.mapping, self.options)
 
         def search(accelerator: MultiCoreAccelerator) -> Found:
-            cost, result = evaluator.found(accelerator)
-            held = None if result is None else evaluator.held(given.accelerator, result)
-            outcome = None if held is None else Held(Outcome(held.energy_pj, held.latency_cycles))
-            return Outcome.of_design(cost), outcome
+            try:
+                result = evaluator.result(accelerator)
+            except (InputError, MappingError) as error:
+                return Outcome.of_design(DesignCost.refused(error)), None
+            held = evaluator.held(given.accelerator, result)
+            return _outcome(result.artifact.schedule), None if held is None else Held(_outcome(held))
 
         return search
 
@@ -96,6 +101,10 @@ class ExplainedSystemRun:
     def notes(self, advices: Advices) -> list[str]:
         """No notes."""
         return []
+
+
+def _outcome(schedule: Schedule) -> Outcome:
+    return Outcome(schedule.energy_pj, schedule.latency_cycles)
 
 
 def _changed_cores(before: MultiCoreAccelerator, after: MultiCoreAccelerator) -> tuple[str, ...]:

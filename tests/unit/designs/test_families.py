@@ -13,6 +13,7 @@ from tilewright.designs.space_reader import read_space
 
 from tests.unit.designs.front_cases import front_space
 from tests.unit.designs.space_cases import COLUMNS, ROWS, SIZE, space_of
+from tests.unit.designs.system_cases import system_space
 
 AXES = {
     "rows": {"path": ROWS, "values": [8, 16]},
@@ -119,3 +120,9 @@ def test_a_word_that_is_narrow_for_one_family_is_not_for_another() -> None:
     assert [members.indexes.tolist() for members in found] == [[0, 1], [2]]
     assert list(found[1].invalid) == [3]
     assert "bandwidth_min" in found[1].invalid[3]
+
+
+def test_a_design_of_several_cores_is_in_no_family() -> None:
+    """Families are priced on one core."""
+    with pytest.raises(InputError, match="the base is of one core, the design of several cores"):
+        FigureReader(system_space().base).whole(())
