@@ -106,7 +106,7 @@ def try_design(seed: int) -> Tally:
     shared = evaluator(net, mapping, options)
     tally = Tally()
     try:
-        found = shared.cost(design, parse_accelerator(design))
+        found = shared.cost(parse_accelerator(design))
     except InputError:
         found = DesignCost(INVALID)
     expected = mapped(design, network(net, options.model), shared.mapping, options)

@@ -91,7 +91,7 @@ def try_design(seed: int) -> Tally:
     design = random_system(rng, base_of(base))
     began = time.process_time()
     try:
-        found = shared.cost(design, parse_accelerator(design))
+        found = shared.cost(parse_accelerator(design))
     except InputError:
         found = DesignCost(INVALID)
     between = time.process_time()

@@ -15,7 +15,8 @@ from tilewright.cli.main import main
 from tilewright.pipeline.sources import parse_accelerator, parse_mapping
 from tilewright.pipeline.stages.base import Control
 from tilewright.search.options import SearchOptions
-from tilewright.tokens.layer_figures import ENERGY, LATENCY, MACS, LayerFigures
+from tilewright.tokens.layer_figures import LayerFigures
+from tilewright.tokens.steps import ENERGY, LATENCY, MACS
 from tilewright.tokens.table import TokenCurves, spread
 from tilewright.workload.language_models.reader import describe_language_model
 from tilewright.workload.language_models.weights import parameter_count

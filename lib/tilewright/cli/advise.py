@@ -3,10 +3,9 @@ cores.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,10 +37,12 @@ from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
-    from tilewright.designs.advice import Advices, ExplainedRun
+    from tilewright.designs.advice import Advices
     from tilewright.designs.changes import FileChange, MappingChange
+    from tilewright.designs.core_trials import ExplainedRun
     from tilewright.designs.space import SystemOptions
-    from tilewright.designs.system_advice import ExplainedSystemRun
+    from tilewright.designs.system_trials import ExplainedSystemRun
+    from tilewright.designs.trials import TrialEngine
     from tilewright.multicore.scheduling.options import ScheduleSettings
     from tilewright.search.options import CnSearchOptions, SearchOptions
 
@@ -68,21 +69,23 @@ def _advised(
     show_progress: bool = False,
 ) -> "Advices":
     """Effects of each change; requested files are written."""
+    from tilewright.designs.trials import advices_of
     from tilewright.search.progress import search_progress
 
     run, by, network_options = Path(run), _factor(str(factor)), network_options or NetworkOptions()
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
     given = {kind: None if file is None else Path(file) for kind, file in named.items()}
+    explained: TrialEngine
     if is_multi_run(existing_run(run)):
-        changes, others, advise_on = _of_several_cores(run, given, network_options, by)
+        explained, changes = explained_system_run(run, given, network_options, by)
+        count = len(changes)
     else:
-        changes, others, advise_on = _of_one_core(run, given, network_options, by, mapping_changes)
-    count = len(changes) + others
+        explained, changes = _explained_run(run, given, network_options, by, mapping_changes)
+        count = len(changes) + len(explained.others)
     if write is not None and not 1 <= write[0] <= count:
         raise InputError([Problem("no such change", path="write", value=str(write[0]), allowed=f"1 to {count}")])
-    designs = others + (len(changes) + 1 if search or is_multi_run(run) else 0)
-    with search_progress(designs, run.name, show_progress, unit="designs", least=1) as advance:
-        found = advise_on(changes, search=search, jobs=jobs, advance=advance)
+    with search_progress(count + 1, run.name, show_progress, unit="designs", least=1) as advance:
+        found = advices_of(explained, changes, search=search, jobs=jobs, advance=advance)
     if write is not None:
         write_changed(found, write[0], Path(write[1]))
     if output is not None:
@@ -153,22 +156,17 @@ def advise(
     return _advised(*given, jobs, output, network_options, mapping_changes)
 
 
-_Loaded = tuple["tuple[FileChange, ...]", int, "Callable[..., Advices]"]
-"""(changes of the hardware of a run, number of all others, function that computes their effects)."""
-
-
-def _of_one_core(
+def _explained_run(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
-) -> _Loaded:
-    from tilewright.designs.advice import advices_of
+) -> "tuple[ExplainedRun, tuple[FileChange, ...]]":
+    """(run on one core in a folder with its inputs, changes of its hardware file by a factor)."""
     from tilewright.designs.changes import possible_changes
     from tilewright.hardware.whole_text import hardware_document
 
     explained, paths = _explained(run, given, network_options)
     if mapping_changes:
         explained = replace(explained, others=_mapping_changes(explained, paths))
-    changes = possible_changes(hardware_document(paths[HARDWARE]), by)
-    return changes, len(explained.others), partial(advices_of, explained)
+    return explained, possible_changes(hardware_document(paths[HARDWARE]), by)
 
 
 def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tuple[MappingChange, ...]":
@@ -178,15 +176,6 @@ def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tupl
     path = paths[MAPPING]
     document = None if is_artifact(path) else load_yaml(path)
     return mapping_changes(explained.mapping, core_in(paths[HARDWARE]), explained.network, document)
-
-
-def _of_several_cores(
-    run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction
-) -> _Loaded:
-    from tilewright.designs.system_advice import system_advices_of
-
-    explained, changes = explained_system_run(run, given, network_options, by)
-    return changes, 0, partial(system_advices_of, explained)
 
 
 def write_changed(found: "Advices", number: int, path: Path) -> None:
@@ -225,7 +214,7 @@ def _explained(
     """(run in a folder with its inputs, paths of these inputs)."""
     from tilewright.base.artifacts.codec import encode
     from tilewright.base.artifacts.digests import content_digest
-    from tilewright.designs.advice import ExplainedRun
+    from tilewright.designs.core_trials import ExplainedRun
     from tilewright.hardware.whole_text import hardware_document
     from tilewright.pipeline.sources import parse_mapping, parse_workload
     from tilewright.results.records import layers_in_order
@@ -289,7 +278,7 @@ def explained_system_run(
     from tilewright.designs.changes import system_changes
     from tilewright.designs.held_mappings import Outcome
     from tilewright.designs.space_reader import system_base
-    from tilewright.designs.system_advice import ExplainedSystemRun
+    from tilewright.designs.system_trials import ExplainedSystemRun
     from tilewright.hardware.whole_text import hardware_document
     from tilewright.multicore.scheduling.options import CAUSAL, ScheduleSettings
     from tilewright.multicore.scheduling.result import read_schedule

@@ -135,6 +135,7 @@ def _found(
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping
     from tilewright.pipeline.stages.base import Control
+    from tilewright.tokens.table import token_costs
 
     told = Problems()
     workload, hardware, mapping = given
@@ -154,7 +155,7 @@ def _found(
     if not cuts[2] and cuts[1] != DEFAULT_BLOCK:
         notices.append(unused_option("chunk", "has no effect without prompts", cuts[1]))
     refuse_unused(notices, strict)
-    found = _costs(curves, several, points, cuts[2])
+    found = token_costs(curves, points[1], points[0], with_prompts=cuts[2])
     return replace(found, unused=tuple(unused_rows(notices))), chosen, notices
 
 
@@ -172,20 +173,13 @@ def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator"
     return problems.notices
 
 
-def _costs(curves: "TokenCurves[Any]", several: bool, points: tuple[list[int], list[int]], prompts: bool) -> Any:
-    from tilewright.tokens.system_table import system_token_costs
-    from tilewright.tokens.table import token_costs
-
-    return (system_token_costs if several else token_costs)(curves, points[1], points[0], with_prompts=prompts)
-
-
 def _on_one(
     described: tuple[Any, Any, Any],
     options: Given[SearchOptions],
     cuts: tuple[int, int, bool],
     parallel: str,
     control: "Control",
-) -> "tuple[TokenCurves[Any], CoreSearchOptions]":
+) -> "tuple[TokenCurves, CoreSearchOptions]":
     """(curves of one core, its options). Raises InputError for a `parallel` that needs several cores."""
     from tilewright.tokens.layer_figures import LayerFigures
     from tilewright.tokens.table import TokenCurves
@@ -205,10 +199,10 @@ def _on_several(
     cuts: tuple[int, int, bool],
     parallel: str,
     control: "Control",
-) -> "tuple[TokenCurves[Any], CoreSearchOptions]":
+) -> "tuple[TokenCurves, CoreSearchOptions]":
     """(curves of several cores, their options)."""
     from tilewright.tokens.layer_schedules import LayerSchedules
-    from tilewright.tokens.system_table import SystemFigures, strategies_of
+    from tilewright.tokens.system_figures import SystemFigures, strategies_of
     from tilewright.tokens.table import TokenCurves
 
     if parallel not in CHOICES:

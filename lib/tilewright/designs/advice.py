@@ -1,10 +1,4 @@
-"""Gains of single changes of a run on one core: exact at the same mappings, and after a new search
-(docs/bottlenecks.md#explain-a-run).
-
-A change is a design: the hardware file with another number. Its new search is that of a design of a space
-(`evaluate.py`), its mappings those of the run, as `tilewright evaluate` costs them. With another mapping file the
-search is the same, on the hardware of the run.
-"""
+"""Advice on a run: its changes by what they gain, what can be taken away for nothing, and both as tables."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,28 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tilewright.base.errors import InputError, KeyPath, MappingError
 from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import ranking
-from tilewright.base.processes import in_processes
-from tilewright.cost.record import LayerRecord, times
-from tilewright.designs.changes import ENERGY, LEFT_OUT, FileChange, MappingChange
-from tilewright.designs.design_cost import reason_of
-from tilewright.designs.evaluate import NetworkEvaluator
-from tilewright.designs.held_mappings import HeldMappings, Outcome, best_known, held_mappings
-from tilewright.designs.results import OK
-from tilewright.hardware.core import Core, single_core
-from tilewright.hardware.hierarchy import top_memories
-from tilewright.hardware.source import parse_accelerator
-from tilewright.hardware.text_edits import with_values
-from tilewright.mapping.constraints import Mapping
-from tilewright.results.recorded_mappings import RecordedMapping, recorded_mappings
-from tilewright.results.records import PlacedLayer
+from tilewright.designs.changes import ENERGY, LEFT_OUT, FileChange
+from tilewright.designs.held_mappings import Outcome
 from tilewright.results.shown import shown_html
 from tilewright.results.verdict import MOST_SETS, smallest_set
-from tilewright.search.options import SearchOptions
-from tilewright.search.progress import Advance
-from tilewright.workload.graph import Workload
 
 if TYPE_CHECKING:
     import pandas
@@ -43,10 +21,6 @@ LATENCY = "latency"
 """The objective that energies do not change."""
 LEAST_GAIN = 0.001
 """Share of the objective that a change saves at least that is said to help."""
-DESIGNS_AT_ONCE = 4
-"""Designs that a process searches one after another."""
-OUTERMOST = "is the outermost memory: where it is not on the chip, less of it saves nothing there"
-"""Noted of a memory that could be smaller."""
 
 
 @dataclass(frozen=True)
@@ -188,93 +162,6 @@ class Advices:
         return list(enumerate(self.found, 1))
 
 
-@dataclass(frozen=True, eq=False)
-class ExplainedRun:
-    """A run on one core, with all that it was made of."""
-
-    name: str
-    placed: Sequence[PlacedLayer]
-    hardware: dict[str, Any]
-    """The content of its hardware file."""
-    network: Workload
-    mapping: Mapping
-    options: SearchOptions
-    others: Sequence[MappingChange] = ()
-    """Changes of its mapping file that are tried."""
-
-    @property
-    def now(self) -> Outcome:
-        """What it costs."""
-        return Outcome.of([layer.record for layer in self.placed])
-
-
-def advices_of(
-    run: ExplainedRun, changes: Sequence[FileChange], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
-) -> Advices:
-    """What each change of the hardware does to a run, and each of the changes of its mapping file that it has.
-
-    `advance` is told designs as they are searched, the run as it is is the first. Raises InputError where the hardware
-    or the network is not that of the run.
-    """
-    core = single_core(parse_accelerator(run.hardware))
-    records = {layer.record_index: layer.of_one for layer in run.placed}
-    recorded = dict(zip(records, recorded_mappings(list(records.values()), core, run.network), strict=True))
-    mappings = [(recorded[layer.record_index], layer.repeats) for layer in run.placed]
-    same = [_on_changed(run.hardware, change.settings, mappings) for change in changes]
-    searched = _searched(run, changes, jobs, advance) if search else []
-    others = _searched_mappings(run, jobs, advance)
-    now, notes = run.now, []
-    if searched and searched[0][:2] != now[:2]:
-        notes.append(
-            "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
-        )
-    of_array = any(change.key.startswith("operational_array.") for change in changes)
-    if core.operational_array.is_in_memory and of_array:
-        notes.append("latencies are in cycles: another array has another clock period, too")
-    found = [
-        Advice(change, one, searched[place + 1] if searched else None)
-        for place, (change, one) in enumerate(zip(changes, same, strict=True))
-    ]
-    held = _held(run, core, found, searched, jobs)
-    found = [replace(one, held=held[place].outcome) if place in held else one for place, one in enumerate(found)]
-    found += [Advice(one.change, None, outcome) for one, outcome in zip(run.others, others, strict=True)]
-    known = best_known(run.placed, list(held.values()), run.options.objective)
-    made = Advices.of(run.options.objective, now, found, search, notes, known=None if known[:2] == now[:2] else known)
-
-    def on_changed(chosen: Sequence[FileChange]) -> Outcome:
-        return _on_changed(run.hardware, [pair for one in chosen for pair in one.settings], mappings)
-
-    made = replace(made, together=None if made.helpful else together(made, changes, on_changed))
-    return replace(made, notes=(*made.notes, *_outermost(made, core)))
-
-
-def _held(
-    run: ExplainedRun, core: Core, found: Sequence[Advice], searched: Sequence[Outcome], jobs: int
-) -> dict[int, HeldMappings]:
-    """Place of a change -> the mappings of its search held on the hardware as it is, where they may be better by
-    themselves than those of the run; under -1 those of a search of the unchanged hardware."""
-    if not searched:
-        return {}
-    objective, now = run.options.objective, run.now
-    least = now.value(objective)
-    outcomes = {-1: searched[0], **{place: one.outcome for place, one in enumerate(found)}}
-    chosen = [
-        place
-        for place, outcome in outcomes.items()
-        if (value := outcome.value(objective)) is not None
-        and least is not None
-        and (value < least or (value == least and outcome[:2] != now[:2]))
-    ]
-    tasks = [run.hardware if place < 0 else with_values(run.hardware, found[place].change.settings) for place in chosen]
-    with in_processes(partial(_holder, run, core), len(tasks), jobs) as work:
-        return dict(zip(chosen, work(tasks), strict=True))
-
-
-def _holder(run: ExplainedRun, core: Core) -> Callable[[JsonObject], HeldMappings]:
-    """What holds mappings of searches in one process."""
-    return lambda hardware: held_mappings(run.network, run.mapping, run.options, hardware, core)
-
-
 def together(
     made: Advices,
     changes: Sequence[FileChange],
@@ -293,13 +180,6 @@ def together(
 
     found = smallest_set(can_help, saved, LEAST_GAIN * now, most_sets)
     return None if found is None else Together(found[0], on_changed(found[0]))
-
-
-def _outermost(advices: Advices, core: Core) -> list[str]:
-    """Note that who takes away from an outermost memory saves nothing on a chip that does not have it."""
-    taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}
-    names = [memory.name for memory, _ in top_memories(core) if memory.name in taken]
-    return [f"{name} {OUTERMOST}" for name in names]
 
 
 def advice_table(advices: Advices) -> "pandas.DataFrame":
@@ -370,73 +250,3 @@ def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
         else:
             key.append((False, *ranking(objective, energy, latency)))
     return tuple(key)
-
-
-def _on_changed(
-    hardware: JsonObject, settings: Sequence[tuple[KeyPath, Any]], mappings: Sequence[tuple[RecordedMapping, int]]
-) -> Outcome:
-    """What the mappings cost on the changed core, each so many times, added up as the summary of a run does it."""
-    try:
-        core = single_core(parse_accelerator(with_values(hardware, settings)))
-        costs = _once_each(core, [one for one, _ in mappings])
-        return Outcome.of([times(costs[id(one)], count) for one, count in mappings])
-    except InputError as error:
-        return Outcome(reason=reason_of(error))
-    except MappingError as error:
-        return Outcome(reason=" ".join(str(error).split()))
-
-
-def _once_each(core: Core, mappings: Sequence[RecordedMapping]) -> dict[int, LayerRecord]:
-    distinct = {id(one): one for one in mappings}
-    return {key: one.on(core) for key, one in distinct.items()}
-
-
-def _searched(run: ExplainedRun, changes: Sequence[FileChange], jobs: int, advance: Advance) -> list[Outcome]:
-    """What a new search finds on the unchanged core, then on each changed one."""
-    designs = [run.hardware, *(with_values(run.hardware, change.settings) for change in changes)]
-    blocks = [designs[first : first + DESIGNS_AT_ONCE] for first in range(0, len(designs), DESIGNS_AT_ONCE)]
-    outcomes: list[Outcome] = []
-    with in_processes(partial(_searcher, run.network, run.mapping, run.options), len(blocks), jobs) as work:
-        for block, found in zip(blocks, work(blocks), strict=True):
-            outcomes += found
-            advance(len(block))
-    return outcomes
-
-
-def _searched_mappings(run: ExplainedRun, jobs: int, advance: Advance) -> list[Outcome]:
-    """What a search finds with each other mapping file on the hardware of the run."""
-    outcomes: list[Outcome] = []
-    with in_processes(partial(_mapping_searcher, run), len(run.others), jobs) as work:
-        for found in work([one.mapping for one in run.others]):
-            outcomes.append(found)
-            advance(1)
-    return outcomes
-
-
-def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:
-    """What searches with mapping files in one process."""
-
-    def search(mapping: Mapping) -> Outcome:
-        return _cost(NetworkEvaluator(run.network, mapping, run.options), run.hardware)
-
-    return search
-
-
-def _searcher(
-    network: Workload, mapping: Mapping, options: SearchOptions
-) -> Callable[[Sequence[JsonObject]], list[Outcome]]:
-    """What searches designs in one process."""
-    evaluator = NetworkEvaluator(network, mapping, options)
-
-    def search(designs: Sequence[JsonObject]) -> list[Outcome]:
-        return [_cost(evaluator, hardware) for hardware in designs]
-
-    return search
-
-
-def _cost(evaluator: NetworkEvaluator, hardware: JsonObject) -> Outcome:
-    try:
-        found = evaluator.cost(hardware, parse_accelerator(hardware))
-    except InputError as error:
-        return Outcome(reason=reason_of(error))
-    return Outcome(found.energy_pj, found.latency_cycles) if found.status == OK else Outcome(reason=found.reason)

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, count_of
-from tilewright.base.json_values import JsonObject
+from tilewright.designs.results import INFEASIBLE, INVALID
 from tilewright.search.cost_ranges import CostPart
 from tilewright.search.store import Store
 
@@ -36,12 +36,12 @@ class DesignCost:
     cost_parts: tuple[CostPart, ...] = ()
     """What of the energy and the area has a range."""
 
-
-class DesignEvaluator(Protocol):
-    """The costs of a network on one design after the other. Results do not depend on the designs before."""
-
-    def cost(self, hardware: JsonObject, accelerator: Any) -> DesignCost:
-        """The costs on one design, which has been read from `hardware`."""
+    @classmethod
+    def refused(cls, error: InputError | MappingError) -> "DesignCost":
+        """No costs: the design is none for the network, or nothing fits it."""
+        if isinstance(error, InputError):
+            return cls(INVALID, reason_of(error))
+        return cls(INFEASIBLE, reason_of_misfit(error))
 
 
 def reason_of(error: InputError) -> str:

@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.base.errors import InputError, MappingError, NothingFitsError
-from tilewright.base.json_values import JsonObject
+from tilewright.base.errors import MappingError, NothingFitsError
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.latency_terms import latency_term_names
 from tilewright.cost.rates import time_and_power
-from tilewright.designs.design_cost import NO_MAPPING, DesignCost, reason_of, reason_of_misfit
+from tilewright.designs.design_cost import DesignCost
+from tilewright.designs.design_evaluator import DesignEvaluator
 from tilewright.designs.layer_costs import CoreColumns, LayerCost, LayerCosts
-from tilewright.designs.results import INFEASIBLE, INVALID, OK
+from tilewright.designs.results import OK
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
 from tilewright.mapping.memory_reach import MemoryReach, core_for
-from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.mapping.source import MappingSource
 from tilewright.pipeline.stages.base import Change, Control, Rest, Stage
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.items import LayerProblem
@@ -59,15 +59,11 @@ class LayerPlace:
     """How many layers of the network it stands for."""
 
 
-class NetworkEvaluator:
-    """The costs of a network on one design after the other.
-
-    `mapping` is what is fixed of its mappings. Results do not depend on the designs before.
-    """
+class NetworkEvaluator(DesignEvaluator):
+    """The costs of a network on designs of one core."""
 
     def __init__(self, network: Workload, mapping: MappingSource | None, options: SearchOptions) -> None:
-        self.network = network
-        self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
+        super().__init__(network, mapping)
         stages = Pipeline.build(None, options).search().stages
         place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
         self._profile = options.profile
@@ -77,17 +73,11 @@ class NetworkEvaluator:
         self._searched = lru_cache(_REMEMBERED_LAYERS)(self._search_layer)
         self._costs = LayerCosts(self.search)
 
-    def cost(self, hardware: JsonObject, accelerator: Accelerator) -> DesignCost:
-        """The costs on one design, which has been read from `hardware`."""
+    def evaluated(self, accelerator: Accelerator) -> DesignCost:
+        """Costs on one design. Raises InputError where it is none for the network, MappingError where nothing fits."""
         core = single_core(accelerator)
-        try:
-            places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
-            layers = self._layers(core, places)
-        except InputError as error:
-            return DesignCost(INVALID, reason_of(error))
-        except MappingError as error:
-            return DesignCost(INFEASIBLE, reason_of_misfit(error))
-        return _sum(core, layers, self._profile)
+        places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
+        return _sum(core, self._layers(core, places), self._profile)
 
     def _places(self, accelerator: Accelerator) -> tuple[LayerPlace, ...]:
         """The layers that the core runs, in execution order. Raises InputError where the design is none.

@@ -12,23 +12,15 @@ from functools import lru_cache
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError
-from tilewright.base.json_values import JsonObject
 from tilewright.cost.rates import time_and_power
 from tilewright.designs.columns import USES
-from tilewright.designs.design_cost import (
-    GRAPHS,
-    NO_MAPPING,
-    TABLES,
-    DesignCost,
-    Sharing,
-    reason_of,
-    reason_of_misfit,
-)
-from tilewright.designs.results import INFEASIBLE, INVALID, OK
+from tilewright.designs.design_cost import GRAPHS, TABLES, DesignCost, Sharing, reason_of
+from tilewright.designs.design_evaluator import DesignEvaluator
+from tilewright.designs.results import OK
 from tilewright.designs.space import SystemOptions
 from tilewright.hardware.static_power import system_clock_period_ns
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
-from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.mapping.source import MappingSource
 from tilewright.multicore.allocation.evaluate import INTERRUPTED
 from tilewright.multicore.nodes.generation import build_cn_graph
 from tilewright.multicore.nodes.graph import CnGraph
@@ -63,18 +55,17 @@ BUSY, STALLS, WAITING = "computing", "stalls", "waiting"
 take; it runs none."""
 
 
-class SystemEvaluator:
-    """The costs of a network on one design after the other.
+class SystemEvaluator(DesignEvaluator):
+    """The costs of a network on designs of several cores.
 
-    `mapping` is what is fixed of its mappings. `sharing` counts what designs have in common; results depend neither on
-    it nor on the designs before.
+    `sharing` counts what designs have in common; results do not depend on it.
     """
 
     def __init__(
         self, network: Workload, mapping: MappingSource | None, options: SystemOptions, sharing: Sharing | None = None
     ) -> None:
-        self.network, self.options = network, options
-        self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
+        super().__init__(network, mapping)
+        self.options = options
         self.sharing = sharing or Sharing()
         search = options.part(CnSearchOptions)
         settings = {name: value for name, value in options.as_dict().items() if name not in search.as_dict()}
@@ -87,25 +78,21 @@ class SystemEvaluator:
         self._graph = lru_cache(REMEMBERED_GRAPHS)(self._built)
         self._tables = lru_cache(REMEMBERED_TABLES)(self._mapped)
 
-    def cost(self, hardware: JsonObject, accelerator: MultiCoreAccelerator) -> DesignCost:
-        """The costs on one design, which has been read from `hardware`."""
-        return self.found(accelerator)[0]
+    def evaluated(self, accelerator: MultiCoreAccelerator) -> DesignCost:
+        """Costs on one design. Raises InputError where it is none for the network, MappingError where nothing fits."""
+        return _design_cost(self.result(accelerator))
 
-    def found(self, accelerator: MultiCoreAccelerator) -> tuple[DesignCost, MultiCoreResult | None]:
-        """The costs on one design, and the result that has them; None where there is none."""
-        try:
-            problem, graph = self._cut_for(accelerator)
-        except InputError as error:
-            return DesignCost(INVALID, reason_of(error)), None
+    def result(self, accelerator: MultiCoreAccelerator) -> MultiCoreResult:
+        """Result of a whole run on one design. Raises InputError and MappingError as `evaluated`."""
+        problem, graph = self._cut_for(accelerator)
+        result: MultiCoreResult
         try:
             (result,) = self._allocate.run(self._costed(problem, graph), Rest((), self._control))
-            if result.allocation.stopped_by == INTERRUPTED:
-                raise KeyboardInterrupt  # the best that was found until then is no cost of the design
-            return _design_cost(result), result
-        except InputError as error:
-            return DesignCost(INFEASIBLE, reason_of(error)), None
-        except MappingError as error:
-            return DesignCost(INFEASIBLE, reason_of_misfit(error)), None
+        except InputError as error:  # the design is one for the network, which has been cut for it
+            raise MappingError(reason_of(error)) from error
+        if result.allocation.stopped_by == INTERRUPTED:
+            raise KeyboardInterrupt  # the best that was found until then is no cost of the design
+        return result
 
     def held(self, accelerator: MultiCoreAccelerator, other: MultiCoreResult) -> Schedule | None:
         """The schedule of an allocation that was found for another design on this one; None where it has none, or the

@@ -6,16 +6,16 @@ memory in which each loop of an operand ends, since loops are dealt out in anoth
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
 from tilewright.base.errors import InputError, MappingError
-from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import OBJECTIVES, ranking
 from tilewright.cost.record import LayerRecord, times
-from tilewright.hardware.core import Core, single_core
-from tilewright.hardware.source import parse_accelerator
+from tilewright.designs.design_cost import DesignCost, reason_of
+from tilewright.designs.results import OK
+from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
 from tilewright.pipeline.stages.run import map_workload
 from tilewright.results.recorded_mappings import RecordedMapping, recorded_mappings
@@ -44,6 +44,16 @@ class Outcome(NamedTuple):
         energy = total_in_order(record.energy_pj for record in records)
         return cls(energy, total_in_order(record.latency_cycles for record in records))
 
+    @classmethod
+    def of_design(cls, cost: DesignCost) -> "Outcome":
+        """The costs of a design, or the reason why it has none."""
+        return cls(cost.energy_pj, cost.latency_cycles) if cost.status == OK else cls(reason=cost.reason)
+
+    @classmethod
+    def refused(cls, error: InputError | MappingError) -> "Outcome":
+        """No costs, for the reason of an error."""
+        return cls(reason=reason_of(error) if isinstance(error, InputError) else _line(error))
+
     def is_no_more_than(self, other: "Outcome") -> bool:
         """Whether neither energy nor latency is more than those of another."""
         pairs = zip(self[:2], other[:2], strict=True)
@@ -51,27 +61,24 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HeldMappings:
-    """Mappings of the layers of a network, on the hardware as it is."""
+class Held:
+    """What a search found for changed hardware, on the hardware as it is."""
 
-    of_layer: dict[str, LayerRecord]
-    """Mappings that fit it, each of all the layers that it stands for."""
     outcome: Outcome
     """Outcome of all layers; without a cost where one does not fit."""
+    of_layer: dict[str, LayerRecord] = field(default_factory=dict)
+    """On one core, the mappings that fit it, each of all the layers that it stands for."""
 
 
-def held_mappings(
-    network: Workload, mapping: Mapping, options: SearchOptions, hardware: JsonObject, core: Core
-) -> HeldMappings:
-    """The mappings that a search finds for changed hardware, held on `core`, the hardware as it is."""
+def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, changed: Core, core: Core) -> Held:
+    """The mappings that a search finds for a changed core, held on `core`, the hardware as it is."""
     try:
-        changed = single_core(parse_accelerator(hardware))
         mapped = map_workload(network, changed, mapping, options)
         placed = layers_in_order(mapped.records, mapped.summary)
         one_each = {layer.record_index: layer.of_one for layer in placed}
         recorded = recorded_mappings(list(one_each.values()), changed, network)
     except (InputError, MappingError) as error:
-        return HeldMappings({}, Outcome(reason=_line(error)))
+        return Held(Outcome(reason=_line(error)))
     on_core: dict[int, LayerRecord] = {}
     reason = ""
     for index, one in zip(one_each, recorded, strict=True):
@@ -89,7 +96,7 @@ def held_mappings(
         for layer in placed
         if layer.record_index in on_core
     }
-    return HeldMappings(held, Outcome(reason=reason) if reason else Outcome.of([held[layer.name] for layer in placed]))
+    return Held(Outcome(reason=reason) if reason else Outcome.of([held[layer.name] for layer in placed]), held)
 
 
 def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
@@ -108,7 +115,7 @@ def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
     return fixed if is_same else one
 
 
-def best_known(placed: Sequence[PlacedLayer], found: Sequence[HeldMappings], objective: str) -> Outcome:
+def best_known(placed: Sequence[PlacedLayer], found: Sequence[Held], objective: str) -> Outcome:
     """What the network costs on the hardware as it is with the best mapping that is known there for each layer: that of
     the run, or one that was found for other hardware."""
     best = []

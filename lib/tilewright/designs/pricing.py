@@ -13,6 +13,7 @@ from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.latency_terms import further_latency_terms
 from tilewright.cost.problem import MOST_CYCLES, most_cycles
 from tilewright.designs.design_cost import reason_of
+from tilewright.designs.design_evaluator import accelerator_of
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.families import Family, Figure, figure_of
 from tilewright.designs.results import INFEASIBLE, INVALID, OK
@@ -20,7 +21,6 @@ from tilewright.designs.space import Space
 from tilewright.hardware.core import DIGITAL, Accelerator, Core, Port
 from tilewright.hardware.core_variants import CoreVariants, variants_of
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.system import core_area
 from tilewright.hardware.text_edits import with_values
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
@@ -42,13 +42,9 @@ class FigureReader:
         self._known: dict[tuple[KeyPath, str, float | None], float] = {}
         """(path, value, least that it may be) -> the number that it means."""
 
-    def whole(self, settings: Settings) -> tuple[JsonObject, Accelerator]:
-        """The hardware file that settings make, and the accelerator in it. Raises InputError where it is none."""
-        hardware = with_values(self.base, settings)
-        accelerator = parse_accelerator(hardware)
-        if not isinstance(accelerator, Accelerator):
-            raise InputError("the base is of one core, the design of several cores")
-        return hardware, accelerator
+    def whole(self, settings: Settings) -> Accelerator:
+        """Accelerator that settings make. Raises InputError where it is none."""
+        return accelerator_of(with_values(self.base, settings), is_of_systems=False)
 
     def core(self, settings: Settings, first: Settings, core: Core) -> Core:
         """The core that settings make, which differ in figures from `first`, which makes `core`.
@@ -56,17 +52,17 @@ class FigureReader:
         Raises InputError where it is no accelerator.
         """
         if len(settings) != len(first):
-            return self.whole(settings)[1].cores[0]
+            return self.whole(settings).cores[0]
         changed: dict[Figure, float] = {}
         for (path, value), (other, known) in zip(settings, first, strict=True):
             if path != other:
-                return self.whole(settings)[1].cores[0]
+                return self.whole(settings).cores[0]
             if value == known and type(value) is type(known):
                 continue
             figure = figure_of(self.base, path)
             number = None if figure is None else self._number(path, value, figure, first, core)
             if figure is None or number is None:
-                return self.whole(settings)[1].cores[0]
+                return self.whole(settings).cores[0]
             changed[figure] = number
         return with_figures(core, changed)
 
@@ -74,7 +70,7 @@ class FigureReader:
         """What a value means in the place of another; None where it changes more. Raises InputError."""
         key = path, repr(value), _least(core, figure)
         if key not in self._known:
-            read = self.whole((*first, (path, value)))[1].cores[0]
+            read = self.whole((*first, (path, value))).cores[0]
             number = number_at(read, figure)
             if number is None or with_figures(core, {figure: number}) != read:
                 return None
@@ -140,8 +136,6 @@ class FamilyMembers:
     """float64 [member]; not a number where a part has none."""
     variants: CoreVariants | None
     """None without members, or where they cannot be told apart."""
-    hardware: dict[str, Any]
-    """The hardware file of the first one."""
     accelerator: Accelerator | None
     """Accelerator of the first one."""
     invalid: Mapping[int, str]
@@ -173,7 +167,6 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMemb
     invalid: dict[int, str] = {}
     excluded: dict[str, int] = {}
     first: Settings = ()
-    hardware: dict[str, Any] = {}
     accelerator: Accelerator | None = None
     for index in family.members:
         outline = space.outline(index)
@@ -185,7 +178,7 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMemb
             continue
         try:
             if accelerator is None:
-                hardware, accelerator = reader.whole(outline.settings)
+                accelerator = reader.whole(outline.settings)
                 first, core = outline.settings, accelerator.cores[0]
             else:
                 core = reader.core(outline.settings, first, accelerator.cores[0])
@@ -199,7 +192,6 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMemb
         np.array(indexes, np.int64),
         np.array([np.nan if area is None else area for area in areas], np.float64),
         variants_of(cores) if cores else None,
-        hardware,
         accelerator,
         invalid,
         excluded,
@@ -324,7 +316,7 @@ class FamilyPricer:
     def _refused(self, members: FamilyMembers, name: str) -> Prices:
         """Why no member has a cost: what is told of the first one."""
         assert members.accelerator is not None
-        cost = self.evaluators[name].cost(members.hardware, members.accelerator)
+        cost = self.evaluators[name].cost(members.accelerator)
         assert cost.status in (INVALID, INFEASIBLE), "a design fits alone, and not with the others of its family"
         return Prices.unknown(len(members.indexes), cost.status, cost.reason)
 

@@ -11,17 +11,14 @@ from typing import Any
 import pandas
 
 from tilewright.base.errors import InputError, Problem
-from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import energy_delay_product
-from tilewright.designs.design_cost import DesignCost, DesignEvaluator, Sharing, reason_of
+from tilewright.designs.design_cost import DesignCost, Sharing
+from tilewright.designs.design_evaluator import DesignEvaluator, accelerator_of
 from tilewright.designs.front_odds import part_columns
 from tilewright.designs.parts import SHARD_SCHEMA
 from tilewright.designs.results import INVALID, numbers_or_words
 from tilewright.designs.space import Design, Network, Space, SystemOptions
 from tilewright.designs.stamped_tables import read_stamped, write_stamped
-from tilewright.hardware.core import Accelerator
-from tilewright.hardware.source import parse_accelerator
-from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.pipeline.sources import parse_workload
 
 Row = dict[str, Any]
@@ -81,27 +78,14 @@ class ShardMaker:
 
     def _costs(self, design: Design) -> Iterator[tuple[str, DesignCost]]:
         """The costs of a design on each network."""
-        reason, accelerator = design.problem, None
-        if not reason:
+        refused, accelerator = DesignCost(INVALID, design.problem), None
+        if not design.problem:
             try:
-                accelerator = self._accelerator(design.hardware)
+                accelerator = accelerator_of(design.hardware, self.space.is_of_systems)
             except InputError as error:
-                reason = reason_of(error)
+                refused = DesignCost.refused(error)
         for name, evaluator in self.evaluators.items():
-            if accelerator is None:
-                yield name, DesignCost(INVALID, reason)
-            else:
-                yield name, evaluator.cost(design.hardware, accelerator)
-
-    def _accelerator(self, hardware: JsonObject) -> Accelerator:
-        """The accelerator of a design. Raises InputError where it is none, or of another kind than the base."""
-        accelerator = parse_accelerator(hardware)
-        if isinstance(accelerator, MultiCoreAccelerator) != self.space.is_of_systems:
-            kinds = ("one core", "several cores")
-            raise InputError(
-                f"the base is of {kinds[self.space.is_of_systems]}, the design of {kinds[not self.space.is_of_systems]}"
-            )
-        return accelerator
+            yield name, refused if accelerator is None else evaluator.cost(accelerator)
 
     def _row(self, design: Design, network: str, cost: DesignCost) -> Row:
         row = {"index": design.index, "design": self.space.design_name(design.index)}

@@ -1,9 +1,10 @@
 """Accelerators with one part of twice the width or size: what more bandwidth or memory would bring."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from tilewright.base.json_values import JsonObject
 from tilewright.hardware.core import Memory
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 
@@ -38,6 +39,19 @@ class Doubled:
 def saved_column(kind: str, name: str) -> str:
     """Name of the table column with the share of the time that twice the width or size of a part saves."""
     return f"saved_by_twice_the_{kind}_of_{name.replace(' ', '_')}"
+
+
+def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> JsonObject:
+    """Table columns of the parts whose doubled width, and size, saves the largest share of the time; '' for none."""
+    row: JsonObject = {}
+    for gains, name, column in (
+        (widths, "widest_gain_port", "gain_of_twice_the_width"),
+        (sizes, "largest_gain_memory", "gain_of_twice_the_size"),
+    ):
+        most = max(gains, key=lambda part: gains[part], default="")
+        gain = gains.get(most, 0.0)
+        row |= {name: most if gain > 0 else "", column: gain}
+    return row
 
 
 def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) -> Iterator[Doubled]:

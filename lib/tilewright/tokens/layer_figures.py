@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
 from tilewright.base.operator_groups import work_counts
 from tilewright.cost.record import LayerRecord
-from tilewright.hardware.core import Accelerator, Core, single_core
+from tilewright.hardware.core import Accelerator, Core, Memory, single_core
 from tilewright.hardware.hierarchy import top_memories
+from tilewright.hardware.static_power import clock_period_ns
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.runnable import UncostedWork
 from tilewright.pipeline.stages.base import Control
@@ -21,19 +22,17 @@ from tilewright.results.bottlenecks import ARRAY, CAUSE_OF_TERM, IDLE_UNITS, MOV
 from tilewright.results.port_limits import PortName, port_names, wider_cycles, wider_ports
 from tilewright.results.recorded_mappings import RecordedMapping, recorded_mappings
 from tilewright.search.options import SearchOptions
-from tilewright.tokens.doubled import larger
+from tilewright.tokens.bound import saved_share, step_limit
+from tilewright.tokens.doubled import SIZE, larger, largest_gains, saved_column
+from tilewright.tokens.steps import FURTHER, LATENCY, MACS, OPERATIONS, StepRun, Sums
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, part_name
 
-Figures = npt.NDArray[np.float64]
-"""Array of energy in pJ, latency in cycles, multiply-accumulates, other operations, cycles by KINDS, then the latency
-in cycles with each port twice as wide, and with each on-chip memory twice as large. Figures of several layers are
-sums; counts are exact up to 2^53.
-"""
-ENERGY, LATENCY, MACS, OPERATIONS, FIRST_KIND = range(5)
 KINDS = (ARRAY, IDLE_UNITS, MOVING_DATA)
 """Kinds of work into which the cycles of a layer are divided."""
-WIDER = FIRST_KIND + len(KINDS)
+WIDER = FURTHER + len(KINDS)
+"""Index of the first port twice as wide: after the figures of all steps come the cycles by KINDS, then the latency in
+cycles with each port twice as wide, and with each on-chip memory twice as large. Counts are exact up to 2^53."""
 Kind = tuple[Layer, MappingConstraints, str, str, str]
 """Key of the cost of a layer: the layer without its name, the constraints on its mapping, its unit and types."""
 
@@ -50,7 +49,7 @@ class LayerFigures:
     """Whether to compute the latency with each port twice as wide and each memory twice as large."""
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
     """Work that the core does not run, by operator type."""
-    _figures: dict[Kind, Figures | None] = field(default_factory=dict)
+    _figures: dict[Kind, Sums | None] = field(default_factory=dict)
     """Figures by layer; None for a layer that the core does not run."""
     _kinds: dict[tuple[str, Layer, str], Kind] = field(default_factory=dict)
     _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
@@ -69,6 +68,21 @@ class LayerFigures:
         return single_core(self.accelerator)
 
     @property
+    def name(self) -> str:
+        """Name of the core."""
+        return self.core.name
+
+    @property
+    def memory(self) -> Memory:
+        """Largest of the outermost memories."""
+        return max((memory for memory, _ in top_memories(self.core)), key=lambda one: one.size_bits)
+
+    @property
+    def clock_period_ns(self) -> float | None:
+        """Clock period of the core in ns; None if its file does not give it."""
+        return clock_period_ns(self.core)
+
+    @property
     def ports(self) -> list[PortName]:
         """Ports for which the figures have the latency at twice the width."""
         return port_names(self.core) if self.with_limits else []
@@ -85,9 +99,9 @@ class LayerFigures:
         outermost = {memory.name for memory, _ in top_memories(self.core)}
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
 
-    def cycles_by_kind(self, figures: Figures) -> dict[str, float]:
+    def cycles_by_kind(self, figures: Sums) -> dict[str, float]:
         """Cycles by kind: the array works, units are idle, or data are moved."""
-        return dict(zip(KINDS, figures[FIRST_KIND:WIDER].tolist(), strict=True))
+        return dict(zip(KINDS, figures[FURTHER:WIDER].tolist(), strict=True))
 
     def cycles_with(self, workload: Workload, ports: tuple[PortName, ...]) -> float:
         """Cycles of all layers of a workload with some ports twice as wide, with the same mappings."""
@@ -101,16 +115,16 @@ class LayerFigures:
                 total += node.repeats * self._with_ports[key]
         return total
 
-    def wider_cycles(self, figures: Figures) -> Figures:
+    def wider_cycles(self, figures: Sums) -> Sums:
         """Latency in cycles with each of `ports` twice as wide."""
         return figures[WIDER : WIDER + len(self.ports)]
 
-    def larger_cycles(self, figures: Figures) -> Figures:
+    def larger_cycles(self, figures: Sums) -> Sums:
         """Latency in cycles with each of `larger` twice as large."""
         return figures[WIDER + len(self.ports) :]
 
     @property
-    def zero(self) -> Figures:
+    def zero(self) -> Sums:
         """Figures that are all 0."""
         return np.zeros(WIDER + len(self.ports) + len(self.larger))
 
@@ -164,7 +178,7 @@ class LayerFigures:
         records = self._mapped(NetworkProblem(union, accelerator, self.mapping))
         return {layer: float(record.latency_cycles) for record in records for layer in record.names}
 
-    def of(self, workload: Workload) -> Figures:
+    def of(self, workload: Workload) -> Sums:
         """Figures of all layers of a workload, which run one after another; repeated layers count each time."""
         self.search([workload])
         total = self.zero
@@ -172,6 +186,22 @@ class LayerFigures:
             if node.layer is not None and (figures := self._figures[self._kind(node)]) is not None:
                 total += node.repeats * figures
         return total
+
+    def check(self, batches: Sequence[int]) -> None:
+        """Nothing: one core runs any batch."""
+
+    def runs(self, sums: Sums, requests: int) -> list[StepRun]:
+        """The one way to run a step with these figures."""
+        return [StepRun("", sums, float(sums[LATENCY]))]
+
+    def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
+        """Table columns of what limits a step: twice the width of ports, twice the size of `larger` memories."""
+        return limit_of(self, step, workload)
+
+    def notes(self, weight_bits: int) -> tuple[str, ...]:
+        """Note on the operators that have no costs."""
+        left_out = [f"{row.operator_type} {row.reason}" for row in self.uncosted.values()]
+        return (f"not costed: {', '.join(left_out)}",) if left_out else ()
 
     def _kind(self, node: WorkloadNode) -> Kind:
         assert node.layer is not None
@@ -181,7 +211,7 @@ class LayerFigures:
             self._kinds[key] = (replace(node.layer, name=""), given, node.unit, node.operator_type, node.origin_type)
         return self._kinds[key]
 
-    def _of_records(self, records: Sequence[LayerRecord], recorded: Sequence[RecordedMapping]) -> list[Figures]:
+    def _of_records(self, records: Sequence[LayerRecord], recorded: Sequence[RecordedMapping]) -> list[Sums]:
         """Figures of records without the layers' counts of work. `recorded` has the mappings; it is ()
         without limits.
         """
@@ -195,6 +225,25 @@ class LayerFigures:
         ]
 
 
+def limit_of(figures: LayerFigures, step: StepRun, workload: Workload) -> JsonObject:
+    """Table columns of what limits a step, which has the layers of `workload`."""
+    latency = step.latency_cycles
+
+    def saved(names: Iterable[object], cycles: Sums) -> dict[str, float]:
+        return {str(name): max(0.0, saved_share(latency, float(one))) for name, one in zip(names, cycles, strict=True)}
+
+    widths = saved(figures.ports, figures.wider_cycles(step.figures))
+    sizes = saved(figures.larger, figures.larger_cycles(step.figures))
+    limit = step_limit(
+        latency,
+        widths,
+        lambda ports: saved_share(latency, figures.cycles_with(workload, tuple(map(figures.port_of, ports)))),
+        figures.cycles_by_kind(step.figures),
+    )
+    row = limit.row({str(port): port.memory for port in figures.ports}) | largest_gains(widths, sizes)
+    return row | {saved_column(SIZE, name): gain for name, gain in sizes.items()}
+
+
 def kinds_of(record: LayerRecord) -> list[float]:
     """Cycles of a record by KINDS."""
     found = dict.fromkeys(KINDS, 0.0)
@@ -203,7 +252,7 @@ def kinds_of(record: LayerRecord) -> list[float]:
     return list(found.values())
 
 
-def _with_work(figures: Figures, node: WorkloadNode) -> Figures:
+def _with_work(figures: Sums, node: WorkloadNode) -> Sums:
     assert node.layer is not None
     counts = work_counts(node.unit, node.layer.mac_count)
     result = figures.copy()

@@ -25,7 +25,8 @@ from tilewright.peers.llmservingsim.releases import (
     mixture_of,
     points_of,
 )
-from tilewright.tokens.layer_figures import LATENCY, LayerFigures
+from tilewright.tokens.layer_figures import LayerFigures
+from tilewright.tokens.steps import LATENCY
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture, Attention, Mixture
 from tilewright.workload.language_models.model import language_model_workload

@@ -10,24 +10,18 @@ The columns of the table are computed together with the curves, as sums over the
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.harmless import ended_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.unused import UnusedRow
 from tilewright.cost.rates import time_and_power
-from tilewright.hardware.core import Core, Memory
-from tilewright.hardware.hierarchy import top_memories
-from tilewright.hardware.static_power import clock_period_ns
 from tilewright.results.text_tables import render, text_table
-from tilewright.tokens.bound import LEGEND, LEGEND_OF_SEVERAL, bound_text, saved_share, step_limit
-from tilewright.tokens.doubled import SIZE, saved_column
-from tilewright.tokens.layer_figures import ENERGY, LATENCY, MACS, OPERATIONS, Figures, LayerFigures
+from tilewright.tokens.bound import LEGEND, LEGEND_OF_SEVERAL, bound_text
+from tilewright.tokens.steps import ENERGY, MACS, OPERATIONS, StepFigures, Sums
 from tilewright.workload.graph import Workload
 from tilewright.workload.language_models.architecture import Architecture, Attention
 from tilewright.workload.language_models.model import language_model_workload
@@ -44,36 +38,12 @@ if TYPE_CHECKING:
     import pandas
 
 
-Sums = npt.NDArray[np.float64]
-"""Figures summed over layers; the StepFigures that made them define what each entry means."""
-
-
-class StepFigures(Protocol):
-    """Source of the figures of steps, on one core or on several."""
-
-    @property
-    def zero(self) -> Sums:
-        """Figures that are all 0."""
-        ...
-
-    def search(self, workloads: Iterable[Workload]) -> None:
-        """Search all layers of these workloads that are not known yet."""
-        ...
-
-    def of(self, workload: Workload) -> Sums:
-        """Figures of all layers of a workload, which run one after another."""
-        ...
-
-
-Made = TypeVar("Made", bound=StepFigures)
-
-
 @dataclass
-class TokenCurves(Generic[Made]):
+class TokenCurves:
     """Costs of a model on one or several cores, for any context and batch."""
 
     described: DescribedModel
-    figures: Made
+    figures: StepFigures
     key_block: int = DEFAULT_BLOCK
     """Number of keys that attention processes at a time."""
     chunk: int = DEFAULT_BLOCK
@@ -215,7 +185,7 @@ class TokenCosts:
     searched_layers: int
     rows: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
-    unused: tuple[dict[str, Any], ...] = ()
+    unused: tuple[UnusedRow, ...] = ()
     """Parts of files and options that have no effect: file, line, key and reason."""
 
     @property
@@ -253,47 +223,42 @@ class Capacity:
         return row | {"cache_bits": batch * cache}
 
 
-def capacity_of(curves: TokenCurves[Any], memory: Memory) -> Capacity:
-    """Memory use of the model of `curves` in a memory."""
-    model, step = curves.described.model, curves.described.step
+def capacity_of(curves: TokenCurves) -> Capacity:
+    """Memory use of the model of `curves`."""
+    model, step, memory = curves.described.model, curves.described.step, curves.figures.memory
     one = activation_bits(curves.decode_step(1, 1))
     bits = weight_bits(model, step.precision)
     return Capacity(memory.name, memory.size_bits, bits, one, model, step.precision.cache)
 
 
-def token_costs(
-    curves: TokenCurves[LayerFigures], batches: Sequence[int], contexts: Sequence[int], with_prompts: bool
-) -> TokenCosts:
-    """Costs at all points. Raises MappingError that names each layer without a fitting mapping."""
+def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[int], with_prompts: bool) -> TokenCosts:
+    """Costs at all points; several cores share each point in the way that takes the least time.
+
+    Raises InputError where a batch cannot be shared by the wanted strategy, MappingError that names each layer without
+    a fitting mapping, or without a schedule.
+    """
+    figures, model = curves.figures, curves.described.model
+    figures.check(batches)
     curves.search(contexts, batches, contexts if with_prompts else ())
-    core = curves.figures.core
-    room = capacity_of(curves, max((memory for memory, _ in top_memories(core)), key=lambda one: one.size_bits))
-    prompts = {context: curves.prompt(context) for context in contexts} if with_prompts else {}
-    rows = []
-    for batch in batches:
-        for context in contexts:
-            row = room.row(batch, context) | _token_figures(curves, batch, context)
-            rows.append(row | (_prompt_figures(core, prompts[context]) if with_prompts else {}))
-    return token_costs_of(curves, core.name, room, rows, _notes(curves.figures))
-
-
-def token_costs_of(
-    curves: TokenCurves[Any], core: str, room: Capacity, rows: Sequence[dict[str, Any]], notes: tuple[str, ...]
-) -> TokenCosts:
-    """Costs of the model of `curves`, with the given rows."""
-    model = curves.described.model
+    room = capacity_of(curves)
+    prompts = {context: _prompt(curves, context) for context in contexts} if with_prompts else {}
+    rows = [
+        room.row(batch, context) | _token(curves, batch, context) | prompts.get(context, {})
+        for batch in batches
+        for context in contexts
+    ]
     beyond = beyond_positions(model, max((row["context"] for row in rows), default=0))
     return TokenCosts(
         model=model.name,
-        core=core,
+        core=figures.name,
         parameters=parameter_count(model),
         active_parameters=active_parameter_count(model),
         weight_bits=room.weight_bits,
         memory=room.memory,
         memory_bits=room.memory_bits,
-        searched_layers=curves.figures.searched,
+        searched_layers=figures.searched,
         rows=tuple(rows),
-        notes=(*((beyond,) if beyond else ()), *notes),
+        notes=(*((beyond,) if beyond else ()), *figures.notes(room.weight_bits)),
     )
 
 
@@ -309,62 +274,36 @@ def activation_bits(workload: Workload) -> int:
     return most
 
 
-def _token_figures(curves: TokenCurves[LayerFigures], batch: int, context: int) -> dict[str, Any]:
-    found = curves.next_token(batch, context)
-    row: dict[str, Any] = {
-        "time_per_token_cycles": float(found[LATENCY]),
-        "energy_per_token_pj": float(found[ENERGY]) / batch,
-        "tokens_per_joule": batch * PJ_A_JOULE / float(found[ENERGY]),
-        "mac_count": int(found[MACS]),
-        "operation_count": int(found[OPERATIONS]),
-    }
-    known = time_and_power(clock_period_ns(curves.figures.core), float(found[LATENCY]), float(found[ENERGY]))
-    if known:
-        row |= {"time_per_token_s": known["latency_s"], "tokens_per_s": batch / known["latency_s"]}
-    return row | limit_of(curves.figures, found, curves.decode_step(batch, context))
+def _token(curves: TokenCurves, batch: int, context: int) -> JsonObject:
+    """Table columns of one more token for each request of a batch."""
+    figures, clock = curves.figures, curves.figures.clock_period_ns
+    ways = figures.runs(curves.next_token(batch, context), batch)
+    best = min(ways, key=lambda way: way.latency_cycles)
+    cycles = {"time_per_token": best.latency_cycles}
+    cycles |= {"time_between_steps": best.interval_cycles} if best.strategy else {}
+    energy = float(best.figures[ENERGY])
+    row: dict[str, Any] = {"parallel": best.strategy} if best.strategy else {}
+    row |= {f"{name}_cycles": value for name, value in cycles.items()}
+    row |= {"energy_per_token_pj": energy / batch, "tokens_per_joule": batch * PJ_A_JOULE / energy}
+    row |= {"mac_count": int(best.figures[MACS]), "operation_count": int(best.figures[OPERATIONS])}
+    if clock is not None:
+        row |= {f"{name}_s": _seconds(clock, value) for name, value in cycles.items()}
+        row |= {"tokens_per_s": batch / _seconds(clock, best.interval_cycles)}
+    row |= figures.limit(best, curves.decode_step(batch, context), batch)
+    return row | {f"{way.strategy}_time_per_token_cycles": way.latency_cycles for way in ways if way.strategy}
 
 
-def _prompt_figures(core: Core, found: Figures) -> dict[str, Any]:
-    row = {"time_to_first_token_cycles": float(found[LATENCY]), "prompt_energy_pj": float(found[ENERGY])}
-    known = time_and_power(clock_period_ns(core), float(found[LATENCY]), float(found[ENERGY]))
-    return row | ({"time_to_first_token_s": known["latency_s"]} if known else {})
+def _prompt(curves: TokenCurves, tokens: int) -> JsonObject:
+    """Table columns of the prompt of one request; data parallel cores share its tokens."""
+    figures, clock = curves.figures, curves.figures.clock_period_ns
+    best = min(figures.runs(curves.prompt(tokens), tokens), key=lambda way: way.latency_cycles)
+    row: dict[str, Any] = {"prompt_parallel": best.strategy} if best.strategy else {}
+    row |= {"time_to_first_token_cycles": best.latency_cycles, "prompt_energy_pj": float(best.figures[ENERGY])}
+    return row | ({} if clock is None else {"time_to_first_token_s": _seconds(clock, best.latency_cycles)})
 
 
-def limit_of(figures: LayerFigures, found: Figures, workload: Workload) -> JsonObject:
-    """Table columns of what limits a step, and of the shares of the time that more width and more size would save.
-
-    These are twice the width of the best port, and twice the size of each memory except the outermost ones. `workload`
-    has the layers of the step.
-    """
-    wider, larger = figures.wider_cycles(found), figures.larger_cycles(found)
-    latency = float(found[LATENCY])
-    gains = [max(0.0, saved_share(latency, float(cycles))) for cycles in (*wider, *larger)]
-    widths, sizes = gains[: len(wider)], gains[len(wider) :]
-    best = max(range(len(widths)), key=lambda place: widths[place])
-    kinds = figures.cycles_by_kind(found)
-    memory_of = {str(port): port.memory for port in figures.ports}
-    limit = step_limit(
-        latency,
-        dict(zip(map(str, figures.ports), widths, strict=True)),
-        lambda ports: saved_share(latency, figures.cycles_with(workload, tuple(map(figures.port_of, ports)))),
-        kinds,
-    )
-    row = {
-        **limit.row(memory_of),
-        "widest_gain_port": str(figures.ports[best]) if widths[best] > 0 else "",
-        "gain_of_twice_the_width": widths[best],
-    }
-    most = max(sizes, default=0.0)
-    row |= {
-        "largest_gain_memory": figures.larger[sizes.index(most)] if most > 0 else "",
-        "gain_of_twice_the_size": most,
-    }
-    return row | {saved_column(SIZE, name): one for name, one in zip(figures.larger, sizes, strict=True)}
-
-
-def _notes(figures: LayerFigures) -> tuple[str, ...]:
-    left_out = [f"{row.operator_type} {row.reason}" for row in figures.uncosted.values()]
-    return (f"not costed: {', '.join(left_out)}",) if left_out else ()
+def _seconds(clock_period_ns: float, cycles: float) -> float:
+    return time_and_power(clock_period_ns, cycles, 0.0)["latency_s"]
 
 
 def tokens_text(found: TokenCosts) -> str:

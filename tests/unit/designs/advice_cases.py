@@ -14,9 +14,11 @@ from tilewright.base.yamlfile import load_yaml
 from tilewright.cli.evaluate import evaluate
 from tilewright.cli.map import map_workload
 from tilewright.cost.record import LayerRecord
-from tilewright.designs.advice import OUTERMOST, Advice, Advices, ExplainedRun, advices_of
+from tilewright.designs.advice import Advice, Advices
 from tilewright.designs.changes import mapping_changes, possible_changes
+from tilewright.designs.core_trials import OUTERMOST, ExplainedRun
 from tilewright.designs.held_mappings import Outcome
+from tilewright.designs.trials import advices_of
 from tilewright.hardware.core import single_core
 from tilewright.hardware.text_edits import changed_text
 from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload

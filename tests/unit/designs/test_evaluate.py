@@ -68,7 +68,7 @@ def test_costs_are_those_of_map(network: Workload, mapping: Path | None, number:
     for _ in range(25):
         design = varied(rng, base)
         try:
-            found = evaluator.cost(design, parse_accelerator(design))
+            found = evaluator.cost(parse_accelerator(design))
         except InputError:
             found = DesignCost(INVALID)
         expected = mapped(design, network, evaluator.mapping, OPTIONS[number])

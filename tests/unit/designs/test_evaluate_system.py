@@ -43,7 +43,7 @@ def costs_of(evaluator: SystemEvaluator, design: dict[str, Any]) -> Any:
     """The costs of a design."""
     accelerator = parse_accelerator(design)
     assert isinstance(accelerator, MultiCoreAccelerator)
-    return evaluator.cost(design, accelerator)
+    return evaluator.cost(accelerator)
 
 
 @pytest.mark.parametrize("base", BASES)

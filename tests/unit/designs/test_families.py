@@ -13,6 +13,7 @@ from tilewright.designs.space_reader import read_space
 
 from tests.unit.designs.front_cases import front_space
 from tests.unit.designs.space_cases import COLUMNS, ROWS, SIZE, space_of
+from tests.unit.designs.system_cases import system_space
 
 AXES = {
     "rows": {"path": ROWS, "values": [8, 16]},
@@ -27,7 +28,7 @@ AXES = {
 
 def frame_of(space: Space, index: int) -> str:
     """The core of a design without figures, and its sizes."""
-    _, accelerator = FigureReader(space.base).whole(space.outline(index).settings)
+    accelerator = FigureReader(space.base).whole(space.outline(index).settings)
     (core,) = accelerator.cores
     return str((core.frame, [memory.size_bits for memory in core.memories]))
 
@@ -84,15 +85,15 @@ def test_cores_are_those_of_their_hardware_files() -> None:
     )
     reader = FigureReader(space.base)
     first = space.outline(0).settings
-    core = reader.whole(first)[1].cores[0]
+    core = reader.whole(first).cores[0]
     for index in range(len(space)):
         own = space.outline(index).settings
-        assert reader.core(own, first, core) == reader.whole(own)[1].cores[0]
+        assert reader.core(own, first, core) == reader.whole(own).cores[0]
     path = first[0][0]
     for value in values:
         own = ((path, value), *first[1:])
         try:
-            expected = reader.whole(own)[1].cores[0]
+            expected = reader.whole(own).cores[0]
         except InputError:
             with pytest.raises(InputError):
                 reader.core(own, first, core)
@@ -119,3 +120,9 @@ def test_a_word_that_is_narrow_for_one_family_is_not_for_another() -> None:
     assert [members.indexes.tolist() for members in found] == [[0, 1], [2]]
     assert list(found[1].invalid) == [3]
     assert "bandwidth_min" in found[1].invalid[3]
+
+
+def test_a_design_of_several_cores_is_in_no_family() -> None:
+    """Families are priced on one core."""
+    with pytest.raises(InputError, match="the base is of one core, the design of several cores"):
+        FigureReader(system_space().base).whole(())

@@ -141,7 +141,7 @@ def test_a_space_takes_costs_as_laws(tmp_path: Path) -> None:
     )
     reader = FigureReader(space.base)
     first = space.outline(0).settings
-    start = reader.whole(first)[1].cores[0]
+    start = reader.whole(first).cores[0]
     for index in range(len(space)):
         values = space.design(index).values
         found = reader.core(space.outline(index).settings, first, start).memories[0]

@@ -22,8 +22,9 @@ from tilewright.pipeline.stages.base import Control
 from tilewright.search.options import CnSearchOptions
 from tilewright.tokens.layer_networks import cut_layers, layer_network
 from tilewright.tokens.layer_schedules import LayerSchedules
+from tilewright.tokens.steps import ENERGY, LATENCY, MACS
 from tilewright.tokens.strategies import DATA, PIPELINE, STRATEGIES, TENSOR
-from tilewright.tokens.system_table import ENERGY, LATENCY, MACS, SystemCurves, SystemFigures, shared_ways
+from tilewright.tokens.system_figures import SystemFigures, shared_ways
 from tilewright.tokens.table import TokenCurves
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.reader import describe_language_model
@@ -50,7 +51,7 @@ def schedules() -> LayerSchedules:
 
 
 @cache
-def curves_of(name: str, strategies: tuple[str, ...] = STRATEGIES) -> SystemCurves:
+def curves_of(name: str, strategies: tuple[str, ...] = STRATEGIES) -> TokenCurves:
     """With blocks of 8 keys and chunks of 8 tokens."""
     described = describe_language_model(document_of(step_of(MODELS[name])), "tiny")
     figures = SystemFigures(schedules(), parse_mapping(MAPPING), described.model, strategies, with_limits=False)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import numpy.typing as npt
-from tilewright.tokens.system_table import blocks_of_stage, stage_ends
+from tilewright.tokens.system_figures import blocks_of_stage, stage_ends
 
 Numbers = npt.NDArray[np.float64]
 

@@ -1,16 +1,19 @@
-"""Table of a language model on several cores: each point by the best of tensor, data and pipeline parallelism.
+"""Figures of the steps of a language model on several cores: tensor, data and pipeline parallel.
 
 Figures of a point are an array [way, section of the model, figure]. A way is tensor parallel, data parallel, or all
 layers on one core, for each core that can run a stage of a pipeline. Sections are the layers before the blocks, each
 kind of block (all its blocks), and the layers after the blocks. A pipeline is composed of the sections.
 
+After the figures of all steps there are, for each core, the cycles of layers that run on this core alone with shared
+links; then, for each change of `doubled`, the latency in cycles.
+
 A pipeline assigns consecutive blocks to stages so that the slowest stage takes the least time.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,34 +21,20 @@ import numpy.typing as npt
 from tilewright.base.errors import InputError, MappingError, Problem, Problems
 from tilewright.base.json_values import JsonObject
 from tilewright.base.operator_groups import MAC_ARRAY, work_counts
-from tilewright.cost.rates import time_and_power
 from tilewright.hardware.core import Memory
 from tilewright.hardware.static_power import system_clock_period_ns
-from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.tokens.bound import saved_share, step_limit
-from tilewright.tokens.doubled import SIZE, WIDTH, Doubled, combined, doubled_parts
+from tilewright.tokens.doubled import SIZE, WIDTH, Doubled, combined, doubled_parts, largest_gains
 from tilewright.tokens.layer_networks import layer_network
 from tilewright.tokens.layer_schedules import LayerSchedules, SystemLayerCost
+from tilewright.tokens.steps import FURTHER, LATENCY, StepRun, Sums
 from tilewright.tokens.strategies import BEST, DATA, PIPELINE, STRATEGIES, TENSOR
-from tilewright.tokens.table import (
-    PJ_A_JOULE,
-    Capacity,
-    TokenCosts,
-    TokenCurves,
-    capacity_of,
-    token_costs_of,
-)
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
 
 MOST_SETS_OF_PARTS = 12
 """Largest number of sets of parts of one size that are tried where no single part helps; each set needs new schedules.
-"""
-Numbers = npt.NDArray[np.float64]
-ENERGY, LATENCY, MACS, OPERATIONS, OTHERS = range(5)
-"""Indices of the first figures: pJ, cycles, counts. From OTHERS on there are, for each core, the cycles of layers that
-run on this core alone with shared links; then, for each change of `doubled`, the latency in cycles.
 """
 BEFORE, FIRST_KIND = 0, 1
 """First indices of sections; the section after the blocks is the last one."""
@@ -71,12 +60,29 @@ class SystemFigures:
     """Whether to compute the latency with each memory and the links doubled."""
     by_inputs: set[str] = field(default_factory=set)
     """Names of products that are cut along their inputs in tensor parallel."""
-    _rows: dict[tuple[Workload, MappingConstraints], tuple[Numbers, bool]] = field(default_factory=dict)
+    _rows: dict[tuple[Workload, MappingConstraints], tuple[Sums, bool]] = field(default_factory=dict)
     _sets: dict[tuple[str, ...], int] = field(default_factory=dict)
     """Place in `doubled` of each set of parts, by names of the parts."""
     _singles: int = 0
     _stages: tuple[int, ...] = ()
     _units: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the accelerator."""
+        return self.schedules.accelerator.name
+
+    @property
+    def memory(self) -> Memory:
+        """Largest memory of the off-chip core."""
+        accelerator = self.schedules.accelerator
+        assert accelerator.offchip_core_id is not None
+        return max(accelerator.core_of[accelerator.offchip_core_id].memories, key=lambda one: one.size_bits)
+
+    @property
+    def clock_period_ns(self) -> float | None:
+        """Common clock period of all cores in ns; None if no file gives it."""
+        return system_clock_period_ns(self.schedules.accelerator)
 
     @property
     def searched(self) -> int:
@@ -118,18 +124,18 @@ class SystemFigures:
             self._rows.clear()
         return self._sets[key]
 
-    def loads(self, figures: Numbers) -> Numbers:
+    def loads(self, figures: Sums) -> Sums:
         """Load of each core, in cycles: the layers that run on it alone. `figures` has its figures on the last axis."""
-        return figures[..., OTHERS : OTHERS + len(self.schedules.accelerator.places)]
+        return figures[..., FURTHER : FURTHER + len(self.schedules.accelerator.places)]
 
-    def doubled_cycles(self, figures: Numbers) -> Numbers:
+    def doubled_cycles(self, figures: Sums) -> Sums:
         """Cycles for each change of `doubled`. `figures` has its figures on the last axis."""
-        return figures[..., OTHERS + len(self.schedules.accelerator.places) :]
+        return figures[..., FURTHER + len(self.schedules.accelerator.places) :]
 
     @property
-    def zero(self) -> Numbers:
+    def zero(self) -> Sums:
         """Figures that are all 0."""
-        columns = OTHERS + len(self.schedules.accelerator.places) + len(self.doubled)
+        columns = FURTHER + len(self.schedules.accelerator.places) + len(self.doubled)
         return np.zeros((len(self.ways), FIRST_KIND + len(self.model.kinds) + 1, columns))
 
     def search(self, workloads: Iterable[Workload]) -> None:
@@ -164,7 +170,7 @@ class SystemFigures:
             self.schedules.doubled = tuple(doubled_parts(self.schedules.accelerator, files))
             self._singles = len(self.schedules.doubled)
 
-    def of(self, workload: Workload) -> Numbers:
+    def of(self, workload: Workload) -> Sums:
         """Figures of all layers of a workload, which run one after another; repeated layers count each time."""
         if not self._stages:
             self._find_cores([workload])
@@ -174,7 +180,31 @@ class SystemFigures:
                 total[:, self.section_of(node.name)] += node.repeats * self._rows_of(workload, node)
         return total
 
-    def _rows_of(self, workload: Workload, node: WorkloadNode) -> Numbers:
+    def check(self, batches: Sequence[int]) -> None:
+        """Raise InputError for a batch of one request, which data parallel cores cannot share."""
+        if self.strategies == (DATA,) and min(batches) == 1:
+            message = "has one request, which data parallel cores cannot share"
+            raise InputError([Problem(message, path="--batches", value="1", allowed="batches of 2 or more")])
+
+    def runs(self, sums: Sums, requests: int) -> list[StepRun]:
+        """Ways to share a step with these figures."""
+        return shared_ways(self, sums, requests)
+
+    def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
+        """Table columns of what limits a step: twice the width, or the size, of each part."""
+        return limit_of(self, step, workload, requests)
+
+    def notes(self, weight_bits: int) -> tuple[str, ...]:
+        """Notes on weights that do not fit, and on products that are cut along their inputs."""
+        notes = []
+        if weight_bits > self.memory.size_bits:
+            notes.append(f"the weights do not fit {self.memory.name}: what they cost is told as if they did")
+        if self.by_inputs:
+            names = dict.fromkeys(sorted(name.rpartition("/")[2] for name in self.by_inputs))
+            notes.append(f"tensor parallel, cut along inputs with a sum: {', '.join(names)}")
+        return tuple(notes)
+
+    def _rows_of(self, workload: Workload, node: WorkloadNode) -> Sums:
         """[way, figure] figures of one node, without its repetitions."""
         network, entry = layer_network(workload, node), self._entry(node)
         key = network, replace(entry, name="")
@@ -206,7 +236,7 @@ class SystemFigures:
         return BEFORE if name.startswith("embed") else FIRST_KIND + len(self.model.kinds)
 
 
-def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Numbers:
+def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Sums:
     """Figures of a layer."""
     assert node.layer is not None
     counts = work_counts(node.unit, node.layer.mac_count)
@@ -217,13 +247,7 @@ def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Numbers:
     return np.concatenate((first, shared, cost.doubled_latency_cycles))
 
 
-def off_chip_memory(accelerator: MultiCoreAccelerator) -> Memory:
-    """Largest memory of the off-chip core."""
-    assert accelerator.offchip_core_id is not None
-    return max(accelerator.core_of[accelerator.offchip_core_id].memories, key=lambda one: one.size_bits)
-
-
-def stage_ends(cycles: Numbers, first: Numbers, last: Numbers) -> tuple[int, ...]:
+def stage_ends(cycles: Sums, first: Sums, last: Sums) -> tuple[int, ...]:
     """Number of blocks up to the end of each stage: [stage].
 
     `cycles` is [stage, block]. `first` and `last` are [stage] cycles of what comes before the blocks and after them:
@@ -251,56 +275,12 @@ def blocks_of_stage(ends: Sequence[int], stage: int) -> range:
     return range(ends[stage - 1] if stage else 0, ends[stage])
 
 
-SystemCurves = TokenCurves[SystemFigures]
-
-
-@dataclass(frozen=True)
-class Shared:
-    """Work that is shared in one way."""
-
-    strategy: str
-    figures: Numbers
-    """Figures of all the work."""
-    interval_cycles: float
-    """Cycles between the ends of two consecutive such works in steady state."""
-    stages: tuple[int, ...] = ()
-    """Number of blocks in each stage of a pipeline; () for other ways."""
-
-    @property
-    def latency_cycles(self) -> float:
-        """Latency of one such work, in cycles."""
-        return float(self.figures[LATENCY])
-
-
 def strategies_of(parallel: str) -> tuple[str, ...]:
     """Strategies that are tried for a value of the option `parallel`."""
     return STRATEGIES if parallel == BEST else (parallel,)
 
 
-def system_token_costs(
-    curves: SystemCurves, batches: Sequence[int], contexts: Sequence[int], with_prompts: bool
-) -> TokenCosts:
-    """Costs at all points; each point is shared in the way that takes the least time.
-
-    Raises InputError where a batch cannot be shared by the wanted strategy, MappingError that names a layer without a
-    schedule.
-    """
-    figures = curves.figures
-    if figures.strategies == (DATA,) and min(batches) == 1:
-        message = "has one request, which data parallel cores cannot share"
-        raise InputError([Problem(message, path="--batches", value="1", allowed="batches of 2 or more")])
-    curves.search(contexts, batches, contexts if with_prompts else ())
-    room = capacity_of(curves, off_chip_memory(figures.schedules.accelerator))
-    prompts = {context: _prompt(curves, context) for context in contexts} if with_prompts else {}
-    rows = []
-    for batch in batches:
-        for context in contexts:
-            row = room.row(batch, context) | _token(curves, batch, context)
-            rows.append(row | prompts.get(context, {}))
-    return token_costs_of(curves, figures.schedules.accelerator.name, room, rows, _notes(figures, room))
-
-
-def shared_ways(figures: SystemFigures, found: Numbers, requests: int) -> list[Shared]:
+def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[StepRun]:
     """Work with these figures, [way, section, figure], shared in each way that is possible for this number of
     requests.
     """
@@ -308,12 +288,12 @@ def shared_ways(figures: SystemFigures, found: Numbers, requests: int) -> list[S
     for place, way in enumerate(figures.ways):
         if way.strategy != PIPELINE and not (way.strategy == DATA and requests < 2):
             total = found[place].sum(axis=0)
-            made.append(Shared(way.strategy, total, float(total[LATENCY])))
+            made.append(StepRun(way.strategy, total, float(total[LATENCY])))
     stages = [place for place, way in enumerate(figures.ways) if way.strategy == PIPELINE]
     return [*made, _pipeline(figures, found[stages])] if stages else made
 
 
-def _pipeline(figures: SystemFigures, found: Numbers) -> Shared:
+def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
     """Best pipeline over the cores, from figures [core, section, figure]; blocks stay in order."""
     kinds = list(figures.model.kinds.items())
     place_of = {block: FIRST_KIND + place for place, (block, _) in enumerate(kinds)}
@@ -331,81 +311,24 @@ def _pipeline(figures: SystemFigures, found: Numbers) -> Shared:
     loads = figures.loads(total)
     interval = float(loads.max()) or float(total[LATENCY])
     sizes = tuple(len(blocks_of_stage(ends, stage)) for stage in range(len(figures.stages)))
-    return Shared(PIPELINE, total, min(interval, float(total[LATENCY])), sizes)
+    return StepRun(PIPELINE, total, min(interval, float(total[LATENCY])), sizes)
 
 
-def _token(curves: SystemCurves, batch: int, context: int) -> JsonObject:
-    """Table columns of one more token for each request of a batch."""
-    figures = curves.figures
-    ways = shared_ways(figures, curves.next_token(batch, context), batch)
-    best = min(ways, key=lambda way: way.latency_cycles)
-    energy = float(best.figures[ENERGY])
-    row: dict[str, Any] = {
-        "parallel": best.strategy,
-        "time_per_token_cycles": best.latency_cycles,
-        "time_between_steps_cycles": best.interval_cycles,
-        "energy_per_token_pj": energy / batch,
-        "tokens_per_joule": batch * PJ_A_JOULE / energy,
-        "mac_count": int(best.figures[MACS]),
-        "operation_count": int(best.figures[OPERATIONS]),
-    }
-    clock = system_clock_period_ns(figures.schedules.accelerator)
-    if clock is not None:
-        step, between = (_seconds(clock, cycles) for cycles in (best.latency_cycles, best.interval_cycles))
-        row |= {"time_per_token_s": step, "time_between_steps_s": between, "tokens_per_s": batch / between}
-    row |= _limit(curves, batch, context, best)
-    return row | {f"{way.strategy}_time_per_token_cycles": way.latency_cycles for way in ways}
-
-
-def _prompt(curves: SystemCurves, tokens: int) -> JsonObject:
-    """Table columns of the prompt of one request; data parallel cores share its tokens."""
-    figures = curves.figures
-    best = min(shared_ways(figures, curves.prompt(tokens), tokens), key=lambda way: way.latency_cycles)
-    row: dict[str, Any] = {
-        "prompt_parallel": best.strategy,
-        "time_to_first_token_cycles": best.latency_cycles,
-        "prompt_energy_pj": float(best.figures[ENERGY]),
-    }
-    clock = system_clock_period_ns(figures.schedules.accelerator)
-    return row | ({"time_to_first_token_s": _seconds(clock, best.latency_cycles)} if clock is not None else {})
-
-
-def _seconds(clock_period_ns: float, cycles: float) -> float:
-    return time_and_power(clock_period_ns, cycles, 0.0)["latency_s"]
-
-
-def _limit(curves: SystemCurves, batch: int, context: int, best: Shared) -> JsonObject:
+def limit_of(figures: SystemFigures, step: StepRun, workload: Workload, requests: int) -> JsonObject:
     """Table columns of what limits a step, and of the share of the time that doubling each part would save."""
-    figures = curves.figures
-    parts, cycles = figures.single_parts, figures.doubled_cycles(best.figures)
-    latency = best.latency_cycles
+    parts, cycles = figures.single_parts, figures.doubled_cycles(step.figures)
+    latency = step.latency_cycles
     gains = {part: max(0.0, saved_share(latency, float(one))) for part, one in zip(parts, cycles, strict=False)}
     by_name = {part.name: part for part in parts if part.kind == WIDTH}
 
     def saved_by(names: tuple[str, ...]) -> float:
         place = figures.look_at([by_name[name] for name in names])
-        ways = shared_ways(figures, curves.next_token(batch, context), batch)
-        own = next(way for way in ways if way.strategy == best.strategy)
+        ways = shared_ways(figures, figures.of(workload), requests)
+        own = next(way for way in ways if way.strategy == step.strategy)
         return saved_share(latency, float(figures.doubled_cycles(own.figures)[place]))
 
     widths = {name: gains[part] for name, part in by_name.items()}
+    sizes = {part.name: gain for part, gain in gains.items() if part.kind == SIZE}
     limit = step_limit(latency, widths, saved_by, {}, MOST_SETS_OF_PARTS)
-    row: dict[str, Any] = limit.row() if parts else {}
-    for kind, name, gain in ((WIDTH, "widest_gain_port", "gain_of_twice_the_width"),
-                             (SIZE, "largest_gain_memory", "gain_of_twice_the_size")):  # fmt: skip
-        own = {part: one for part, one in gains.items() if part.kind == kind}
-        most = max(own, key=lambda part: own[part])
-        row |= {name: most.name if own[most] > 0 else "", gain: own[most]}
+    row = (limit.row() if parts else {}) | largest_gains(widths, sizes)
     return row | {part.column: gain for part, gain in gains.items()}
-
-
-def _notes(figures: SystemFigures, room: Capacity) -> tuple[str, ...]:
-    return tuple(_told(figures, room))
-
-
-def _told(figures: SystemFigures, room: Capacity) -> Iterator[str]:
-    if room.weight_bits > room.memory_bits:
-        yield f"the weights do not fit {room.memory}: what they cost is told as if they did"
-    if figures.by_inputs:
-        names = sorted(name.rpartition("/")[2] for name in figures.by_inputs)
-        yield f"tensor parallel, cut along inputs with a sum: {', '.join(dict.fromkeys(names))}"

@@ -1,0 +1,126 @@
+"""Trials of the changes of a run on one core: its mappings on changed hardware, as `tilewright evaluate` costs them,
+and new searches.
+
+With another mapping file the search is the same, on the hardware of the run.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from tilewright.base.processes import in_processes
+from tilewright.cost.record import times
+from tilewright.designs.advice import Advice, Advices
+from tilewright.designs.changes import MappingChange
+from tilewright.designs.evaluate import NetworkEvaluator
+from tilewright.designs.held_mappings import Held, Outcome, best_known, held_mappings
+from tilewright.designs.trials import Found
+from tilewright.hardware.core import Accelerator, Core, single_core
+from tilewright.hardware.hierarchy import top_memories
+from tilewright.hardware.source import parse_accelerator
+from tilewright.mapping.constraints import Mapping
+from tilewright.results.recorded_mappings import RecordedMapping, recorded_mappings
+from tilewright.results.records import PlacedLayer
+from tilewright.results.verdict import MOST_SETS
+from tilewright.search.options import SearchOptions
+from tilewright.search.progress import Advance
+from tilewright.workload.graph import Workload
+
+OUTERMOST = "is the outermost memory: where it is not on the chip, less of it saves nothing there"
+"""Noted of a memory that could be smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedRun:
+    """A run on one core, with all that it was made of."""
+
+    name: str
+    placed: Sequence[PlacedLayer]
+    hardware: dict[str, Any]
+    """The content of its hardware file."""
+    network: Workload
+    mapping: Mapping
+    options: SearchOptions
+    others: Sequence[MappingChange] = ()
+    """Changes of its mapping file that are tried."""
+    same_words = "same\nmappings"
+    most_sets = MOST_SETS
+    holds_searches = True
+    not_searched = ""
+
+    @property
+    def objective(self) -> str:
+        """Objective of its search."""
+        return self.options.objective
+
+    @property
+    def now(self) -> Outcome:
+        """What it costs."""
+        return Outcome.of([layer.record for layer in self.placed])
+
+    @property
+    def core(self) -> Core:
+        """Core that it ran on."""
+        return single_core(parse_accelerator(self.hardware))
+
+    @cached_property
+    def _mappings(self) -> dict[int, RecordedMapping]:
+        """Mappings by index of their record. Raises InputError where hardware or network are not those of the run."""
+        records = {layer.record_index: layer.of_one for layer in self.placed}
+        recorded = recorded_mappings(list(records.values()), self.core, self.network)
+        return dict(zip(records, recorded, strict=True))
+
+    def same(self, accelerator: Accelerator) -> Outcome:
+        """Costs of its mappings, each so many times, added up as the summary of a run does it."""
+        core = single_core(accelerator)
+        one_each = {index: mapping.on(core) for index, mapping in self._mappings.items()}
+        return Outcome.of([times(one_each[layer.record_index], layer.repeats) for layer in self.placed])
+
+    def searcher(self) -> Callable[[Accelerator], Found]:
+        """Function that searches cores anew; what it finds is held where it may be better than the mappings of the
+        run."""
+        evaluator = NetworkEvaluator(self.network, self.mapping, self.options)
+        now, least, core = self.now, self.now.value(self.objective), self.core
+
+        def search(accelerator: Accelerator) -> Found:
+            found = Outcome.of_design(evaluator.cost(accelerator))
+            value = found.value(self.objective)
+            if value is None or least is None or value > least or found[:2] == now[:2]:
+                return found, None
+            changed = single_core(accelerator)
+            return found, held_mappings(self.network, self.mapping, self.options, changed, core)
+
+        return search
+
+    def further(self, jobs: int, advance: Advance) -> list[Advice]:
+        """Advice on the changes of its mapping file, each after a new search on its hardware."""
+        advices = []
+        with in_processes(partial(_mapping_searcher, self), len(self.others), jobs) as work:
+            searched = work([other.mapping for other in self.others])
+            for other, outcome in zip(self.others, searched, strict=True):
+                advices.append(Advice(other.change, None, outcome))
+                advance(1)
+        return advices
+
+    def best_known(self, held: Sequence[Held]) -> Outcome:
+        """Costs on its hardware with the best mapping of each layer that any search found."""
+        return best_known(self.placed, held, self.objective)
+
+    def notes(self, advices: Advices) -> list[str]:
+        """Notes on the clock of another in-memory array, and on outermost memories that could be smaller.
+
+        Who takes away from an outermost memory saves nothing on a chip that does not have it.
+        """
+        core, notes = self.core, []
+        of_array = any(one.change.key.startswith("operational_array.") for one in advices.found)
+        if core.operational_array.is_in_memory and of_array:
+            notes.append("latencies are in cycles: another array has another clock period, too")
+        taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}
+        return notes + [f"{memory.name} {OUTERMOST}" for memory, _ in top_memories(core) if memory.name in taken]
+
+
+def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:
+    """Function that searches with mapping files in one process."""
+    accelerator = parse_accelerator(run.hardware)
+    return lambda mapping: Outcome.of_design(NetworkEvaluator(run.network, mapping, run.options).cost(accelerator))

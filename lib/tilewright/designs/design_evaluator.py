@@ -1,0 +1,44 @@
+"""Evaluator of designs: a network, and the accelerators of one core or several on which it is costed."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from tilewright.base.errors import InputError, MappingError
+from tilewright.base.json_values import JsonObject
+from tilewright.designs.design_cost import NO_MAPPING, DesignCost
+from tilewright.hardware.core import Accelerator
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.source import MappingSource, parse_mapping
+from tilewright.workload.graph import Workload
+
+
+class DesignEvaluator(ABC):
+    """A network on one design after the other: an accelerator of one core or several in, its costs out.
+
+    `mapping` is what is fixed of its mappings. Results do not depend on the designs before.
+    """
+
+    def __init__(self, network: Workload, mapping: MappingSource | None) -> None:
+        self.network = network
+        self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
+
+    def cost(self, accelerator: Any) -> DesignCost:
+        """Costs on one design, or the reason why it has none."""
+        try:
+            return self.evaluated(accelerator)
+        except (InputError, MappingError) as error:
+            return DesignCost.refused(error)
+
+    @abstractmethod
+    def evaluated(self, accelerator: Any) -> DesignCost:
+        """Costs on one design. Raises InputError where it is none for the network, MappingError where nothing fits."""
+
+
+def accelerator_of(hardware: JsonObject, is_of_systems: bool) -> Accelerator:
+    """Accelerator of a design. Raises InputError where it is none, or of another kind than the base."""
+    accelerator = parse_accelerator(hardware)
+    if isinstance(accelerator, MultiCoreAccelerator) != is_of_systems:
+        kinds = ("one core", "several cores")
+        raise InputError(f"the base is of {kinds[is_of_systems]}, the design of {kinds[not is_of_systems]}")
+    return accelerator

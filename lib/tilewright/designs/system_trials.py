@@ -1,0 +1,116 @@
+"""Trials of the changes of a run on several cores: its allocation on changed hardware, and new searches.
+
+At the same allocation the cost tables of what has changed are searched anew, and the schedule is played with them: what
+`tilewright cost` and `tilewright schedule` say of the changed files, with the `mapping.yaml` that holds the allocation.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright.base.errors import InputError, MappingError
+from tilewright.designs.advice import Advice, Advices
+from tilewright.designs.design_cost import DesignCost
+from tilewright.designs.evaluate_system import SystemEvaluator
+from tilewright.designs.held_mappings import Held, Outcome
+from tilewright.designs.space import SystemOptions
+from tilewright.designs.trials import Found
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.multicore.scheduling.assembly import model_problem
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.multicore.scheduling.problem import Integers
+from tilewright.multicore.scheduling.schedule import Schedule
+from tilewright.multicore.scheduling.simulate import Scheduler
+from tilewright.multicore.scheduling.system_assembly import MEMORY_OPERANDS
+from tilewright.pipeline.stages.base import Control, Rest
+from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
+from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem
+from tilewright.search.options import CnSearchOptions
+from tilewright.search.progress import Advance
+
+NOT_SEARCHED = "fused plans are not searched again here: `tilewright fuse` looks for one on the changed files"
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedSystemRun:
+    """A run on several cores, with all that it was made of."""
+
+    name: str
+    hardware: dict[str, Any]
+    """The content of its accelerator file, with its cores under `core_files`."""
+    costed: CostedCnProblem
+    allocation: Integers
+    """[cn] core"""
+    now: Outcome
+    """What it costs."""
+    objective: str
+    search: CnSearchOptions
+    """Options of the search of the cost tables."""
+    settings: ScheduleSettings
+    options: SystemOptions | None
+    """Options of a whole new search; None where the run is not such a one."""
+    same_words = "same\nallocation"
+    most_sets = 24  # a set costs new tables and a schedule
+    holds_searches = False
+
+    @property
+    def not_searched(self) -> str:
+        """Reason why there are no new searches of this run; '' where there are."""
+        return NOT_SEARCHED if self.options is None else ""
+
+    def same(self, accelerator: MultiCoreAccelerator) -> Outcome:
+        """Costs at its tiles and its allocation, with new cost tables of the cores that are others."""
+        given = replace(self.costed.descriptions, accelerator=accelerator)
+        changed = _changed_cores(self.costed.descriptions.accelerator, accelerator)
+        costs = dict(self.costed.costs)
+        if changed:
+            stage = IntraCoreMapping(**self.search.as_dict())
+            (made,) = stage.run(CnProblem(given, self.costed.graph, changed), Rest((), Control()))
+            costs |= {name: tuple(made.costs[name]) for name in changed}
+        assembled = model_problem(given.workload, self.costed.graph, accelerator, given.mapping, costs, self.settings)
+        options = self.settings.options(given.workload, given.mapping, MEMORY_OPERANDS)
+        schedule = Scheduler(assembled.problem, options)(self.allocation)
+        return _outcome(schedule)
+
+    def searcher(self) -> Callable[[MultiCoreAccelerator], Found]:
+        """Function that searches accelerators anew, and holds the allocation that it finds on that of the run."""
+        given = self.costed.descriptions
+        assert self.options is not None
+        evaluator = SystemEvaluator(given.workload, given.mapping, self.options)
+
+        def search(accelerator: MultiCoreAccelerator) -> Found:
+            try:
+                result = evaluator.result(accelerator)
+            except (InputError, MappingError) as error:
+                return Outcome.of_design(DesignCost.refused(error)), None
+            held = evaluator.held(given.accelerator, result)
+            return _outcome(result.artifact.schedule), None if held is None else Held(_outcome(held))
+
+        return search
+
+    def further(self, jobs: int, advance: Advance) -> list[Advice]:
+        """No advice: only the hardware is changed."""
+        return []
+
+    def best_known(self, held: Sequence[Held]) -> Outcome:
+        """Costs on its accelerator with the best allocation that any search found."""
+        values = {one: one.value(self.objective) for one in (self.now, *(one.outcome for one in held))}
+        return min(values, key=lambda one: math.inf if (value := values[one]) is None else value)
+
+    def notes(self, advices: Advices) -> list[str]:
+        """No notes."""
+        return []
+
+
+def _outcome(schedule: Schedule) -> Outcome:
+    return Outcome(schedule.energy_pj, schedule.latency_cycles)
+
+
+def _changed_cores(before: MultiCoreAccelerator, after: MultiCoreAccelerator) -> tuple[str, ...]:
+    """The core files whose cost tables are others: their own core, or the off-chip one, has changed."""
+    names = tuple(after.distinct_cores)
+    off_chip = after.offchip_core_id
+    if off_chip is not None and before.core_of[off_chip] != after.core_of[off_chip]:
+        return names
+    return tuple(name for name in names if before.distinct_cores[name] != after.distinct_cores[name])

@@ -1,0 +1,150 @@
+"""Trials of the changes of a run, on one core or several (docs/bottlenecks.md#explain-a-run).
+
+A change is a design: the hardware of the run with another number. It is tried with what the run chose, which is exact,
+and after a new search, which is that of a design of a space. What that search finds is also held on the hardware as it
+is, which tells the gain of the search from that of the change.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from tilewright.base.errors import InputError, KeyPath, MappingError, Problem
+from tilewright.base.json_values import JsonObject
+from tilewright.base.processes import in_processes
+from tilewright.designs.advice import Advice, Advices, together
+from tilewright.designs.changes import FileChange
+from tilewright.designs.held_mappings import Held, Outcome
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.text_edits import with_values
+from tilewright.search.progress import Advance
+
+OTHER_SEARCH = "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
+Found = tuple[Outcome, Held | None]
+"""Costs after a new search, and what it found on the hardware as it is; None where it brings nothing there."""
+Settings = Sequence[tuple[KeyPath, Any]]
+
+
+class TrialEngine(Protocol):
+    """A run that is tried on other hardware: an accelerator in, outcomes out. Each process has its own copy."""
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+
+    @property
+    def hardware(self) -> JsonObject:
+        """Content of its hardware file, with all cores."""
+
+    @property
+    def objective(self) -> str:
+        """Objective of its search."""
+
+    @property
+    def now(self) -> Outcome:
+        """Costs of the run."""
+
+    @property
+    def same_words(self) -> str:
+        """What stays as it is without a new search, in two lines."""
+
+    @property
+    def most_sets(self) -> int:
+        """Sets of changes of one size that are tried where no single change helps."""
+
+    @property
+    def holds_searches(self) -> bool:
+        """Whether something can be taken away by a new search."""
+
+    @property
+    def not_searched(self) -> str:
+        """Reason why there are no new searches of this run; '' where there are."""
+
+    def same(self, accelerator: Any) -> Outcome:
+        """Costs with what the run chose. Raises InputError and MappingError where there are none."""
+
+    def searcher(self) -> Callable[[Any], Found]:
+        """Function that searches accelerators anew, one after the other."""
+
+    def further(self, jobs: int, advance: Advance) -> list[Advice]:
+        """Advice on changes of other files than that of the hardware."""
+
+    def best_known(self, held: Sequence[Held]) -> Outcome:
+        """Costs on the hardware as it is by the best that the run and all searches found."""
+
+    def notes(self, advices: Advices) -> list[str]:
+        """Notes on advice for this run."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Costs of a run on other hardware."""
+
+    same: Outcome
+    search: Outcome | None = None
+    held: Held | None = None
+
+    def of(self, change: FileChange) -> Advice:
+        """Advice on the change that was tried."""
+        return Advice(change, self.same, self.search, None if self.held is None else self.held.outcome)
+
+
+def advices_of(
+    run: TrialEngine, changes: Sequence[FileChange], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
+) -> Advices:
+    """What each change of the hardware does to a run, and each of the changes of other files that it has.
+
+    `advance` is told designs as they are tried, the run as it is is the first. Raises InputError where the descriptions
+    are not those of the run.
+    """
+    searches = search and not run.not_searched
+    _check(run)
+    trials = []
+    with in_processes(partial(_trials, run, searches), len(changes) + 1, jobs) as work:
+        for trial in work([(), *(change.system_settings for change in changes)]):
+            trials.append(trial)
+            advance(1)
+    advices = [trial.of(change) for change, trial in zip(changes, trials[1:], strict=True)]
+    advices += run.further(jobs, advance)
+    known = run.best_known([trial.held for trial in trials if trial.held is not None])
+    notes = [run.not_searched] if search and run.not_searched else []
+    anew = trials[0].search
+    notes += [OTHER_SEARCH] if anew is not None and anew[:2] != run.now[:2] else []
+    better = None if known[:2] == run.now[:2] else known
+    made = Advices.of(run.objective, run.now, advices, searches, notes, run.same_words, better)
+    made = replace(made, holds_searches=run.holds_searches)
+    chosen = None if made.helpful else together(made, changes, partial(_same_with, run), run.most_sets)
+    return replace(made, together=chosen, notes=(*made.notes, *run.notes(made)))
+
+
+def _check(run: TrialEngine) -> None:
+    """Raise InputError where the run does not cost on its own hardware what it did."""
+    again = run.same(parse_accelerator(run.hardware))
+    if again[:2] != run.now[:2]:
+        message = f"what it was made of does not give it again: {again.latency_cycles} cycles, {again.energy_pj} pJ"
+        raise InputError([Problem(message, run.name, allowed=f"{run.now.latency_cycles}, {run.now.energy_pj}")])
+
+
+def _trials(run: TrialEngine, searches: bool) -> Callable[[Settings], Trial]:
+    """Function that tries settings of the hardware in one process."""
+    return partial(_tried, run, run.searcher() if searches else None)
+
+
+def _tried(run: TrialEngine, search: Callable[[Any], Found] | None, settings: Settings) -> Trial:
+    """Trial of the run with some settings of its hardware."""
+    try:
+        accelerator = parse_accelerator(with_values(run.hardware, settings))
+    except InputError as error:
+        refused = Outcome.refused(error)
+        return Trial(refused, refused if search else None)
+    try:
+        same = run.same(accelerator)
+    except (InputError, MappingError) as error:
+        same = Outcome.refused(error)
+    return Trial(same, *search(accelerator)) if search else Trial(same)
+
+
+def _same_with(run: TrialEngine, changes: Sequence[FileChange]) -> Outcome:
+    """Costs with several changes and what the run chose."""
+    return _tried(run, None, [pair for change in changes for pair in change.system_settings]).same
