@@ -44,7 +44,7 @@ from tests.plain.written_problems import NAMES, WrittenProblem
 KINDS_OF_SEEDS = ("any", "narrow", "mirror", "tiny", "tiny")
 ENGINES = ("loma", "loma", "exact", "best")
 EFFORT = ("--effort", "20000")
-TOKENS_EVERY, PAGED_EVERY = 5, 2
+TOKENS_EVERY, PAGED_EVERY = 10, 2
 HEAD = re.compile(r"(?P<energy>\S+) µJ, (?P<cycles>[\d,]+) cycles")
 PROVEN = re.compile(r"optimum proven for (?P<proven>\d+) of (?P<of>\d+) distinct layers, largest gap (?P<gap>[\d.]+)%")
 SMALLER = re.compile(r"(?P<goal>\S+) of the network: (?:no mappings have less|it could be smaller by (?P<gap>[\d.]+)%)")
@@ -56,7 +56,7 @@ NO_PORT = "No port of twice the width would save 1% of the latency."
 
 
 def try_printed_verdicts(seed: int) -> Tally:
-    """What verbs print about the run of a seed; of every fifth seed about tokens of a language model, too."""
+    """What verbs print about the run of a seed; of every tenth seed about tokens of a language model, too."""
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
         case = PrintedRun(seed, Path(folder))
