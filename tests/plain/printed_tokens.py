@@ -105,7 +105,7 @@ class Steps(Judge):
         file, out = self.folder / f"step_{batch}_{context}.yaml", self.folder / f"run_{batch}_{context}"
         self.write(file, batch, context)
         given = ("--hardware", self.hardware, "--workload", file, "--mapping", self.mapping)
-        said("map", *given, *self.options, "-o", out)
+        said("map", "--preset", "zigzag", *given, *self.options, "-o", out)
         nodes = read_workload_yaml(file).nodes
         layers = {node.layer.name: node.layer for node in nodes if node.layer is not None}
         self.run = PlainRun.read(out, self.core, layers)

@@ -110,7 +110,7 @@ class PrintedRun(Judge):
         if engine != "loma":
             words += ("--allocation", "free") if self.free else ()
             words += EFFORT if engine == "best" else ()
-        return said("map", *given, *words, "--lpf-limit", "4", "--no-store", "-v", "-o", folder)
+        return said("map", "--preset", "zigzag", *given, *words, "--lpf-limit", "4", "--no-store", "-v", "-o", folder)
 
     def judge(self) -> None:
         """Judge all verbs."""
