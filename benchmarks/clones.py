@@ -53,6 +53,7 @@ memories:
 """
 CONFIG = """\
 lpf_limit: 4
+preset: zigzag
 runs_per_job: 2
 runs:
   mine: {workload: net, hardware: narrow, mapping: free}

@@ -48,6 +48,7 @@ shard_designs: 2
 """
 CONFIG = """\
 lpf_limit: 4
+preset: zigzag
 objective: latency
 sweeps:
   tiny: {workload: two_layers, hardware: [narrow, wide], mapping: free}
@@ -283,7 +284,12 @@ def works_of(project: Path, folder: Path) -> dict[str, Callable[[], object]]:
     duo = {"workload": config / "workload/net.onnx", "hardware": config / "hardware/duo.yaml"}
     return {
         "map": lambda: tilewright.map(
-            **tiny, mapping=config / "mapping/free.yaml", output=folder / "map", store=folder / "store", lpf_limit=3
+            **tiny,
+            mapping=config / "mapping/free.yaml",
+            output=folder / "map",
+            store=folder / "store",
+            preset="zigzag",
+            lpf_limit=3,
         ),
         "explore": lambda: tilewright.explore(config / "space/lanes.yaml", folder / "explore"),
         "fuse": lambda: tilewright.fuse(**duo, output=folder / "fuse", nb_plans=2, lpf_limit=3, jobs=1),

@@ -92,7 +92,8 @@ def main() -> int:
             beside = f"reference {their_rate:,.0f}: {rate / their_rate:.0f} times"
             print(f"stage {name}: {rate:,.0f} CMEs a second, {beside}; figures {same}")
         words = [str(script), *FILES, str(given.lpf_limit), ""]
-        verb = [sys.executable, "-m", "tilewright", "map", "--no-store", "--lpf-limit", str(given.lpf_limit)]
+        verb = [sys.executable, "-m", "tilewright", "map", "--preset", "zigzag", "--no-store"]
+        verb += ["--lpf-limit", str(given.lpf_limit)]
         for option, file in zip(("--hardware", "--workload", "--mapping"), FILES, strict=True):
             verb += [option, file]
         pairs = [(run_child([*own, *words], cwd=PROJECT), run_child(verb, cwd=PROJECT)) for _ in range(given.runs)]

@@ -17,6 +17,7 @@ from benchmarks.clones import HARDWARE, MAPPING, WORKLOAD, Clone
 
 CONFIG = """\
 lpf_limit: 3
+preset: zigzag
 sweeps:
   tiny: {workload: "config/workload/*", hardware: "config/hardware/*", mapping: free}
 """

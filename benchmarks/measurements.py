@@ -105,7 +105,8 @@ def measure_whole(case: Case, lpf_limit: int, settings: Settings) -> dict[str, A
     """Process start to written result, our command against the peer's API call in its own process."""
     output = settings.scratch / "ours"
     command = ["-m", "tilewright", "map", "--hardware", case.paths[0], "--workload", case.paths[1]]
-    command += ["--mapping", case.paths[2], "--lpf-limit", str(lpf_limit), "--objective", "latency"]
+    command += ["--preset", "zigzag", "--mapping", case.paths[2], "--lpf-limit", str(lpf_limit)]
+    command += ["--objective", "latency"]
     command += ["-o", str(output), "--no-store"]
     first = ours(command)
     runs = []
