@@ -133,7 +133,8 @@ def map_words(folder: Path, *options: str, engine: str = "exact") -> list[str]:
     given = ["--hardware", str(CONFIG / "hardware" / "tpu_like.yaml")]
     given += ["--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")]
     given += ["--workload", str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml"), "-o", str(folder)]
-    return ["map", *given, "--no-store", "--model", "corrected", "--temporal-mapping-search-engine", engine, *options]
+    given += ["--preset", "zigzag", "--model", "corrected", "--temporal-mapping-search-engine", engine]
+    return ["map", *given, "--no-store", *options]
 
 
 def test_cycles_of_a_command(installed: Path, tmp_path: Path) -> None:

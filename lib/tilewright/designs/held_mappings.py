@@ -67,7 +67,7 @@ class Held:
     outcome: Outcome
     """Outcome of all layers; without a cost where one does not fit."""
     of_layer: dict[str, LayerRecord] = field(default_factory=dict)
-    """On one core, the mappings that fit it, each of all the layers that it stands for."""
+    """Mappings that fit one core, by layer; each is of all the layers that it stands for."""
 
 
 def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, changed: Core, core: Core) -> Held:

@@ -36,10 +36,11 @@ def write(stages: str, keywords: str = "") -> Path:
 def test_options_in_place_of_a_pipeline() -> None:
     """Where stages are those of the default pipeline, the objective and the search are options."""
     told = tilewright.translate(write(f"SumStage, WorkloadStage, {DEFAULT}", "loma_lpf_limit=5"))
-    assert (told.pipeline, told.options) == (None, {"lpf_limit": 5})
+    assert (told.pipeline, told.options) == (None, {"preset": "zigzag", "lpf_limit": 5})
     energy = DEFAULT.replace("Latency", "Energy").replace("Loma", "Salsa")
     told = tilewright.translate(write(f"WorkloadStage, {energy}", "salsa_iteration_number=50"))
-    expected = {"objective": "energy", "temporal_mapping_search_engine": "salsa", "salsa_iteration_number": 50}
+    expected = {"preset": "zigzag", "objective": "energy", "temporal_mapping_search_engine": "salsa"}
+    expected |= {"salsa_iteration_number": 50}
     assert told.options == expected
     told = tilewright.translate(
         write(f"SimpleSaveStage, SumStage, WorkloadStage, CompleteSaveStage, {DEFAULT}", "dump_folder='out/x'")

@@ -99,8 +99,7 @@ def test_a_design_of_a_space_costs_what_the_run_does(folder: Path) -> None:
     """As the totals of the summary."""
     network = parse_workload(STEP, model="corrected")
     options = SearchOptions(model="corrected", lpf_limit=3)
-    hardware = load_yaml(HARDWARE).data
-    cost = NetworkEvaluator(network, MAPPING, options).cost(hardware, parse_accelerator(hardware))
+    cost = NetworkEvaluator(network, MAPPING, options).cost(parse_accelerator(load_yaml(HARDWARE).data))
     summary = tilewright.load(folder).summary
     assert (cost.energy_pj, cost.latency_cycles) == (summary["energy_pj"], summary["latency_cycles"])
 

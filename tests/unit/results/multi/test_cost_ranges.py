@@ -109,7 +109,7 @@ def test_summary_text_front_and_space_say_it() -> None:
     assert group.front_probabilities == (1.0, 0.0)
     options = SystemOptions(**QUICK, nb_ga_generations=1, nb_ga_individuals=2)
     evaluator = SystemEvaluator(parse_workload(LAYERS, model=NETWORK_MODEL), MAPPING, options)
-    cost = evaluator.cost(hardware, parse_accelerator(hardware))
+    cost = evaluator.cost(parse_accelerator(hardware))
     assert (cost.status, cost.reason) == ("ok", "")
     assert {part.law for part in cost.cost_parts} == set(LAWS.values())
     assert 0 < sum(part.energy_pj for part in cost.cost_parts) < cost.energy_pj
