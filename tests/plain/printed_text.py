@@ -105,6 +105,8 @@ def is_share(text: str, value: float) -> bool:
         return value == 0 or math.isnan(value)
     if told == "<0.1%":
         return 0 < value < LEAST_TOLD * (1 + 1e-9)
+    if told == "<1.0%":
+        return 0.01 - HALF_A_DIGIT <= value < 0.01
     return abs(number(told.removesuffix("%")) / 100 - value) <= HALF_A_DIGIT
 
 

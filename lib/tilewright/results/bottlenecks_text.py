@@ -134,7 +134,7 @@ def _limits_of_network(found: Bottlenecks) -> str:
         own = [each for each in found.limits.values() if any(tie.ports == one.ports for tie in each.ties)]
         limited, gain = sum(each.is_limited_by_one for each in own), limit.gain_cycles(one)
         if limited or saves_enough(gain, limit.latency_cycles):
-            share = share_text(gain, limit.latency_cycles)
+            share = share_text(gain, limit.latency_cycles, LEAST_SHARE)
             table.add_row(one.name, amount(gain, LATENCY), share, f"{limited} of {count}")
         else:
             small += gain > 0

@@ -89,11 +89,14 @@ def millions(value: float) -> str:
     return f"{scaled:,.1f}" if scaled >= 10 else f"{scaled:.3g}"
 
 
-def share_text(part: float, whole: float) -> str:
-    """Text of a part as a percentage of the whole."""
+def share_text(part: float, whole: float, threshold: float = SMALLEST_SHOWN) -> str:
+    """Text of a part as a percentage of the whole; a part below `threshold` of it does not read as the threshold."""
     if not whole:
         return NOTHING
-    return "<0.1%" if 0 < part < SMALLEST_SHOWN * whole else f"{part / whole:.1%}"
+    if 0 < part < SMALLEST_SHOWN * whole:
+        return f"<{SMALLEST_SHOWN:.1%}"
+    told = f"{part / whole:.1%}"
+    return f"<{told}" if part < threshold * whole and told == f"{threshold:.1%}" else told
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:

@@ -21,7 +21,7 @@ from tilewright.results.tables import (
     layers_text,
     summary_text,
 )
-from tilewright.results.text_tables import write_csv, write_parquet
+from tilewright.results.text_tables import share_text, write_csv, write_parquet
 
 
 def test_layer_table_has_a_row_for_each_layer_in_execution_order(make_network):
@@ -162,3 +162,18 @@ def test_the_columns_are_documented() -> None:
     proof = {"proven": 1, "of": 1, "largest_gap": 0.0, "covers": [GIVEN], "allocations": ["free"]}
     for column in (*layer_proof(search), *run_proof({"certificate": proof})):
         assert f"`{column}`" in told
+
+
+@pytest.mark.parametrize(
+    ("part", "threshold", "told"),
+    [(0, 0.01, "0.0%"), (4, 0.01, "<0.1%"), (94, 0.01, "0.9%"), (97, 0.01, "<1.0%"), (100, 0.01, "1.0%")],
+)
+def test_a_share_below_a_threshold_does_not_read_as_it(part: int, threshold: float, told: str) -> None:
+    """A port that saves 0.97 % stands above the sentence that no port saves 1 %."""
+    assert share_text(part, 10_000, threshold) == told
+
+
+def test_shares_without_a_threshold() -> None:
+    """Rounded to a tenth of a percent; what is smaller is no zero; nothing of nothing."""
+    assert [share_text(part, 10_000) for part in (0, 9, 10, 97, 10_000)] == ["0.0%", "<0.1%", "0.1%", "1.0%", "100.0%"]
+    assert share_text(0, 0) == "-"
