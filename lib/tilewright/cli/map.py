@@ -87,7 +87,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
     echo(
         f"{summary['workload']} on {summary['hardware']}: {energy_text(summary['energy_pj'])},"
         f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
-        f" {summary['evaluations']:,} mappings evaluated)"
+        f" {_tried(mapped)})"
     )
     from tilewright.results.proof_text import proof_lines
     from tilewright.results.run_text import (
@@ -105,6 +105,14 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         from tilewright.results.tables import layers_text
 
         echo_text(layers_text(mapped.records, mapped.summary), nl=True)
+
+
+def _tried(mapped: "MappedWorkload") -> str:
+    """Work of the search. Branch and bound counts partial loop orders: of a layer it costs only the best mapping."""
+    partial_orders = sum(record.search.get("nodes", 0) for record in mapped.records)
+    if partial_orders:
+        return f"{partial_orders:,} partial loop orders searched"
+    return f"{mapped.summary['evaluations']:,} mappings evaluated"
 
 
 @verb(

@@ -130,3 +130,12 @@ def test_presets_of_a_configuration(tmp_path: Path) -> None:
     plain, best = (run.options for run in read_config(str(file)).runs)
     assert (plain.model, plain.objective, plain.exploit_data_locality) == ("zigzag-3.9.1", "energy", False)
     assert (best.model, best.objective, best.exploit_data_locality) == ("corrected", "energy", True)
+
+
+def test_the_text_says_what_was_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    """Mappings that were costed, or partial loop orders: a search with bounds costs the best mapping of a layer alone."""
+    words = ["--objective", "latency", "--no-store"]
+    assert main(["map", *FILES, "--preset", "zigzag", *words]) == 0
+    assert "mappings evaluated)" in capsys.readouterr().out
+    assert main(["map", *FILES, *words, "--temporal-mapping-search-engine", "exact"]) == 0
+    assert "partial loop orders searched)" in capsys.readouterr().out
