@@ -133,7 +133,7 @@ def test_presets_of_a_configuration(tmp_path: Path) -> None:
 
 
 def test_the_text_says_what_was_searched(capsys: pytest.CaptureFixture[str]) -> None:
-    """Mappings that were costed, or partial loop orders: a search with bounds costs the best mapping of a layer alone."""
+    """Mappings that were costed, or partial loop orders, of which a search with bounds costs only the best."""
     words = ["--objective", "latency", "--no-store"]
     assert main(["map", *FILES, "--preset", "zigzag", *words]) == 0
     assert "mappings evaluated)" in capsys.readouterr().out
