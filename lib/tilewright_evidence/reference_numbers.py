@@ -15,6 +15,7 @@ from tilewright.base.artifacts.codec import encode
 from tilewright.base.errors import MappingError
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.profile import REFERENCE
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, LoopOrder
@@ -287,7 +288,7 @@ def _compare_network(
         name = entry["layer"]["name"]
         unrolling = ("spatial mapping", records[name].spatial_mapping, entry["spatial_mapping"])
         report.add(name, [unrolling, *_value_pairs(records[name], entry["result"])])
-    energy, latency = mapped.summary["energy_pj"], mapped.summary["latency_cycles"]
+    energy, latency = mapped.summary[ENERGY_PJ], mapped.summary[LATENCY_CYCLES]
     _add_totals(report, flow, energy, latency)
 
 

@@ -15,6 +15,7 @@ from tilewright.base.artifacts.files import FilePath, existing_file, make_folder
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, LAYERS, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.described_run import (
     HARDWARE,
@@ -306,7 +307,7 @@ def explained_system_run(
         hardware=base.document.data,
         costed=costed,
         allocation=artifact.schedule.allocation,
-        now=Outcome(summary["energy_pj"], summary["latency_cycles"]),
+        now=Outcome(summary[ENERGY_PJ], summary[LATENCY_CYCLES]),
         objective=summary["objective"],
         search=search,
         settings=settings,

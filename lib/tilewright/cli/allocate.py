@@ -10,6 +10,7 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.seals import FILES_BESIDE
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.base.steps import ALLOCATION, EXPORTS, FIXED_MAPPING, GENERATIONS, PARETO
 from tilewright.base.units import count_text, energy_text
@@ -86,8 +87,8 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
         return
     search = document["search"]
     echo(
-        f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
-        f" {energy_text(document['energy_pj'])}"
+        f"{document['workload']} on {document['hardware']}: {document[LATENCY_CYCLES]:,} cycles,"
+        f" {energy_text(document[ENERGY_PJ])}"
         f" ({search['evaluations']:,} of {count_text(int(search['allocations']))} allocations"
         f" evaluated, stopped by {search['stopped_by']}, {len(document['front'])} on the Pareto front)"
     )
@@ -99,7 +100,7 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
         rest = f", {row['parts_elsewhere']} of {row['parts']} parts elsewhere" if row["parts_elsewhere"] else ""
         echo(
             f"all on core {row['core']} ({row['core_name']}{rest}):"
-            f" {row['latency_cycles']:,} cycles, {energy_text(row['energy_pj'])}"
+            f" {row[LATENCY_CYCLES]:,} cycles, {energy_text(row[ENERGY_PJ])}"
         )
     if verbose or not output:
         for row in document["allocation"]:

@@ -13,6 +13,7 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problems, Unused
 from tilewright.base.harmless import ended_lines
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUSION_PLANS
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, unused_in, unused_option
@@ -253,11 +254,11 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
 
     search, bound = document["search"], document["lower_bound"]
     lines = [
-        f"{document['workload']} on {document['hardware']}: {document['latency_cycles']:,} cycles,"
-        f" {energy_text(document['energy_pj'])}, EDP {edp_text(document['edp'])} J cycles",
+        f"{document['workload']} on {document['hardware']}: {document[LATENCY_CYCLES]:,} cycles,"
+        f" {energy_text(document[ENERGY_PJ])}, EDP {edp_text(document['edp'])} J cycles",
         *power_lines(document),
         *range_lines(document),
-        f"lower bounds over {covered_by(bound)}: {bound['latency_cycles']:,} cycles, {energy_text(bound['energy_pj'])};"
+        f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
         f" gap to them: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
         f" {document['gap_edp']:.1%} in EDP",
         f"{search['plans']:,} plans and {search['segments']:,} parts of the network were looked at,"
@@ -266,9 +267,9 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
     lbl = document["layer_by_layer"]
     if lbl is not None:
         lines.append(
-            f"layer by layer: {lbl['latency_cycles']:,} cycles, {energy_text(lbl['energy_pj'])};"
-            f" {lbl['latency_cycles'] / document['latency_cycles']:.2f} times the latency,"
-            f" {lbl['energy_pj'] / document['energy_pj']:.2f} times the energy"
+            f"layer by layer: {lbl[LATENCY_CYCLES]:,} cycles, {energy_text(lbl[ENERGY_PJ])};"
+            f" {lbl[LATENCY_CYCLES] / document[LATENCY_CYCLES]:.2f} times the latency,"
+            f" {lbl[ENERGY_PJ] / document[ENERGY_PJ]:.2f} times the energy"
         )
     if "start" in document:
         lines.append(_start_line(document["start"]))
@@ -284,7 +285,7 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
 def _start_line(start: dict[str, Any]) -> str:
     if "reason" in start:
         return f"the start has no schedule here: {start['reason']}"
-    return f"the start as it is: {start['latency_cycles']:,} cycles, {energy_text(start['energy_pj'])}"
+    return f"the start as it is: {start[LATENCY_CYCLES]:,} cycles, {energy_text(start[ENERGY_PJ])}"
 
 
 def _stack_line(stack: dict[str, Any]) -> str:

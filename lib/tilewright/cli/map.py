@@ -13,6 +13,7 @@ from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.steps import EXPORTS, LAYERS, SUMMARY
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, with_unused
@@ -85,8 +86,8 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         return
     summary = mapped.summary
     echo(
-        f"{summary['workload']} on {summary['hardware']}: {energy_text(summary['energy_pj'])},"
-        f" {summary['latency_cycles']:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
+        f"{summary['workload']} on {summary['hardware']}: {energy_text(summary[ENERGY_PJ])},"
+        f" {summary[LATENCY_CYCLES]:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {_tried(mapped)})"
     )
     from tilewright.results.proof_text import proof_lines

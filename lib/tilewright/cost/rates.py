@@ -5,6 +5,7 @@ One multiply-accumulate counts as two operations in TOP/s, as usual in the field
 
 from typing import Any
 
+from tilewright.base.measures import AREA_MM2
 from tilewright.base.profile import ModelProfile
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import Core
@@ -58,7 +59,7 @@ def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
     array = core.operational_array
     model = array_model(array)
     return {
-        "area_mm2": core_area(core, profile).mm2,
+        AREA_MM2: core_area(core, profile).mm2,
         "area_breakdown_mm2": area_breakdown_mm2(core, profile),
         "clock_period_ns": model.clock_period_ns(array),
         "clock_breakdown_ns": dict(model.clock_breakdown_ns(array)),
@@ -70,4 +71,4 @@ def summary_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
     area = core_area(core, profile)
     figures = core_figures(core, profile)
     told = {name: figures[name] for name in ("area_breakdown_mm2", "clock_period_ns", "clock_breakdown_ns")}
-    return {"area_mm2": area.mm2, "area_note": area.note, **{name: value for name, value in told.items() if value}}
+    return {AREA_MM2: area.mm2, "area_note": area.note, **{name: value for name, value in told.items() if value}}

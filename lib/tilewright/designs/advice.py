@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import ranking
 from tilewright.designs.changes import ENERGY, LEFT_OUT, FileChange
 from tilewright.designs.held_mappings import Outcome
@@ -194,13 +195,13 @@ def advices_object(advices: Advices) -> JsonObject:
     """The advices as plain data."""
     return {
         "objective": advices.objective,
-        "energy_pj": advices.now.energy_pj,
-        "latency_cycles": advices.now.latency_cycles,
+        ENERGY_PJ: advices.now.energy_pj,
+        LATENCY_CYCLES: advices.now.latency_cycles,
         "searched": advices.searched,
         "notes": list(advices.notes),
         "best_known": None
         if advices.known is None
-        else dict(zip(("energy_pj", "latency_cycles"), advices.known, strict=False)),
+        else dict(zip((ENERGY_PJ, LATENCY_CYCLES), advices.known, strict=False)),
         "search_alone_gain": advices.search_gain,
         "helpful": [number for number, _ in advices.helpful],
         "together": _together_object(advices),
@@ -214,8 +215,8 @@ def _together_object(advices: Advices) -> JsonObject | None:
         return None
     return {
         "keys": [one.key for one in advices.together.changes],
-        "energy_pj": advices.together.outcome.energy_pj,
-        "latency_cycles": advices.together.outcome.latency_cycles,
+        ENERGY_PJ: advices.together.outcome.energy_pj,
+        LATENCY_CYCLES: advices.together.outcome.latency_cycles,
         "gain": advices.gain(advices.together.outcome),
     }
 

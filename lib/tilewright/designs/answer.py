@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pandas
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
@@ -88,7 +89,7 @@ def _differing_clocks(compared: pandas.DataFrame, table: pandas.DataFrame) -> st
     if SECONDS not in table or compared.empty:
         return ""
     rows = table[table["index"].isin(compared.index)]
-    if (rows[SECONDS] / rows["latency_cycles"]).map("{:.9e}".format).nunique() < 2:
+    if (rows[SECONDS] / rows[LATENCY_CYCLES]).map("{:.9e}".format).nunique() < 2:
         return ""
     if rows[SECONDS].isna().any():
         return "Some designs have no clock: latencies are compared in cycles, not in seconds."
@@ -109,7 +110,7 @@ def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str
     without = rows.loc[~leaks, "index"].nunique()
     if not leaks.any() or not without:
         return ""
-    share = (rows[LEAKAGE] / rows["energy_pj"])[leaks]
+    share = (rows[LEAKAGE] / rows[ENERGY_PJ])[leaks]
     return (
         f"Static power is not known, and left out, of {without:,} of {rows['index'].nunique():,} designs; of the others"
         f" it is {share.min():.1%} to {share.max():.1%} of the energy: the two are not comparable by energy."

@@ -12,6 +12,7 @@ import pandas
 
 from tilewright.base.artifacts.digests import DIGEST_BYTES
 from tilewright.base.dominance import first_dominators, on_front
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.designs.family_costs import FamilyCosts, energy_column, latency_column
 from tilewright.designs.results import ALL_NETWORKS, OK
@@ -44,7 +45,7 @@ class DesignPoints:
         return cls(
             space,
             table["index"].to_numpy(np.int64),
-            table["area_mm2"].to_numpy(np.float64),
+            table[AREA_MM2].to_numpy(np.float64),
             np.stack([(table[f"status_{number}"] == OK).to_numpy() for number in numbers], axis=1),
             np.stack([table[energy_column(number)].to_numpy(np.float64) for number in numbers], axis=1),
             np.stack([table[latency_column(number)].to_numpy(np.float64) for number in numbers], axis=1),
@@ -54,7 +55,7 @@ class DesignPoints:
     def objectives(self) -> tuple[str, ...]:
         """What designs are compared by: areas only where they are given."""
         has_no_area = np.isnan(self.area_mm2[self.is_ok.any(axis=1)]).all()
-        return tuple(key for key in self.space.objectives if key != "area_mm2" or not has_no_area)
+        return tuple(key for key in self.space.objectives if key != AREA_MM2 or not has_no_area)
 
     @cached_property
     def row_of(self) -> Mapping[int, int]:
@@ -82,8 +83,8 @@ class DesignPoints:
         """The results of a design on a network, as constraints name them; without an area that is not given."""
         energy, latency = float(self.energy_pj[row, network]), float(self.latency_cycles[row, network])
         area = float(self.area_mm2[row])
-        found = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": energy_delay_product(energy, latency)}
-        return found if area != area else {**found, "area_mm2": area}
+        found = {ENERGY_PJ: energy, LATENCY_CYCLES: latency, EDP_PJ_CYCLES: energy_delay_product(energy, latency)}
+        return found if area != area else {**found, AREA_MM2: area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
         """(rows that are compared in a front, a column for each objective): of a network, or, after these, of all."""
@@ -96,10 +97,10 @@ class DesignPoints:
             latency += self.latency_cycles[rows, network]
             product += energy_delay_product(self.energy_pj[rows, network], self.latency_cycles[rows, network])
         columns = {
-            "energy_pj": energy,
-            "latency_cycles": latency,
-            "edp_pj_cycles": product,
-            "area_mm2": self.area_mm2[rows],
+            ENERGY_PJ: energy,
+            LATENCY_CYCLES: latency,
+            EDP_PJ_CYCLES: product,
+            AREA_MM2: self.area_mm2[rows],
         }
         return rows, np.stack([columns[key] for key in self.objectives], axis=1)
 
@@ -150,7 +151,7 @@ def columns_of(space: Space) -> list[str]:
     """The columns of a certificate."""
     networks, fronts = range(len(space.networks)), range(front_count(space))
     own = [c for n in networks for c in (f"status_{n}", energy_column(n), latency_column(n))]
-    return ["index", "area_mm2", *own, *(dominator_column(front) for front in fronts)]
+    return ["index", AREA_MM2, *own, *(dominator_column(front) for front in fronts)]
 
 
 def certificate_of(points: DesignPoints, costs: FamilyCosts, said: Mapping[str, Any]) -> Certificate:

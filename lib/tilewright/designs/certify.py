@@ -12,6 +12,7 @@ import numpy as np
 import pandas
 
 from tilewright.base.errors import Problem
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.designs.certificate import (
     Certificate,
     columns_of,
@@ -127,7 +128,7 @@ class _Rows:
     def __init__(self, space: Space, table: pandas.DataFrame) -> None:
         self.space, numbers = space, range(len(space.networks))
         self.index = table["index"].to_numpy(np.int64)
-        self.area_mm2 = table["area_mm2"].to_numpy(np.float64)
+        self.area_mm2 = table[AREA_MM2].to_numpy(np.float64)
         self.status = np.stack([table[f"status_{n}"].to_numpy(object) for n in numbers], axis=1)
         self.energy_pj = np.stack([table[energy_column(n)].to_numpy(np.float64) for n in numbers], axis=1)
         self.latency_cycles = np.stack([table[latency_column(n)].to_numpy(np.float64) for n in numbers], axis=1)
@@ -143,9 +144,9 @@ class _Rows:
             energy = energy + self.energy_pj[:, network]
             latency = latency + self.latency_cycles[:, network]
             product = product + self.energy_pj[:, network] * self.latency_cycles[:, network]
-        known = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": product, "area_mm2": self.area_mm2}
+        known = {ENERGY_PJ: energy, LATENCY_CYCLES: latency, EDP_PJ_CYCLES: product, AREA_MM2: self.area_mm2}
         without = np.isnan(self.area_mm2[(self.status == OK).any(axis=1)]).all()
-        keys = [key for key in self.space.objectives if key != "area_mm2" or not without]
+        keys = [key for key in self.space.objectives if key != AREA_MM2 or not without]
         return np.stack([known[key] for key in keys], axis=1)
 
     def has_results(self, front: int) -> np.ndarray:
@@ -276,9 +277,9 @@ def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
         values = space.values(int(rows.index[place]))
         for network in networks:
             energy, latency = float(rows.energy_pj[place, network]), float(rows.latency_cycles[place, network])
-            results = {"energy_pj": energy, "latency_cycles": latency, "edp_pj_cycles": energy * latency}
+            results = {ENERGY_PJ: energy, LATENCY_CYCLES: latency, EDP_PJ_CYCLES: energy * latency}
             if rows.area_mm2[place] == rows.area_mm2[place]:
-                results["area_mm2"] = float(rows.area_mm2[place])
+                results[AREA_MM2] = float(rows.area_mm2[place])
             found[place] |= bool(space.unmet(values, results))
     return found
 
@@ -307,7 +308,7 @@ def _check_costs(
                 if place < 0:
                     continue
                 claimed = rows.energy_pj[place, network], rows.latency_cycles[place, network]
-                costs = one["energy_pj"], one["latency_cycles"]
+                costs = one[ENERGY_PJ], one[LATENCY_CYCLES]
                 if one["status"] != rows.status[place, network]:
                     faults.add(f"{one['network']}: another status", [one["index"]])
                 elif one["status"] == OK and claimed != costs:

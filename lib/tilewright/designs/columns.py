@@ -5,7 +5,9 @@ Standard library only: spaces are read when the Snakefile is parsed.
 
 import re
 
-RESULTS = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
+from tilewright.base.measures import MEASURES
+
+RESULTS = MEASURES
 """What is known of a design and a network after evaluation: constraints and objectives name them."""
 USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
 """What is told besides of designs of several cores: bits in memories on the chip at most, all together, were it at

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import ACCESSES
 from tilewright.designs.front_odds import parts_of_row
 from tilewright.designs.results import OK, energy_parts, latency_parts
@@ -41,7 +42,7 @@ def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
 
 
 def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
-    area = row["area_mm2"]
+    area = row[AREA_MM2]
     return RunPoint(
         run=row["design"],
         workload=row["network"],
@@ -50,8 +51,8 @@ def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
         objective="",
         model="",
         options=(),
-        energy_pj=row["energy_pj"],
-        latency_cycles=row["latency_cycles"],
+        energy_pj=row[ENERGY_PJ],
+        latency_cycles=row[LATENCY_CYCLES],
         area_mm2=None if area != area else area,
         assumes=_assumed(folder),
         cost_parts=parts_of_row(row),

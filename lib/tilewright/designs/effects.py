@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas
 
+from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.designs.front import Front
 from tilewright.designs.results import MEASURES
 
@@ -31,7 +32,7 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
     known = known_measures(front)
     if front.is_whole:
         return known
-    over = {*front.objectives, *(("edp_pj_cycles",) if {"energy_pj", "latency_cycles"} <= {*front.objectives} else ())}
+    over = {*front.objectives, *((EDP_PJ_CYCLES,) if {ENERGY_PJ, LATENCY_CYCLES} <= {*front.objectives} else ())}
     return tuple(key for key in known if key in over)
 
 

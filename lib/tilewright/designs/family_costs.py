@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas
 
+from tilewright.base.measures import AREA_MM2
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.families import Families
 from tilewright.designs.pricing import FamilyMembers, FamilyPricer, FigureReader, Prices, members_of
@@ -33,7 +34,7 @@ def columns_of(networks: int) -> list[str]:
         for number in range(networks)
         for column in (f"status_{number}", f"reason_{number}", energy_column(number), latency_column(number))
     ]
-    return ["index", "area_mm2", *own]
+    return ["index", AREA_MM2, *own]
 
 
 def energy_column(network: int) -> str:
@@ -77,7 +78,7 @@ class FamilyCoster:
         count, bad = len(members.indexes), len(members.invalid)
         columns: dict[str, Any] = {
             "index": np.concatenate([members.indexes, np.array(list(members.invalid), np.int64)]),
-            "area_mm2": np.concatenate([members.area_mm2, np.full(bad, np.nan)]),
+            AREA_MM2: np.concatenate([members.area_mm2, np.full(bad, np.nan)]),
         }
         reasons, nothing = list(members.invalid.values()), np.full(bad, np.nan)
         for number, network in enumerate(self.space.networks):

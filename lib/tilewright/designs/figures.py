@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.base.measures import AREA_MM2, LATENCY_CYCLES
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import ON_FRONT
 from tilewright.designs.effects import Effect, effects, known_measures
@@ -135,7 +136,7 @@ def _two_measures(front: Front) -> tuple[str, str]:
 
 def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
     lines = [f"{front_line(front)}; filled: on the front; line: the front in these two alone"]
-    if "area_mm2" in front.objectives[2:]:
+    if AREA_MM2 in front.objectives[2:]:
         lines[0] += "; size: area"
     if len(front.compared) < len(front.rows):
         lines[0] += "; cross: constraint not met"
@@ -176,7 +177,7 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
 
 def _unit(drawn: pandas.DataFrame, key: str) -> Unit:
     """The unit of an axis, and how many of the unit of the column it is."""
-    if key == "latency_cycles":
+    if key == LATENCY_CYCLES:
         return unit_for(drawn[key].min(), CYCLE_UNITS)
     return MEASURES[key].scale, MEASURES[key].unit
 
@@ -186,10 +187,10 @@ def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:
         largest = largest / 3
-    if "area_mm2" not in front.objectives[2:]:
+    if AREA_MM2 not in front.objectives[2:]:
         return np.full(len(rows), smallest)
-    areas: np.ndarray = rows["area_mm2"].fillna(0.0).to_numpy()
-    return smallest + (largest - smallest) * areas / (float(drawn["area_mm2"].max()) or 1.0)
+    areas: np.ndarray = rows[AREA_MM2].fillna(0.0).to_numpy()
+    return smallest + (largest - smallest) * areas / (float(drawn[AREA_MM2].max()) or 1.0)
 
 
 def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -223,7 +224,7 @@ def _draw_row(figure: Figure, edges: np.ndarray, y: float, cells: Sequence[str],
 def _draw_effect(axes: Axes, effect: Effect, key: str) -> None:
     table = effect.table
     scale, unit = MEASURES[key].scale, MEASURES[key].unit
-    if key == "latency_cycles":
+    if key == LATENCY_CYCLES:
         scale, unit = unit_for(table[f"median_{key}"].max(), CYCLE_UNITS)
     is_even = len(table) <= MOST_LEVELS or not pandas.api.types.is_numeric_dtype(table["value"])
     x = np.arange(len(table)) if is_even else table["value"].to_numpy()

@@ -8,6 +8,7 @@ import numpy as np
 import pandas
 
 from tilewright.base.dominance import first_dominators, on_front
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.designs.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, USES
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front_odds import summed_columns, with_odds
@@ -70,8 +71,8 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
     """The front among rows of results, one a design."""
     is_compared = (rows["unmet"] == "").to_numpy()
     compared = rows[is_compared]
-    unknown = int(compared["area_mm2"].isna().sum()) if "area_mm2" in exploration.objectives else 0
-    objectives = tuple(key for key in exploration.objectives if key != "area_mm2" or not unknown)
+    unknown = int(compared[AREA_MM2].isna().sum()) if AREA_MM2 in exploration.objectives else 0
+    objectives = tuple(key for key in exploration.objectives if key != AREA_MM2 or not unknown)
     values = compared[list(objectives)].to_numpy(dtype=np.float64)
     front = on_front(values)
     first = first_dominators(values, front)
@@ -105,7 +106,7 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
     is_complete = table.groupby("index")["network"].transform("size") == count
     complete = table[is_complete]
     rows = complete.iloc[::count].reset_index(drop=True)
-    summed = ["energy_pj", "latency_cycles", "edp_pj_cycles"]
+    summed = [ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES]
     summed += summed_columns(complete.columns)
     summed += [*_columns(complete, "energy_", "_pj"), *_columns(complete, "latency_", "_cycles")]
     sums = {key: _sums(complete[key].to_numpy(dtype=np.float64), count) for key in dict.fromkeys(summed)}

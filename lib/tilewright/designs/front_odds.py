@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas
 
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ
 from tilewright.designs.columns import ODDS
 from tilewright.results.uncertainty import Quantity, Ranges, front_shares, least_share
 from tilewright.search.cost_ranges import CostPart
@@ -18,7 +19,7 @@ LEAST_ENERGY, MOST_ENERGY, _, _, FRONT_PROBABILITY = ODDS
 _START = "range of "
 _ENERGY, _EDP, _AREA, _LOW, _HIGH = " [pj]", " [pj cycles]", " [mm2]", " [low]", " [high]"
 
-_END_OF = {"energy_pj": _ENERGY, "edp_pj_cycles": _EDP, "area_mm2": _AREA}
+_END_OF = {ENERGY_PJ: _ENERGY, EDP_PJ_CYCLES: _EDP, AREA_MM2: _AREA}
 """Measures with a range -> columns of their parts."""
 
 
@@ -57,7 +58,7 @@ def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool)
     laws, ranges = _ranges(rows)
     if not laws:
         return rows
-    energy, area = _quantity(rows, laws, "energy_pj"), _quantity(rows, laws, "area_mm2")
+    energy, area = _quantity(rows, laws, ENERGY_PJ), _quantity(rows, laws, AREA_MM2)
     found = dict(zip(ODDS, (*energy.ends(ranges), *area.ends(ranges)), strict=False))
     if is_whole:
         is_compared = (rows["unmet"] == "").to_numpy()

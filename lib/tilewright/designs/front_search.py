@@ -9,6 +9,7 @@ import pandas
 
 from tilewright.base.artifacts.files import make_folder
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.designs.certificate import (
     ON_FRONT,
     Certificate,
@@ -162,11 +163,11 @@ def _remove_others(space: Space, folder: Path) -> None:
 def _check_areas(points: DesignPoints) -> None:
     """Raises InputError where designs are to be compared by an area that is not given."""
     unknown = int((np.isnan(points.area_mm2) & points.is_ok.any(axis=1)).sum())
-    if unknown and "area_mm2" in points.objectives:
+    if unknown and AREA_MM2 in points.objectives:
         message = (
             f"{unknown:,} designs have no area, since a part has none, and others do: they cannot be compared by it"
         )
-        raise InputError([Problem(message, points.space.file, path="objectives", value="area_mm2")])
+        raise InputError([Problem(message, points.space.file, path="objectives", value=AREA_MM2)])
 
 
 def _exploration(space: Space, points: DesignPoints, content: ShardContent, certificate: Certificate) -> Exploration:
@@ -191,4 +192,4 @@ def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
         place, network = points.row_of[row["index"]], networks.index(row["network"])
         if row["status"] == OK:
             known = points.energy_pj[place, network], points.latency_cycles[place, network]
-            assert known == (row["energy_pj"], row["latency_cycles"]), f"{row['design']} alone and in its family differ"
+            assert known == (row[ENERGY_PJ], row[LATENCY_CYCLES]), f"{row['design']} alone and in its family differ"

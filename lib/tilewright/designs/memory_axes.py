@@ -6,12 +6,10 @@ from typing import Any
 import pandas
 
 from tilewright.base.errors import KeyPath
+from tilewright.base.measures import LATENCY_CYCLES
 from tilewright.base.units import FieldError, parse_size_bits
-from tilewright.designs.columns import RESULTS
 from tilewright.designs.results import OK
 from tilewright.designs.space import Space
-
-LATENCY = RESULTS[1]
 
 
 def memory_axes(space: Space) -> tuple[str, ...]:
@@ -63,8 +61,8 @@ def _latency_ratios(space: Space, table: pandas.DataFrame, axis: str) -> pandas.
     rows = rows.assign(size_of_axis=rows[axis].map(_size).astype(float)).dropna(subset=["size_of_axis"])
     others = ["network", *(other.name for other in space.axes if other.name != axis)]
     ordered = rows.sort_values(["size_of_axis", "index"])
-    before = ordered.groupby(others, sort=False, observed=True)[LATENCY].shift()
-    return (ordered[LATENCY].astype(float) / before.astype(float)).dropna()
+    before = ordered.groupby(others, sort=False, observed=True)[LATENCY_CYCLES].shift()
+    return (ordered[LATENCY_CYCLES].astype(float) / before.astype(float)).dropna()
 
 
 def _size(value: Any) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.designs.design_cost import DesignCost, Sharing
 from tilewright.designs.design_evaluator import DesignEvaluator, accelerator_of
@@ -91,8 +92,8 @@ class ShardMaker:
         row = {"index": design.index, "design": self.space.design_name(design.index)}
         row |= {**design.values, "network": network}
         row |= {"status": cost.status, "reason": cost.reason}
-        row |= {"energy_pj": cost.energy_pj, "latency_cycles": float(cost.latency_cycles)}
-        row |= {"edp_pj_cycles": energy_delay_product(cost.energy_pj, cost.latency_cycles), "area_mm2": cost.area_mm2}
+        row |= {ENERGY_PJ: cost.energy_pj, LATENCY_CYCLES: float(cost.latency_cycles)}
+        row |= {EDP_PJ_CYCLES: energy_delay_product(cost.energy_pj, cost.latency_cycles), AREA_MM2: cost.area_mm2}
         row |= cost.further
         row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
         row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}
@@ -115,7 +116,7 @@ def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardCon
         if constraint:
             excluded[constraint] = excluded.get(constraint, 0) + 1
     leading = ["index", "design", *space.value_names, "network", "status", "reason"]
-    leading += ["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
+    leading += [ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES, AREA_MM2]
     further = dict.fromkeys(key for row in rows for key in row if key not in leading)
     table = pandas.DataFrame(rows, columns=[*leading, *further])
     for name in space.value_names:

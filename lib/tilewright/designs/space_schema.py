@@ -2,12 +2,13 @@
 
 import math
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, create_model
 from pydantic import WithJsonSchema as JsonSchema
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES, MeasureName
 from tilewright.base.parameters import parameters_of
 from tilewright.base.steps import NAME_PATTERN
 from tilewright.base.units import FieldError
@@ -82,7 +83,6 @@ Networks = Annotated[
     | Annotated[list[Name], Field(min_length=1), Tag(LIST_MARK)],
     Discriminator(table_or_list),
 ]
-Result = Literal["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
 _FROM = Field(default=None, description="First value of a range, which goes on by `factor` or by `step`.")
 _Range: Any = create_model("_Range", __base__=TableModel, **{"from": (Number | None, _FROM)})  # type: ignore[call-overload]
 
@@ -125,9 +125,7 @@ class SpaceFile(TableModel):
     constraints: list[Name] = Field(default=[])
     """Expressions that must be true: those with results (`energy_pj`, ...) after a design was evaluated, for each
     network; all others before."""
-    objectives: Annotated[list[Result], Field(min_length=1)] = Field(
-        default=["energy_pj", "latency_cycles", "area_mm2"]
-    )
+    objectives: Annotated[list[MeasureName], Field(min_length=1)] = Field(default=[ENERGY_PJ, LATENCY_CYCLES, AREA_MM2])
     """What the Pareto front is over."""
     options: dict[Name, Any] = Field(default={})
     """Options of the search, as in a configuration. Here `model` is corrected and `exploit_data_locality` true unless

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines
+from tilewright.base.measures import ENERGY_PJ
 from tilewright.designs.answer import Answer, Cause, best_probability, values_text
 from tilewright.designs.columns import (
     LARGEST_ENERGY,
@@ -110,14 +111,14 @@ def odds_line(front: Front) -> str:
 def _range_headings(front: Front) -> Iterator[str]:
     """Headings of the columns that there are where costs have ranges."""
     if LEAST_ENERGY in front.rows:
-        yield f"energy between\n[{MEASURES['energy_pj'].unit}]"
+        yield f"energy between\n[{MEASURES[ENERGY_PJ].unit}]"
     if FRONT_PROBABILITY in front.rows:
         yield "on the\nfront"
 
 
 def _range_cells(row: dict[Any, Any]) -> Iterator[str]:
     if LEAST_ENERGY in row:
-        yield " to ".join(measure_text("energy_pj", row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
+        yield " to ".join(measure_text(ENERGY_PJ, row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
     if FRONT_PROBABILITY in row:
         yield f"{row[FRONT_PROBABILITY]:.1%}"
 

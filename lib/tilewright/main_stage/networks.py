@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, count_of
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.record import LayerRecord
 from tilewright.main_stage.evaluation import Context, CostModelEvaluation, CumulativeCME
 from tilewright.main_stage.layer import LayerNode
@@ -345,5 +346,5 @@ def _total(found: MappedWorkload, network: Network) -> Pair:
             count_of(others, "mapping"),
         )
     total = CumulativeCME(list(counted.values()))
-    total.energy_total, total.latency_total2 = found.summary["energy_pj"], found.summary["latency_cycles"]
+    total.energy_total, total.latency_total2 = found.summary[ENERGY_PJ], found.summary[LATENCY_CYCLES]
     return total, pairs

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from tilewright.base.errors import InputError, Problem, TilewrightError
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.cost.record import LayerRecord
 from tilewright.main_stage.costing import costed
@@ -217,7 +218,7 @@ class OwnStage(Stage):
         if isinstance(cme, CumulativeCME):
             records = [part.record for part in cme.parts]
             found = total_of(item, records, (self,))
-            figures = {"energy_pj": cme.energy_total, "latency_cycles": cme.latency_total2}
+            figures = {ENERGY_PJ: cme.energy_total, LATENCY_CYCLES: cme.latency_total2}
             return attach(self.attached, MappedWorkload(found.records, found.summary | figures), [pair])
         return self._raw(pair)
 

@@ -13,6 +13,7 @@ from typing import Any
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES, Goal, energy_delay_product
 from tilewright.base.proof import gap_to
 from tilewright.base.unused import with_unused
@@ -153,8 +154,8 @@ class Fusion:
             **_figures(PlanFigures(self.latency_cycles, self.energy_pj)),
             **self._rates(),
             "lower_bound": {
-                "latency_cycles": bounds.latency_cycles,
-                "energy_pj": bounds.energy_pj,
+                LATENCY_CYCLES: bounds.latency_cycles,
+                ENERGY_PJ: bounds.energy_pj,
                 "covers": bounds.scope.text,
             },
             "gap_latency": gap_to(bounds.latency_cycles, self.latency_cycles),
@@ -207,7 +208,7 @@ class Fusion:
         return {
             **_figures(figures),
             "energy_parts_pj": encode(artifact.schedule.energy_terms_pj),
-            "lower_bound": None if bounds is None else {"latency_cycles": bounds.latency_cycles},
+            "lower_bound": None if bounds is None else {LATENCY_CYCLES: bounds.latency_cycles},
         }
 
     def _start(self) -> JsonObject:
@@ -374,8 +375,8 @@ def tried_rows(found: FusionResult) -> list[JsonObject]:
             "origin": one.origin,
             "stacks": one.stacks,
             "schedules": one.evaluations,
-            "latency_cycles": "" if one.figures is None else one.figures.latency_cycles,
-            "energy_pj": "" if one.figures is None else one.figures.energy_pj,
+            LATENCY_CYCLES: "" if one.figures is None else one.figures.latency_cycles,
+            ENERGY_PJ: "" if one.figures is None else one.figures.energy_pj,
             "is_best": one.is_best,
             "reason": one.reason,
         }
@@ -385,7 +386,7 @@ def tried_rows(found: FusionResult) -> list[JsonObject]:
 
 def _figures(figures: PlanFigures) -> dict[str, float]:
     latency, energy = figures.latency_cycles, figures.energy_pj
-    return {"latency_cycles": latency, "energy_pj": energy, "edp": OBJECTIVES["EDP"].value(energy, float(latency))}
+    return {LATENCY_CYCLES: latency, ENERGY_PJ: energy, "edp": OBJECTIVES["EDP"].value(energy, float(latency))}
 
 
 def _written(loops: Sequence[TilingEntry]) -> list[str]:

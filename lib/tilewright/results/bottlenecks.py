@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import terminal
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import energy_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, PortRecord
@@ -292,8 +293,8 @@ def bottlenecks_object(found: Bottlenecks) -> JsonObject:
         "model": run.model,
         "layer": found.layer,
         "made_of": dict(found.made_of),
-        "energy_pj": run.energy_pj,
-        "latency_cycles": run.latency_cycles,
+        ENERGY_PJ: run.energy_pj,
+        LATENCY_CYCLES: run.latency_cycles,
         "shares": [one._asdict() for one in found.shares],
         "network_limit": _limit_object(found, found.network_limit),
         "limits": {name: _limit_object(found, limit, name) for name, limit in found.limits.items()},
@@ -415,4 +416,4 @@ def _limit_object(found: Bottlenecks, limit: PortLimit | None, layer: str = "") 
     }
     rule = {"limited_by": found.limited_by(layer), "is_limited": limit.is_limited}
     rule |= {"cycles_by_kind": found.kinds(layer).as_object(), "cycles_by_cause": found.causes(layer).as_object()}
-    return {"latency_cycles": limit.latency_cycles, **rule, **told, "ties": [one.name for one in limit.ties[1:]]}
+    return {LATENCY_CYCLES: limit.latency_cycles, **rule, **told, "ties": [one.name for one in limit.ties[1:]]}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tilewright.base.harmless import terminal_lines
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.profile import profile_by_name
 from tilewright.cost.energy_terms import work_of_record
 from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, energy_terms, term_phrase, term_words
@@ -208,14 +209,14 @@ def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
 def _totals(record: LayerRecord) -> dict[str, float]:
     """Quantities that are summed over the layers of a network, under their names in files."""
     terms = energy_columns(record.energy_terms_pj)
-    return {"energy_pj": record.energy_pj, **terms, "latency_cycles": record.latency_cycles}
+    return {ENERGY_PJ: record.energy_pj, **terms, LATENCY_CYCLES: record.latency_cycles}
 
 
 def _values(record: LayerRecord) -> Iterator[tuple[str, float]]:
     yield from _totals(record).items()
-    yield "edp_pj_cycles", record.edp_pj_cycles
+    yield EDP_PJ_CYCLES, record.edp_pj_cycles
     if record.area_mm2 is not None:
-        yield "area_mm2", record.area_mm2
+        yield AREA_MM2, record.area_mm2
     for part, cycles in record.latency_breakdown_cycles.items():
         yield f"latency part {part}", cycles
     for use, fraction in record.mac_utilization.items():
@@ -346,7 +347,7 @@ RECORD_CHECKS: tuple[tuple[str, str, RecordCheck], ...] = (
 
 def _network_violations(records: Sequence[LayerRecord], summary: Summary) -> list[str]:
     placed = [layer.record for layer in layers_in_order(records, summary)]
-    keys = ("energy_pj", *energy_columns(energy_terms(summary)), "latency_cycles")
+    keys = (ENERGY_PJ, *energy_columns(energy_terms(summary)), LATENCY_CYCLES)
     sums: dict[str, list[float]] = {key: [] for key in keys}
     for record in placed:
         for key, value in _totals(record).items():
@@ -356,13 +357,13 @@ def _network_violations(records: Sequence[LayerRecord], summary: Summary) -> lis
     ]
     rows.append(("mac_count", summary["mac_count"], sum(record.layer.mac_count for record in placed)))
     rows.append(("operation_count", summary["operation_count"], sum(record.layer.operation_count for record in placed)))
-    rows.append(("edp_pj_cycles", summary["edp_pj_cycles"], summary["energy_pj"] * summary["latency_cycles"]))
+    rows.append((EDP_PJ_CYCLES, summary[EDP_PJ_CYCLES], summary[ENERGY_PJ] * summary[LATENCY_CYCLES]))
     parts = summary["latency_breakdown_cycles"]
     tables = (parts, *(record.latency_breakdown_cycles for record in placed))
     for part in dict.fromkeys(part for table in tables for part in table):
         cycles = [record.latency_breakdown_cycles.get(part, 0) for record in placed]
         rows.append((term_words(part), parts.get(part, 0), math.fsum(cycles)))
-    for key in ("energy_pj", "latency_cycles"):
+    for key in (ENERGY_PJ, LATENCY_CYCLES):
         values = [getattr(record.corrected, key) for record in placed]
         rows.append((f"corrected {key}", summary["corrected"][key], None if None in values else math.fsum(values)))
     violations = _layer_index_violations(records, summary)

@@ -16,6 +16,7 @@ import pandas
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.dominance import dominators
 from tilewright.base.harmless import ended_lines
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.units import energy_text
 from tilewright.hardware.system import lacks_unit
@@ -31,9 +32,9 @@ from tilewright.results.uncertainty import (
 )
 from tilewright.search.cost_ranges import CostPart
 
-OBJECTIVES = ("energy_pj", "latency_cycles", "area_mm2")
+OBJECTIVES = (ENERGY_PJ, LATENCY_CYCLES, AREA_MM2)
 WITHOUT_AREA = OBJECTIVES[:2]
-WORDS = {"energy_pj": "energy", "latency_cycles": "latency", "latency_s": "time", "area_mm2": "area"}
+WORDS = {ENERGY_PJ: "energy", LATENCY_CYCLES: "latency", "latency_s": "time", AREA_MM2: "area"}
 BY_TIME = "latency_s"
 """Objective that replaces the latency in cycles if clocks differ, and column of seconds if hardware files give
 clocks.
@@ -47,7 +48,7 @@ SCHEDULED = "as scheduled"
 COSTED = "costed"
 """Name of the option that says which share of the work the figures contain."""
 COLUMNS = (
-    *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, "edp_pj_cycles"),
+    *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, EDP_PJ_CYCLES),
     *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
 )
 
@@ -114,7 +115,7 @@ class ComparableRuns:
         if not any(point.cost_parts for point in self.candidates):
             return ()
         runs = [uncertain_run(point, self.objectives[1]) for point in self.candidates]
-        return tuple(front_probabilities(runs, by_area="area_mm2" in self.objectives))
+        return tuple(front_probabilities(runs, by_area=AREA_MM2 in self.objectives))
 
     @property
     def warning(self) -> str:
@@ -208,9 +209,9 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
         objective=summary["objective"],
         model=summary["model"],
         options=(*options, *_work_costed(summary)),
-        energy_pj=summary["energy_pj"],
-        latency_cycles=summary["latency_cycles"],
-        area_mm2=summary["area_mm2"],
+        energy_pj=summary[ENERGY_PJ],
+        latency_cycles=summary[LATENCY_CYCLES],
+        area_mm2=summary[AREA_MM2],
         area_note=summary["area_note"],
         clock_frequency_mhz=summary.get("clock_frequency_mhz"),
         static_power_w=summary.get("static_power_w"),
@@ -237,7 +238,7 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
     return ((COSTED, f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
 
 
-def uncertain_run(point: RunPoint, latency: str = "latency_cycles") -> UncertainRun:
+def uncertain_run(point: RunPoint, latency: str = LATENCY_CYCLES) -> UncertainRun:
     """Run with its ranges; `latency` is the field with its duration."""
     return UncertainRun(point.energy_pj, getattr(point, latency), point.area_mm2, point.cost_parts)
 
@@ -287,11 +288,11 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
                     "hardware": point.core,
                     "objective": point.objective,
                     "model": point.model,
-                    "energy_pj": point.energy_pj,
-                    "latency_cycles": point.latency_cycles,
+                    ENERGY_PJ: point.energy_pj,
+                    LATENCY_CYCLES: point.latency_cycles,
                     BY_TIME: point.latency_s,
-                    "area_mm2": point.area_mm2,
-                    "edp_pj_cycles": energy_delay_product(point.energy_pj, point.latency_cycles),
+                    AREA_MM2: point.area_mm2,
+                    EDP_PJ_CYCLES: energy_delay_product(point.energy_pj, point.latency_cycles),
                     "compared_by": " ".join(WORDS[key] for key in group.objectives),
                     "pareto": "true" if group.on_front(index) else "false",
                     "dominated_by": " ".join(names[other] for other in group.dominators[index]),
@@ -337,7 +338,7 @@ def objectives_of(points: Sequence[RunPoint]) -> tuple[str, ...]:
     objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
     clocks = {point.clock_frequency_mhz for point in points}
     if len(clocks) > 1 and None not in clocks:
-        objectives = tuple(BY_TIME if key == "latency_cycles" else key for key in objectives)
+        objectives = tuple(BY_TIME if key == LATENCY_CYCLES else key for key in objectives)
     return objectives
 
 

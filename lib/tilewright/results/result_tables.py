@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tilewright.base.harmless import terminal
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 
 if TYPE_CHECKING:
     import pandas
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tilewright.cost.record import LayerRecord
 
 _SHOWN_OF_LAYERS = (
-    *("layer", "operator_type", "mac_count", "operation_count", "energy_pj", "latency_cycles"),
+    *("layer", "operator_type", "mac_count", "operation_count", ENERGY_PJ, LATENCY_CYCLES),
     "mac_utilization_with_offloading",
 )
 

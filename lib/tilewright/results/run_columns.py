@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.registry import Registry, taken
 from tilewright.base.steps import MULTI, SINGLE
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms
@@ -110,7 +111,7 @@ def _latency_parts(summary: Summary) -> Mapping[str, Any]:
 
 
 def _array_use(summary: Summary) -> float:
-    ideal, latency = _latency_parts(summary)["ideal_cycles"], summary["latency_cycles"]
+    ideal, latency = _latency_parts(summary)["ideal_cycles"], summary[LATENCY_CYCLES]
     return float(ideal / latency) if latency else 0.0
 
 
@@ -119,7 +120,7 @@ def _baselines(summary: Summary) -> Mapping[str, Any]:
         f"{baseline['name']}_{key}": baseline[key]
         for baseline in summary.get("baselines", ())
         if baseline["name"] in BASELINES
-        for key in ("energy_pj", "latency_cycles")
+        for key in (ENERGY_PJ, LATENCY_CYCLES)
     }
 
 
@@ -150,9 +151,9 @@ BUILT_IN: tuple[Column | Columns, ...] = (
         "Other operations that are costed.",
         _either(_given("operation_count"), _coverage("operation_count")),
     ),
-    Column("energy_pj", "Energy of the network.", _given("energy_pj"), "energy", "µJ", 1e6, is_cost=True),
-    Column("latency_cycles", "Latency of the network.", _given("latency_cycles"), "latency", "cycles", is_cost=True),
-    Column("edp_pj_cycles", "Energy times latency.", _given("edp_pj_cycles"), "EDP", "J cycles", 1e12, is_cost=True),
+    Column(ENERGY_PJ, "Energy of the network.", _given(ENERGY_PJ), "energy", "µJ", 1e6, is_cost=True),
+    Column(LATENCY_CYCLES, "Latency of the network.", _given(LATENCY_CYCLES), "latency", "cycles", is_cost=True),
+    Column(EDP_PJ_CYCLES, "Energy times latency.", _given(EDP_PJ_CYCLES), "EDP", "J cycles", 1e12, is_cost=True),
     Column(
         "on_core_energy_pj",
         "Energy on cores.",
@@ -168,7 +169,7 @@ BUILT_IN: tuple[Column | Columns, ...] = (
     Columns("<term>_energy_pj", "Terms of the energy on one core; further terms of a schedule.", _terms),
     Columns("<part>_cycles", "Parts of the latency.", _latency_parts, flow=SINGLE),
     Column("mac_utilization", "Ideal cycles over the latency.", _array_use, "array use", "%", 0.01, flow=SINGLE),
-    Column("area_mm2", "Area of the chip; empty: not known.", _given("area_mm2"), "area", "mm²", is_cost=True),
+    Column(AREA_MM2, "Area of the chip; empty: not known.", _given(AREA_MM2), "area", "mm²", is_cost=True),
     Column("area_note", "Why the area is not known, or what it lacks.", _given("area_note")),
     *_RATES,
     Columns(
@@ -179,7 +180,7 @@ BUILT_IN: tuple[Column | Columns, ...] = (
     Column(
         "corrected_energy_pj",
         "Energy of the same mappings without the known faults of the model; empty: they do not fit.",
-        lambda summary: summary["corrected"]["energy_pj"],
+        lambda summary: summary["corrected"][ENERGY_PJ],
         "corrected energy",
         "µJ",
         1e6,
@@ -189,7 +190,7 @@ BUILT_IN: tuple[Column | Columns, ...] = (
     Column(
         "corrected_latency_cycles",
         "Latency of the same.",
-        lambda summary: summary["corrected"]["latency_cycles"],
+        lambda summary: summary["corrected"][LATENCY_CYCLES],
         "corrected latency",
         "cycles",
         is_cost=True,
@@ -241,10 +242,10 @@ BUILT_IN: tuple[Column | Columns, ...] = (
     Column(
         "lower_bound_latency_cycles",
         "Lower bound of the latency over schedules of these tiles.",
-        _bound("latency_cycles"),
+        _bound(LATENCY_CYCLES),
         flow=MULTI,
     ),
-    Column("lower_bound_energy_pj", "Lower bound of their energy.", _bound("energy_pj"), flow=MULTI),
+    Column("lower_bound_energy_pj", "Lower bound of their energy.", _bound(ENERGY_PJ), flow=MULTI),
     Column(
         "gap_latency",
         "Share of the latency above its bound over schedules of these tiles.",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import ACCESSES, ARRAYS, agree
 from tilewright.cost.record import LayerRecord
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
@@ -19,7 +20,7 @@ from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.results.pareto import RunPoint, candidate, multi_candidate
 from tilewright.results.records import Summary, layers_in_order, memory_energies_pj, other_energies_pj
 
-ENERGY, LATENCY = "energy_pj", "latency_cycles"
+ENERGY, LATENCY = ENERGY_PJ, LATENCY_CYCLES
 QUANTITIES = (ENERGY, LATENCY)
 ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
 """Terms of the latency of a schedule: cycles by which a layer ends later than all earlier layers, and cycles after the

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.harmless import ended_lines
+from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.results.records import Summary
 from tilewright.results.run_columns import BASELINES, run_row
 from tilewright.results.tables import COSTED_HEADING, costed_text
@@ -75,7 +76,7 @@ def _words(baseline: Mapping[str, Any]) -> str:
 
 
 def _figures(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return millions(row["energy_pj"]), f"{row['latency_cycles']:,.0f}", edp_text(row["edp_pj_cycles"])
+    return millions(row[ENERGY_PJ]), f"{row[LATENCY_CYCLES]:,.0f}", edp_text(row[EDP_PJ_CYCLES])
 
 
 def _gap(gap: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.base.errors import count_of
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.units import energy_text
 from tilewright.hardware.system import lacks_unit
@@ -60,8 +61,8 @@ def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines on the ranges of energy and area, if costs have ranges."""
     if ranges := summary.get("cost_ranges"):
-        low, high = ranges["energy_pj"]
-        area = ranges["area_mm2"]
+        low, high = ranges[ENERGY_PJ]
+        area = ranges[AREA_MM2]
         more = f", area {area[0]:.4g} to {area[1]:.4g} mm²" if area else ""
         yield f"within the ranges of costs: energy {energy_text(low, 4)} to {energy_text(high, 4)}{more}"
 
@@ -69,7 +70,7 @@ def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 def range_columns(summary: Mapping[str, Any]) -> dict[str, float]:
     """Table columns with the ends of the ranges of energy and area; {} if no costs have ranges."""
     ranges = summary.get("cost_ranges", {})
-    columns = (("energy_pj", ("energy_low_pj", "energy_high_pj")), ("area_mm2", ("area_low_mm2", "area_high_mm2")))
+    columns = ((ENERGY_PJ, ("energy_low_pj", "energy_high_pj")), (AREA_MM2, ("area_low_mm2", "area_high_mm2")))
     return {name: end for key, names in columns for name, end in zip(names, ranges.get(key) or (), strict=False)}
 
 
@@ -95,8 +96,8 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"static power: {summary['static_power_w']:.4g} W, all the time"
     else:
         yield "static power: not given in the hardware file, left out"
-    if summary.get("area_mm2") is not None and summary.get("area_note"):
-        yield f"area {summary['area_mm2']:.4g} mm²: {summary['area_note']}"
+    if summary.get(AREA_MM2) is not None and summary.get("area_note"):
+        yield f"area {summary[AREA_MM2]:.4g} mm²: {summary['area_note']}"
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}

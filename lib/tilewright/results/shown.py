@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilewright.base.harmless import html, visible_table
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import energy_text
 from tilewright.results.records import Summary
 
@@ -16,7 +17,7 @@ SHOWN_ROWS = 24
 
 def totals_text(summary: Summary) -> str:
     """Text with energy and latency of a run."""
-    return f"{energy_text(summary['energy_pj'])}, {summary['latency_cycles']:,.0f} cycles"
+    return f"{energy_text(summary[ENERGY_PJ])}, {summary[LATENCY_CYCLES]:,.0f} cycles"
 
 
 def shown_html(line: str, table: "pandas.DataFrame", columns: Sequence[str] = ()) -> str:

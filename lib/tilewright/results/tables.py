@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.harmless import ended_lines
+from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
 from tilewright.cost.record import LayerRecord
@@ -102,16 +103,16 @@ def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, 
     table = text_table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))
     for placed in layers_in_order(records, summary):
         row = _layer_row(placed)
-        shares = (f"{_ratio(row[f'{part}_cycles'], row['latency_cycles']):.1%}" for part, _ in parts)
+        shares = (f"{_ratio(row[f'{part}_cycles'], row[LATENCY_CYCLES]):.1%}" for part, _ in parts)
         also = f"{placed.repeats:,} x " if placed.repeats > 1 else ""
         table.add_row(also + short_layer_name(row["layer"], row["operator_type"], 40), *_totals(row), *shares)
     return render(table, width) + "\n" + layers_legend()
 
 
 def _totals(row: dict[str, Any]) -> tuple[str, ...]:
-    use = _ratio(row["ideal_cycles"], row["latency_cycles"])
-    scaled = (millions(row[key]) for key in ("mac_count", "operation_count", "energy_pj"))
-    return (*scaled, f"{row['latency_cycles']:,.0f}", f"{use:.1%}")
+    use = _ratio(row["ideal_cycles"], row[LATENCY_CYCLES])
+    scaled = (millions(row[key]) for key in ("mac_count", "operation_count", ENERGY_PJ))
+    return (*scaled, f"{row[LATENCY_CYCLES]:,.0f}", f"{use:.1%}")
 
 
 def order_text(record: LayerRecord) -> str:
@@ -132,9 +133,9 @@ def _layer_row(placed: PlacedLayer, is_folded: bool = False) -> dict[str, Any]:
         **({"repeats": placed.repeats} if is_folded else {}),
         "mac_count": layer.mac_count,
         "operation_count": layer.operation_count,
-        "energy_pj": record.energy_pj,
-        "latency_cycles": record.latency_cycles,
-        "edp_pj_cycles": record.edp_pj_cycles,
+        ENERGY_PJ: record.energy_pj,
+        LATENCY_CYCLES: record.latency_cycles,
+        EDP_PJ_CYCLES: record.edp_pj_cycles,
         **energy_columns(record.energy_terms_pj),
     }
     row |= {f"{part}_cycles": cycles for part, cycles in record.latency_breakdown_cycles.items()}
@@ -161,7 +162,7 @@ def costed_text(row: Mapping[str, Any]) -> str:
 
 def _changes(row: Mapping[str, Any]) -> str:
     """Text of the changes of energy and latency in the model without known faults; a row has both or neither."""
-    pairs = [(row[f"corrected_{key}"], row[key]) for key in ("energy_pj", "latency_cycles")]
+    pairs = [(row[f"corrected_{key}"], row[key]) for key in (ENERGY_PJ, LATENCY_CYCLES)]
     if any(corrected is None for corrected, _ in pairs):
         return "does not fit"
     return ", ".join(f"{_ratio(corrected - reported, reported):+.1%}" for corrected, reported in pairs)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.errors import InputError, Problem, some_of
 from tilewright.base.harmless import ended_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, RunPoint, objectives_of, uncertain_run
@@ -189,10 +190,10 @@ def _run_object(ledger: RunLedger) -> JsonObject:
         "workload": run.workload,
         "hardware": run.core,
         "several_cores": run.is_of_several_cores,
-        "energy_pj": run.energy_pj,
-        "latency_cycles": run.latency_cycles,
+        ENERGY_PJ: run.energy_pj,
+        LATENCY_CYCLES: run.latency_cycles,
         **({} if run.latency_s is None else {"latency_s": run.latency_s}),
-        "area_mm2": run.area_mm2,
+        AREA_MM2: run.area_mm2,
         "options": ledger.options,
     }
 

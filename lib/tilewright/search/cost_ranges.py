@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.base.profile import REFERENCE, ModelProfile
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
@@ -47,8 +48,8 @@ def cost_ranges(
 def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> JsonObject:
     """Parts with the ends of energy and area, in the form of `cost_ranges`."""
     return {
-        "energy_pj": _ends(energy_pj, [(part.energy_pj, part) for part in parts]),
-        "area_mm2": None if area_mm2 is None else _ends(area_mm2, [(part.area_mm2, part) for part in parts]),
+        ENERGY_PJ: _ends(energy_pj, [(part.energy_pj, part) for part in parts]),
+        AREA_MM2: None if area_mm2 is None else _ends(area_mm2, [(part.area_mm2, part) for part in parts]),
         "parts": [part._asdict() for part in parts],
     }
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES, Powers, energy_delay_product
 from tilewright.base.profile import profile_by_name
 from tilewright.base.proof import Bounded
@@ -49,7 +50,7 @@ def summarize(
     mac_count = sum(record.layer.mac_count for record in in_order)
     parts = in_order[0].latency_breakdown_cycles if in_order else {}
     figures = summary_figures(core, profile_by_name(model))
-    ranges = cost_ranges(core, in_order, energy, figures["area_mm2"], profile_by_name(model))
+    ranges = cost_ranges(core, in_order, energy, figures[AREA_MM2], profile_by_name(model))
     return (
         _certificate(records, [(records[i], count) for _, i, count in placed], objective, energy, latency)
         | _without_proof(records)
@@ -63,9 +64,9 @@ def summarize(
             "model": model,
             "layers": sum(count for _, count in counted),
             "distinct_layers": len({record.layer_names for record in records}),
-            "energy_pj": energy,
-            "latency_cycles": latency,
-            "edp_pj_cycles": energy_delay_product(energy, latency),
+            ENERGY_PJ: energy,
+            LATENCY_CYCLES: latency,
+            EDP_PJ_CYCLES: energy_delay_product(energy, latency),
             **energy_columns(
                 {
                     term: total_in_order(record.energy_terms_pj[term] for record in in_order)
@@ -75,14 +76,14 @@ def summarize(
             "mac_count": mac_count,
             "operation_count": sum(record.layer.operation_count for record in in_order),
             **figures,
-            **rates(clock_period_ns(core), latency, energy, mac_count, static_power_mw(core), figures["area_mm2"]),
+            **rates(clock_period_ns(core), latency, energy, mac_count, static_power_mw(core), figures[AREA_MM2]),
             "latency_breakdown_cycles": {
                 part: number(sum(record.latency_breakdown_cycles[part] for record in in_order)) for part in parts
             },
             "evaluations": sum(record.evaluations or 0 for record in records),
             "corrected": {
-                "energy_pj": _total_if_known(record.corrected.energy_pj for record in in_order),
-                "latency_cycles": _total_if_known(record.corrected.latency_cycles for record in in_order),
+                ENERGY_PJ: _total_if_known(record.corrected.energy_pj for record in in_order),
+                LATENCY_CYCLES: _total_if_known(record.corrected.latency_cycles for record in in_order),
             },
             "layers_differing_over_5_percent": list(
                 dict.fromkeys(n for n, i, _ in placed if differs_notably(records[i]))

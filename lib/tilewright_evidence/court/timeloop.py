@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.measures import ENERGY_PJ
 
 from tilewright_evidence.court.case import Case, CourtSet, Values
 from tilewright_evidence.court.rows import read_rows
@@ -230,7 +231,7 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "layer": dict,
     "mapping": list,
     "cycles": int,
-    "energy_pj": float,
+    ENERGY_PJ: float,
     **{f"layer.{name}": int for name in (*DIMENSIONS, "stride_x", "stride_y")},
 }
 ARCHITECTURE_COLUMNS: dict[str, type | tuple[type, ...]] = {
@@ -284,7 +285,7 @@ class _Prepared:
         )
 
     def _energy(self) -> Case:
-        parts, told = energies_pj(self.counts, self.architecture), self.row["energy_pj"]
+        parts, told = energies_pj(self.counts, self.architecture), self.row[ENERGY_PJ]
         found = sum(parts.values())
         chip = self.architecture
         least = self.counts.macs * chip.mac_pj + self._least_words() * chip.dram_pj_per_word

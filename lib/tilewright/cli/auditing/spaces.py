@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.artifacts.files import YAML_SUFFIXES
 from tilewright.base.errors import InputError, Problem, TilewrightError
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cli.auditing.inputs import GivenDescriptions, note_of_code
 from tilewright.cli.auditing.items import DESIGN, AuditDifference, AuditItem, Findings, LeftOut, Made, differences
 from tilewright.cli.described_run import WRITTEN
@@ -183,11 +184,11 @@ class FrontOfSpace(_DesignFolder):
         for number, network in enumerate(self.space.networks):
             columns = {
                 "status": f"status_{number}",
-                "energy_pj": energy_column(number),
-                "latency_cycles": latency_column(number),
+                ENERGY_PJ: energy_column(number),
+                LATENCY_CYCLES: latency_column(number),
             }
             if row[columns["status"]] == OK:  # parts have the area of a design that has no results as well
-                columns["area_mm2"] = "area_mm2"
+                columns[AREA_MM2] = AREA_MM2
             found = next((one for one in rows if one["network"] == network.name), {})
             told = {name: row[column] for name, column in columns.items()}
             again = {name: found.get(name) for name in columns}

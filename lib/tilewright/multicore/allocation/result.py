@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import BoundedValue
 from tilewright.multicore.allocation.space import AllocationSpace, Genome
@@ -194,8 +195,8 @@ def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
     """Rows for the points of the front: latency, energy, EDP, whether the point is chosen, the core of each part."""
     return [
         {
-            "latency_cycles": point.latency_cycles,
-            "energy_pj": point.energy_pj,
+            LATENCY_CYCLES: point.latency_cycles,
+            ENERGY_PJ: point.energy_pj,
             "edp": point.edp,
             "is_chosen": point.genome == result.chosen.genome,
             "cores": list(result.space.part_cores(point.genome)),
@@ -297,8 +298,8 @@ def allocation_document(
                 "core_name": names.core_files[single.core],
                 "parts": single.parts,
                 "parts_elsewhere": single.parts_elsewhere,
-                "latency_cycles": single.latency_cycles,
-                "energy_pj": single.energy_pj,
+                LATENCY_CYCLES: single.latency_cycles,
+                ENERGY_PJ: single.energy_pj,
                 "edp": energy_delay_product(single.energy_pj, single.latency_cycles),
                 "energy_parts_pj": dict(single.energy_parts_pj),
             }
@@ -309,7 +310,7 @@ def allocation_document(
 
 
 def _figures(point: Evaluation) -> JsonObject:
-    return {"latency_cycles": point.latency_cycles, "energy_pj": point.energy_pj, "edp": point.edp}
+    return {LATENCY_CYCLES: point.latency_cycles, ENERGY_PJ: point.energy_pj, "edp": point.edp}
 
 
 def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names: SystemNames, file: str) -> Genome:

@@ -1,6 +1,6 @@
 """Costs of a CN of each class on one core, or why it cannot run there: the rows of `cost/{core}.jsonl`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,10 @@ class CoreCostRow:
     def utilisation(self) -> float:
         """Share of the array's work in total1; 0 where it cannot run."""
         return self.ideal_cycles / self.total1_cycles if self.total1_cycles else 0.0
+
+
+CoreCosts = Mapping[str, Sequence[CoreCostRow]]
+"""Cost table of each core file."""
 
 
 def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: JsonObject) -> str:

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from tilewright.base.artifacts.envelope import read_beside
 from tilewright.base.errors import ArtifactError, Problem
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import covered_by
 from tilewright.base.steps import ALLOCATION
 from tilewright.results.canvas import GREY
@@ -26,7 +27,7 @@ Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.3, 0.95, 0.6
 LATENCY_COLOUR, ENERGY_COLOUR, CHOSEN_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[4], "#000000"
 GENERATION_COLUMNS = {"generation": int, "best_latency_cycles": int, "best_energy_pj": float}
-FRONT_COLUMNS = {"latency_cycles": int, "energy_pj": float, "is_chosen": lambda text: text.lower() in ("true", "1")}
+FRONT_COLUMNS = {LATENCY_CYCLES: int, ENERGY_PJ: float, "is_chosen": lambda text: text.lower() in ("true", "1")}
 
 
 def read_generations(path: Path) -> list[JsonObject]:
@@ -74,8 +75,8 @@ def write_allocation_figure(
 def _bound_words(bound: Mapping[str, Any] | None) -> str:
     if not bound:
         return ""
-    energy = f"{three_digits(bound['energy_pj'] / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}"
-    return f"lower bounds over {covered_by(bound)}: {bound['latency_cycles']:,} cycles, {energy}"
+    energy = f"{three_digits(bound[ENERGY_PJ] / ENERGY_UNIT[0])} {ENERGY_UNIT[1]}"
+    return f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy}"
 
 
 def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
@@ -106,16 +107,16 @@ def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
 
 def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
     panel.set_title(f"allocations that no other beats: {len(front)}", fontsize=8, loc="left")
-    cycles = unit_for(min((row["latency_cycles"] for row in front), default=1), CYCLE_UNITS)
+    cycles = unit_for(min((row[LATENCY_CYCLES] for row in front), default=1), CYCLE_UNITS)
     energy = ENERGY_UNIT
-    points = sorted((row["latency_cycles"] / cycles[0], row["energy_pj"] / energy[0]) for row in front)
+    points = sorted((row[LATENCY_CYCLES] / cycles[0], row[ENERGY_PJ] / energy[0]) for row in front)
     if points:
         x, y = zip(*points, strict=True)
         panel.step(x, y, where="post", color=LATENCY_COLOUR, linewidth=0.9, zorder=1)
         panel.scatter(x, y, s=18, color=LATENCY_COLOUR, zorder=2)
     for row in (row for row in front if row["is_chosen"]):
-        place = row["latency_cycles"] / cycles[0], row["energy_pj"] / energy[0]
-        label = f"chosen: {row['latency_cycles']:,} cycles, {three_digits(place[1])} {energy[1]}"
+        place = row[LATENCY_CYCLES] / cycles[0], row[ENERGY_PJ] / energy[0]
+        label = f"chosen: {row[LATENCY_CYCLES]:,} cycles, {three_digits(place[1])} {energy[1]}"
         panel.scatter(*place, s=70, facecolor="none", edgecolor=CHOSEN_COLOUR, linewidth=1.6, zorder=3, label=label)
     panel.set_xlabel(f"latency [{cycles[1]}]")
     panel.set_ylabel(f"energy [{energy[1]}]")

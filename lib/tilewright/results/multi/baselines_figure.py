@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import covered_by
 from tilewright.results.canvas import GREY
@@ -42,11 +43,11 @@ class BaselineRow:
 
 def baseline_rows(summary: Summary) -> list[BaselineRow]:
     """Rows of this run, then of its baselines in the order of the summary."""
-    rows = [BaselineRow(THIS_RUN, summary["latency_cycles"], summary["energy_pj"], summary.get("gap_latency"))]
+    rows = [BaselineRow(THIS_RUN, summary[LATENCY_CYCLES], summary[ENERGY_PJ], summary.get("gap_latency"))]
     for row in summary.get("baselines") or ():
         name = readable(row["name"])
         if name != THIS_RUN:
-            rows.append(BaselineRow(name, row["latency_cycles"], row["energy_pj"], row.get("gap")))
+            rows.append(BaselineRow(name, row[LATENCY_CYCLES], row[ENERGY_PJ], row.get("gap")))
     return rows
 
 
@@ -57,8 +58,8 @@ def baselines_figure(summary: Summary) -> Figure:
     rows = baseline_rows(summary)
     bound = summary.get("lower_bound") or {}
     columns = (
-        ("latency", [float(row.latency_cycles) for row in rows], CYCLE_UNITS, bound.get("latency_cycles")),
-        ("energy", [row.energy_pj for row in rows], (ENERGY_UNIT,), bound.get("energy_pj")),
+        ("latency", [float(row.latency_cycles) for row in rows], CYCLE_UNITS, bound.get(LATENCY_CYCLES)),
+        ("energy", [row.energy_pj for row in rows], (ENERGY_UNIT,), bound.get(ENERGY_PJ)),
         ("EDP", [row.edp for row in rows], (EDP_UNIT,), None),
     )
     height = TOP_INCHES + BAR_INCHES * len(rows) + BOTTOM_INCHES

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import ROUNDING, agree, on_core_terms
 from tilewright.multicore.nodes.graph import ORDERING, CnGraph
 from tilewright.multicore.scheduling.assembled import ACTIVATION, AssembledProblem
@@ -41,7 +42,7 @@ def proof_faults(
     yield from certificate_faults(artifact.problem, allowed, bounds)
     terms = summary["lower_bound"]["latency_terms"]
     for rule, claim in bounds.items():
-        stated = summary["lower_bound"]["energy_pj"] if rule == "energy" else terms[rule]
+        stated = summary["lower_bound"][ENERGY_PJ] if rule == "energy" else terms[rule]
         if claim.get("cycles", claim.get("pj")) != stated:
             yield f"{rule}: the certificate claims {claim}, the summary {stated}"
     least = proof["value"] * (1 - ROUNDING)
@@ -143,17 +144,15 @@ def _same(one: Any, other: Any) -> bool:
 def _total_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
     schedule = artifact.schedule
     pairs = [
-        ("latency_cycles", summary["latency_cycles"], schedule.latency_cycles),
-        ("energy_pj", summary["energy_pj"], schedule.energy_pj),
+        (LATENCY_CYCLES, summary[LATENCY_CYCLES], schedule.latency_cycles),
+        (ENERGY_PJ, summary[ENERGY_PJ], schedule.energy_pj),
         ("sum of the parts of the energy", total_pj(terms_of_summary(summary["energy"])), schedule.energy_pj),
-        ("edp_pj_cycles", summary["edp_pj_cycles"], schedule.energy_pj * schedule.latency_cycles),
+        (EDP_PJ_CYCLES, summary[EDP_PJ_CYCLES], schedule.energy_pj * schedule.latency_cycles),
         ("cn_count", summary["cn_count"], artifact.graph.node_count),
         ("edge_count", summary["edge_count"], len(artifact.edges[0])),
     ]
     own = [row for row in summary["baselines"] if row["name"] == THIS_RUN]
-    pairs += [
-        (f"{key} of {THIS_RUN}", row[key], summary[key]) for row in own for key in ("latency_cycles", "energy_pj")
-    ]
+    pairs += [(f"{key} of {THIS_RUN}", row[key], summary[key]) for row in own for key in (LATENCY_CYCLES, ENERGY_PJ)]
     for name, given, found in pairs:
         if not _same(given, found):
             yield f"{name} is {given}, the schedule says {found}"
@@ -181,14 +180,14 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
     chosen = np.arange(problem.system.core_count) == artifact.schedule.allocation[:, None]
     own = lower_bounds(problem, chosen)
     for name, total, over_all, of_own in (
-        ("latency_cycles", artifact.schedule.latency_cycles, bound["latency_cycles"], own.latency_cycles),
-        ("energy_pj", artifact.schedule.energy_pj, bound["energy_pj"], own.energy_pj),
+        (LATENCY_CYCLES, artifact.schedule.latency_cycles, bound[LATENCY_CYCLES], own.latency_cycles),
+        (ENERGY_PJ, artifact.schedule.energy_pj, bound[ENERGY_PJ], own.energy_pj),
     ):
         for what, low in (("bound", over_all), ("bound of its allocation", of_own)):
             if total < low * (1 - ROUNDING):
                 yield f"{name} is {total}, below its {what}, {low}"
         # Work per core is a bound by weights that are searched, so only the other terms are comparable.
-        if name == "energy_pj" and of_own < over_all * (1 - ROUNDING):
+        if name == ENERGY_PJ and of_own < over_all * (1 - ROUNDING):
             yield f"the bound of the allocation on {name} is {of_own}, below that of all allocations, {over_all}"
 
 
@@ -203,7 +202,7 @@ def _core_faults(
     energy = summary["energy"]
     by_part = sum(on_core_terms(energy).values())
     for name, found in (
-        ("cores", sum(row["energy_pj"] for row in summary["cores"])),
+        ("cores", sum(row[ENERGY_PJ] for row in summary["cores"])),
         ("arrays and memories", by_part),
     ):
         if not _same(found, total):
@@ -217,7 +216,7 @@ def _row_faults(what: str, given: Sequence[Mapping[str, Any]], found: Sequence[M
     if len(given) != len(found):
         yield f"{len(given)} rows of {what}, not {len(found)}"
     for row, other in zip(given, found, strict=False):
-        for key in ("busy_cycles", "cn_count", "energy_pj", "peak_bits", "capacity_bits", "bits", "name"):
+        for key in ("busy_cycles", "cn_count", ENERGY_PJ, "peak_bits", "capacity_bits", "bits", "name"):
             if key in other and not _same(row.get(key), other[key]):
                 yield f"{what} {other['name']}: {key} is {row.get(key)}, the schedule says {other[key]}"
 

@@ -65,7 +65,7 @@ WAITS = tuple(cause for cause in CAUSES_OF_CYCLES if cause not in (*BUSY_CAUSES,
 """Causes in which the core waits."""
 
 if TYPE_CHECKING:
-    from tilewright.results.multi.result_tables import CoreCosts
+    from tilewright.multicore.scheduling.core_costs import CoreCosts
 
 
 class CoreCycles(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright.base.errors import MappingError
 from tilewright.base.harmless import ended_lines
+from tilewright.base.measures import LATENCY_CYCLES
 from tilewright.hardware.system import OFFCHIP_PORT
 from tilewright.multicore.scheduling.assembled import WEIGHT
 from tilewright.multicore.scheduling.options import CAUSAL, ScheduleOptions
@@ -31,7 +32,7 @@ from tilewright.results.words import short_layer_name
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.results.multi.result_tables import CoreCosts
+    from tilewright.multicore.scheduling.core_costs import CoreCosts
 
 
 CORE, LINK, ROOM, WORD = "core", "link", "room", "word"
@@ -116,7 +117,7 @@ class ScheduleLimits:
         """Limits as plain data."""
         rows = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.parts]
         together = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.together]
-        known = {"latency_cycles": self.latency_cycles, "doubled": rows, "not_known": self.unknown}
+        known = {LATENCY_CYCLES: self.latency_cycles, "doubled": rows, "not_known": self.unknown}
         return known | ({"together": together} if together else {})
 
 

@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from tilewright.base.measures import ENERGY_PJ
 from tilewright.cost.ledger import ARRAYS, on_core_terms
 from tilewright.multicore.scheduling.energy_ledger import (
     ON_CORE,
@@ -101,7 +102,7 @@ def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[Ener
         if name == THIS_RUN:
             continue
         given = row.get("energy_parts_pj")
-        bars.append(EnergyBar(name, _named_parts(terms_of_parts(given)) if given else {TOTAL: row["energy_pj"]}))
+        bars.append(EnergyBar(name, _named_parts(terms_of_parts(given)) if given else {TOTAL: row[ENERGY_PJ]}))
     return bars
 
 

@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tilewright.base.harmless import html
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import ALLOWED_ALLOCATIONS, covered_by
 from tilewright.base.units import energy_text
@@ -34,7 +35,7 @@ MOST_TIMES_BEST = 3.0
 
 def objective_value(objective: str, figures: Row) -> float:
     """Value of the objective for a latency and an energy."""
-    return float(OBJECTIVES[objective].value(figures["energy_pj"], float(figures["latency_cycles"])))
+    return float(OBJECTIVES[objective].value(figures[ENERGY_PJ], float(figures[LATENCY_CYCLES])))
 
 
 def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
@@ -42,7 +43,7 @@ def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
     the bound.
     """
     objective = document["objective"]
-    points = [(row["plan"], objective_value(objective, row)) for row in tried if row["latency_cycles"] != ""]
+    points = [(row["plan"], objective_value(objective, row)) for row in tried if row[LATENCY_CYCLES] != ""]
     best = objective_value(objective, document)
     units = {"latency": CYCLE_UNITS, "energy": (ENERGY_UNIT,)}.get(objective, (EDP_UNIT,))
     scale, unit = unit_for(best, units)
@@ -134,8 +135,8 @@ def _head(title: str, text: str) -> str:
 
 
 def _figures(figures: Row) -> tuple[str, str, str]:
-    edp = energy_delay_product(figures["energy_pj"], figures["latency_cycles"])
-    return f"{figures['latency_cycles']:,}", energy_text(figures["energy_pj"]), edp_text(edp)
+    edp = energy_delay_product(figures[ENERGY_PJ], figures[LATENCY_CYCLES])
+    return f"{figures[LATENCY_CYCLES]:,}", energy_text(figures[ENERGY_PJ]), edp_text(edp)
 
 
 def _figure_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -153,7 +154,7 @@ def _figure_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield ("layer by layer, times this plan", *(f"{ratio:.2f}" for ratio in ratios))
 
 
-_NAMES = ("latency_cycles", "energy_pj", "edp")
+_NAMES = (LATENCY_CYCLES, ENERGY_PJ, "edp")
 
 
 def _cuts(document: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import html, html_data
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import LATENCY_CYCLES
 from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.results.figure_layout import layer_colour, text_colour
 from tilewright.results.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
@@ -79,7 +80,7 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
     return {
         "title": schedule_title(view),
         "totals": totals_line(schedule.latency_cycles, schedule.energy_pj, summary),
-        "latency_cycles": schedule.latency_cycles,
+        LATENCY_CYCLES: schedule.latency_cycles,
         "rows": [
             {"name": row.name, "kind": row.kind, "lanes": row.lanes, "busy_cycles": row.busy_cycles}
             for row in table.rows

@@ -13,6 +13,7 @@ from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import perfetto
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.results.multi.bars import (
     CATEGORIES,
@@ -58,8 +59,8 @@ def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
     about: JsonObject = {
         "network": view.names.network,
         "accelerator": view.names.accelerator,
-        "latency_cycles": view.schedule.latency_cycles,
-        "energy_pj": view.schedule.energy_pj,
+        LATENCY_CYCLES: view.schedule.latency_cycles,
+        ENERGY_PJ: view.schedule.energy_pj,
         "unit": "a microsecond is a cycle",
         "details": "all" if is_detailed else f"left out, as are memories: more than {MOST_DETAILED} slices",
         "dependencies": "flow events" if has_flows else "left out: too many",
@@ -154,7 +155,7 @@ def _node_args(view: ScheduleView, node: int) -> JsonObject:
         "layer": view.names.layer_names[layer],
         "operator_type": view.names.layer_operator_types[layer],
         "group": int(view.artifact.graph.group[node]),
-        "energy_pj": float(view.artifact.cn_energy_pj[node]),
+        ENERGY_PJ: float(view.artifact.cn_energy_pj[node]),
     }
     if view.tiles is not None:
         for place, dimension in enumerate(view.tiles.dimensions[layer]):

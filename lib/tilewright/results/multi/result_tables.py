@@ -3,7 +3,7 @@
 The modules that make them are imported only when a table is requested, so that commands start faster.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,15 +11,11 @@ import numpy as np
 
 from tilewright.base.harmless import terminal
 from tilewright.base.json_values import JsonObject
+from tilewright.multicore.scheduling.core_costs import CoreCosts
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 
 if TYPE_CHECKING:
     import pandas
-
-    from tilewright.multicore.scheduling.core_costs import CoreCostRow
-
-CoreCosts = Mapping[str, Sequence["CoreCostRow"]]
-"""Cost table of each core file."""
 
 
 class _OfSeveralCores(Protocol):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.artifacts.codec import encode
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import gap_to
 from tilewright.base.units import size_text
@@ -148,9 +149,9 @@ def multi_summary(
         "hardware": names.accelerator,
         "schedule_model": artifact.schedule_model,
         "objective": objective,
-        "latency_cycles": latency,
-        "energy_pj": energy,
-        "edp_pj_cycles": energy_delay_product(energy, latency),
+        LATENCY_CYCLES: latency,
+        ENERGY_PJ: energy,
+        EDP_PJ_CYCLES: energy_delay_product(energy, latency),
         "energy": {
             "on_core_pj": schedule.energy_terms_pj[ON_CORE],
             "on_core_operational_pj": sum(row["operational_energy_pj"] for row in cores),
@@ -176,7 +177,7 @@ def multi_summary(
 def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
     """Summary fields with the area of the cores on the chip; null, with a note, if the area of a part is not given."""
     area = system_area(accelerator)
-    return {"area_mm2": area.mm2, "area_note": area.note}
+    return {AREA_MM2: area.mm2, "area_note": area.note}
 
 
 def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_pj: float, mac_count: int) -> Summary:
@@ -191,7 +192,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
         return {"lower_bound": None, "gap_latency": None, "gap_energy": None}
     return {
         "lower_bound": {
-            "latency_cycles": bounds.latency_cycles,
+            LATENCY_CYCLES: bounds.latency_cycles,
             "latency_terms": {
                 "critical_path": bounds.critical_path_cycles,
                 "core_work": bounds.core_work_cycles,
@@ -201,7 +202,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
                 "phases": bounds.phases_cycles,
                 "phases_in_order": bounds.ordered_phases_cycles,
             },
-            "energy_pj": bounds.energy_pj,
+            ENERGY_PJ: bounds.energy_pj,
             "covers": bounds.scope.text,
         },
         "gap_latency": bounds.latency_gap(latency),
@@ -257,7 +258,7 @@ def core_rows(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
                 "busy_cycles": int(busy[core]),
                 "utilisation": int(busy[core]) / latency,
                 "array_utilisation": ideal / latency,
-                "energy_pj": sum(times * row.on_core_energy_pj for times, row in used),
+                ENERGY_PJ: sum(times * row.on_core_energy_pj for times, row in used),
                 "operational_energy_pj": sum(times * row.operational_energy_pj for times, row in used),
                 "memory_energy_pj": _added(
                     [{name: times * energy for name, energy in row.memory_energy_pj} for times, row in used]
@@ -329,9 +330,9 @@ def baseline_rows(
     objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])
     bound = (layer_by_layer or {}).get("lower_bound")
     known = [row for row in (layer_by_layer, planned) if row is not None]
-    best_known = min(known, key=lambda row: objective.value(row["energy_pj"], row["latency_cycles"]), default=None)
+    best_known = min(known, key=lambda row: objective.value(row[ENERGY_PJ], row[LATENCY_CYCLES]), default=None)
     if singles:
-        best = min(singles, key=lambda row: (objective.value(row["energy_pj"], row["latency_cycles"]), row["core"]))
+        best = min(singles, key=lambda row: (objective.value(row[ENERGY_PJ], row[LATENCY_CYCLES]), row["core"]))
         rows.append(
             {"name": SINGLE_CORE, "core": best["core"], "core_name": best["core_name"], **_figures(best, bound)}
         )
@@ -343,20 +344,20 @@ def baseline_rows(
     return [
         {
             **row,
-            "speedup": row["latency_cycles"] / max(own["latency_cycles"], 1),
-            "energy_ratio": row["energy_pj"] / own["energy_pj"] if own["energy_pj"] else None,
+            "speedup": row[LATENCY_CYCLES] / max(own[LATENCY_CYCLES], 1),
+            "energy_ratio": row[ENERGY_PJ] / own[ENERGY_PJ] if own[ENERGY_PJ] else None,
         }
         for row in rows
     ]
 
 
 def _figures(row: Mapping[str, Any], bound: Mapping[str, Any] | None) -> Summary:
-    latency, energy = row["latency_cycles"], row["energy_pj"]
-    gap = gap_to(bound["latency_cycles"], latency) if bound and latency else None
+    latency, energy = row[LATENCY_CYCLES], row[ENERGY_PJ]
+    gap = gap_to(bound[LATENCY_CYCLES], latency) if bound and latency else None
     return {
-        "latency_cycles": latency,
-        "energy_pj": energy,
-        "edp_pj_cycles": energy_delay_product(energy, latency),
+        LATENCY_CYCLES: latency,
+        ENERGY_PJ: energy,
+        EDP_PJ_CYCLES: energy_delay_product(energy, latency),
         "gap": gap,
         "energy_parts_pj": row["energy_parts_pj"]
         if "energy_parts_pj" in row

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.base.harmless import ended_lines
+from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import covered_by
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, size_text
 from tilewright.cost.ledger import on_core_terms
@@ -26,8 +27,8 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
     lines = [
         f"{summary['workload']} on {summary['hardware']}: {summary['cn_count']:,} computation nodes,"
         f" {summary['edge_count']:,} edges between them",
-        f"latency {summary['latency_cycles']:,} cycles, energy {_micro(summary['energy_pj'])} µJ,"
-        f" EDP {edp_text(summary['edp_pj_cycles'])} J cycles",
+        f"latency {summary[LATENCY_CYCLES]:,} cycles, energy {_micro(summary[ENERGY_PJ])} µJ,"
+        f" EDP {edp_text(summary[EDP_PJ_CYCLES])} J cycles",
         *_bound_lines(summary),
     ]
     lines += power_lines(summary)
@@ -54,7 +55,7 @@ def _bound_lines(summary: Summary) -> list[str]:
         return [f"no lower bound: the schedule model {summary['schedule_model']} is not causal"]
     terms = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in bound["latency_terms"].items())
     return [
-        f"lower bounds over {covered_by(bound)}: {bound['latency_cycles']:,} cycles, {_micro(bound['energy_pj'])} µJ;"
+        f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {_micro(bound[ENERGY_PJ])} µJ;"
         f" gap to them: {summary['gap_latency']:.1%} in latency, {summary['gap_energy']:.1%} in energy",
         f"the bound of the latency is the largest of: {terms}",
     ]
@@ -66,7 +67,7 @@ def _baselines(summary: Summary) -> list[tuple[str, ...]]:
         core = f" ({row['core']}: {row['core_name']})" if row["core"] is not None else ""
         gap = "" if row["gap"] is None else f"{row['gap']:.1%}"
         name = _ROW_NAMES[row["name"]] + core
-        rows.append((name, f"{row['latency_cycles']:,}", _micro(row["energy_pj"]), gap, f"{row['speedup']:.2f} ×"))
+        rows.append((name, f"{row[LATENCY_CYCLES]:,}", _micro(row[ENERGY_PJ]), gap, f"{row['speedup']:.2f} ×"))
     return rows
 
 
@@ -88,7 +89,7 @@ def _cores(summary: Summary) -> list[tuple[str, ...]]:
             f"{row['cn_count']:,}",
             f"{row['utilisation']:.1%}",
             f"{row['array_utilisation']:.1%}",
-            _micro(row["energy_pj"]),
+            _micro(row[ENERGY_PJ]),
             "" if row["peak_share"] is None else f"{row['peak_share']:.1%}",
         )
         for row in core_use_rows(summary)
@@ -115,7 +116,7 @@ def _energies(summary: Summary) -> list[tuple[str, ...]]:
     terms = terms_of_summary(summary["energy"])
     parts = on_core_terms(summary["energy"])
     parts |= {name.replace("_", " "): term_pj(energy) for name, energy in terms.items() if name != ON_CORE}
-    total = summary["energy_pj"] or 1.0
+    total = summary[ENERGY_PJ] or 1.0
     return [(name, _micro(value), f"{value / total:.1%}") for name, value in parts.items()]
 
 

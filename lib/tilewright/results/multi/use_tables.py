@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ
 from tilewright.cost.ledger import energy_columns
 from tilewright.results.multi.bars import ScheduleView
 
@@ -60,7 +61,7 @@ _COLUMNS = (
     "busy_cycles",
     "utilisation",
     "array_utilisation",
-    "energy_pj",
+    ENERGY_PJ,
     "operational_energy_pj",
 )
 

@@ -6,6 +6,7 @@ Rows are those of `summary.csv`; numbers keep nine significant digits.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.hardware.system import lacks_unit
 from tilewright.results.run_columns import ABSENT, Column, run_columns
 from tilewright.results.text_tables import share_text
@@ -21,12 +22,12 @@ LIMITED_BY = Column("limited_by", "What limits the run, in words.", lambda _: AB
 """Column that the page adds to a row: its value is in `bottlenecks.json`, not in the summary."""
 NAME = Column("run", "Name of the run.", lambda _: ABSENT, "run", is_number=False)
 FIRST = (
-    *("run", "workload", "hardware", "flow", "state", "energy_pj", "latency_cycles", "edp_pj_cycles"),
-    *("mac_utilization", "area_mm2", "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
+    *("run", "workload", "hardware", "flow", "state", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES),
+    *("mac_utilization", AREA_MM2, "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
     *("corrected_energy_pj", "corrected_latency_cycles", "costed_mac_share", "costed_operation_share", "layers"),
 )
 """First columns of the page, in order; further ones follow in the order of tables."""
-ALWAYS = ("run", "workload", "hardware", "energy_pj", "latency_cycles", "edp_pj_cycles")
+ALWAYS = ("run", "workload", "hardware", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES)
 """Columns that are always shown; others are shown only if some run has a value."""
 
 
@@ -65,7 +66,7 @@ def rounded(value: float | None) -> float | int | None:
 
 def area_words(row: Mapping[str, Any]) -> str:
     """Reason in two words why a run has no area; '' if it has one."""
-    if row.get("area_mm2") is not None or not row.get("area_note"):
+    if row.get(AREA_MM2) is not None or not row.get("area_note"):
         return ""
     return "no unit" if lacks_unit(str(row["area_note"])) else "not given"
 
@@ -113,7 +114,7 @@ def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
     """
     if verdict is None:
         return []
-    gain, latency, words = gain_cycles(verdict), float(verdict["latency_cycles"]), limit_text(verdict)
+    gain, latency, words = gain_cycles(verdict), float(verdict[LATENCY_CYCLES]), limit_text(verdict)
     saved = f"twice as wide {'they save' if words.startswith('together') else 'it saves'} {gain:,.0f} cycles"
     return [
         *([f"Most cycles go to: {causes.full_text}."] if causes.text else []),

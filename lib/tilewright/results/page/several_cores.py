@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import covered_by
 from tilewright.results.bottlenecks import Bottlenecks
 from tilewright.results.multi.bars import ScheduleView
@@ -130,8 +131,8 @@ def _bound(summary: Mapping[str, Any]) -> JsonObject | None:
         return None
     return {
         "covers": covered_by(bound),
-        "latency": bound["latency_cycles"],
-        "energy": rounded(bound["energy_pj"] / MICRO),
+        "latency": bound[LATENCY_CYCLES],
+        "energy": rounded(bound[ENERGY_PJ] / MICRO),
         "terms": [[name.replace("_", " "), cycles] for name, cycles in bound["latency_terms"].items()],
     }
 
@@ -140,8 +141,8 @@ def _baseline(row: Mapping[str, Any]) -> list[Any]:
     core = f" ({row['core']}: {row['core_name']})" if row["core"] is not None else ""
     return [
         _BASELINES.get(row["name"], row["name"].replace("_", " ")) + core,
-        row["latency_cycles"],
-        rounded(row["energy_pj"] / MICRO),
+        row[LATENCY_CYCLES],
+        rounded(row[ENERGY_PJ] / MICRO),
         None if row["gap"] is None else rounded(100 * row["gap"]),
     ]
 
@@ -154,7 +155,7 @@ def _core(row: Mapping[str, Any]) -> list[Any]:
         row["cn_count"],
         rounded(100 * row["utilisation"]),
         rounded(100 * row["array_utilisation"]),
-        rounded(row["energy_pj"] / MICRO),
+        rounded(row[ENERGY_PJ] / MICRO),
         row["fullest_memory"] or "",
         None if row["peak_share"] is None else rounded(100 * row["peak_share"]),
     ]

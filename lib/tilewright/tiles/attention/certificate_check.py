@@ -14,6 +14,7 @@ from typing import Any
 from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.artifacts.seals import read_sealed
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.proof import CLOSE, contradictions, differing
 from tilewright.results.checks import Check, result
@@ -80,8 +81,8 @@ def read_certified(file: Path) -> CertifiedFile:
                 one["repeats"],
                 one["shape"],
                 one["plan"],
-                (float(one["best"]["energy_pj"]), float(one["best"]["latency_cycles"])),
-                (float(one["unfused"]["energy_pj"]), float(one["unfused"]["latency_cycles"])),
+                (float(one["best"][ENERGY_PJ]), float(one["best"][LATENCY_CYCLES])),
+                (float(one["unfused"][ENERGY_PJ]), float(one["unfused"][LATENCY_CYCLES])),
                 decode(AttentionCertificate, one["certificate"]),
             )
             for one in told["attentions"]

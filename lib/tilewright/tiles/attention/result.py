@@ -6,6 +6,7 @@ from typing import Any
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import TilePlans, optimum_line
 from tilewright.base.units import count_text, energy_text
 from tilewright.tiles.attention.costs import AttentionCosts
@@ -64,8 +65,8 @@ def plan_object(costs: AttentionCosts, plan: AttentionPlan) -> dict[str, Any]:
 def ledger_object(ledger: Ledger) -> JsonObject:
     """A ledger as JSON values: energy by memory and tensor, cycles by part."""
     return {
-        "energy_pj": ledger.energy_pj,
-        "latency_cycles": ledger.latency_cycles(),
+        ENERGY_PJ: ledger.energy_pj,
+        LATENCY_CYCLES: ledger.latency_cycles(),
         "macs": ledger.mac_count,
         "cycles": dict(ledger.cycles),
         "terms_pj": dict(ledger.terms_pj),
@@ -113,8 +114,8 @@ def row(found: AttentionOptimum, points: AttentionPoints) -> JsonObject:
         "memory": points.memory,
         "memory_bits": points.size_of(costs.core) or "",
         "is_fused": plan is not None,
-        "energy_pj": found.ledger.energy_pj,
-        "latency_cycles": found.ledger.latency_cycles(),
+        ENERGY_PJ: found.ledger.energy_pj,
+        LATENCY_CYCLES: found.ledger.latency_cycles(),
         "unfused_energy_pj": energy,
         "unfused_latency_cycles": latency,
         "gap": found.gap,

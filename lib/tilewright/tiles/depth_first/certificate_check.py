@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.base.artifacts.codec import decode
 from tilewright.base.artifacts.seals import read_sealed
 from tilewright.base.errors import InputError, MappingError, Problem
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.proof import CLOSE, contradictions, differing
 from tilewright.results.checks import Check, result
@@ -72,8 +73,8 @@ def read_certified(file: Path) -> CertifiedSearch:
                 s["mode"],
                 int(s["tile_x"]),
                 int(s["tile_y"]),
-                float(s["energy_pj"]),
-                float(s["latency_cycles"]),
+                float(s[ENERGY_PJ]),
+                float(s[LATENCY_CYCLES]),
             )
             for s in told["schedules"][0]["stacks"]
         ]

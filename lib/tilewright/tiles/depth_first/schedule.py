@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.breakdown import latency_terms
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.latency_terms import further_latency_terms, latency_term_names
@@ -225,8 +226,8 @@ class DepthFirstSchedule:
             "tile_y": first.tile_y,
             "stacks": len(self.stacks),
             "tiles": ledger.tile_count,
-            "energy_pj": self.energy_pj,
-            "latency_cycles": self.latency_cycles,
+            ENERGY_PJ: self.energy_pj,
+            LATENCY_CYCLES: self.latency_cycles,
             "macs": ledger.mac_count,
             "repeated_macs": self.repeated_macs,
         }
@@ -245,8 +246,8 @@ class DepthFirstSchedule:
         names = [entry.layer.name for entry in self.chain.layers]
         return {
             "reading": self.reading.name,
-            "energy_pj": self.energy_pj,
-            "latency_cycles": self.latency_cycles,
+            ENERGY_PJ: self.energy_pj,
+            LATENCY_CYCLES: self.latency_cycles,
             "macs": self.ledger.mac_count,
             "repeated_macs": self.repeated_macs,
             "stacks": [
@@ -266,8 +267,8 @@ def _ledger_object(ledger: Ledger, reading: Reading) -> JsonObject:
     return {
         "tiles": ledger.tile_count,
         "macs": ledger.mac_count,
-        "energy_pj": ledger.energy_pj,
-        "latency_cycles": ledger.latency_cycles(reading.counts_offloading),
+        ENERGY_PJ: ledger.energy_pj,
+        LATENCY_CYCLES: ledger.latency_cycles(reading.counts_offloading),
         "cycles": dict(ledger.cycles),
         "terms_pj": dict(ledger.terms_pj),
         "accesses": ledger.accesses("cause"),

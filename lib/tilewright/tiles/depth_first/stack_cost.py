@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from tilewright.base.errors import MappingError
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ
 from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.hardware.core import DIRECTIONS, FH, FL, TH, TL, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -59,7 +60,7 @@ class Ledger:
             {
                 "memory": memory,
                 cause: why,
-                "energy_pj": self.memory_pj[memory, why],
+                ENERGY_PJ: self.memory_pj[memory, why],
                 "read_words": self.read_words.get((memory, why), 0.0),
                 "written_words": self.written_words.get((memory, why), 0.0),
             }

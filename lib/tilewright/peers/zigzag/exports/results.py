@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS, Core, Memory, OperationalArray
@@ -58,7 +59,7 @@ def with_in_memory_outputs(
     }
     area = core_figures["area_breakdown_mm2"]
     found = {
-        "total_area": core_figures["area_mm2"],
+        "total_area": core_figures[AREA_MM2],
         # The colon is a part of the key there.
         "total_area_breakdown:": {
             "imc_area": sum(area["array"].values()),
@@ -174,9 +175,9 @@ def simple_result(totals: LayerRecord | Summary) -> JsonObject:
     """Energy in pJ and latency in cycles of a record, or of a network by its summary; of an in-memory array its clock
     period in ns and its area in mm2 as well."""
     known = vars(totals) if isinstance(totals, LayerRecord) else totals
-    result = {"energy": known["energy_pj"], "latency": known["latency_cycles"]}
+    result = {"energy": known[ENERGY_PJ], "latency": known[LATENCY_CYCLES]}
     if known.get("clock_period_ns") is not None:
-        result |= {"tclk (ns)": known["clock_period_ns"], "area": known["area_mm2"]}
+        result |= {"tclk (ns)": known["clock_period_ns"], "area": known[AREA_MM2]}
     return result
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import Problems
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import AREA_MM2
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.unused import with_unused
 from tilewright.multicore.allocation.evaluate import INTERRUPTED
@@ -117,7 +118,7 @@ class MultiCoreResult(SeveralCoresTables):
             **given.coverage,
             **area,
             **rate_fields(given.accelerator, self.latency_cycles, self.energy_pj, macs),
-            **range_fields(self.artifact, inputs.costs, given.accelerator, area["area_mm2"]),
+            **range_fields(self.artifact, inputs.costs, given.accelerator, area[AREA_MM2]),
             "notices": [*given.notices, *notices, *inputs.graph.notices],
         }
         of_mapping = Problems(document_behind(given.mapping, given.mapping_file))

@@ -1,0 +1,15 @@
+"""Measures of a result: the names, with units, under which summaries, tables and certificates give them.
+
+Numbers of hardware files have names of their own (`hardware/attributes.py`).
+"""
+
+from typing import Final, Literal, get_args
+
+MeasureName = Literal["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
+"""Name of a measure, as constraints and objectives of a space may say it."""
+MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
+"""Names of all measures, in the order of tables."""
+ENERGY_PJ: Final = "energy_pj"
+LATENCY_CYCLES: Final = "latency_cycles"
+EDP_PJ_CYCLES: Final = "edp_pj_cycles"
+AREA_MM2: Final = "area_mm2"
