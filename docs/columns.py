@@ -1,36 +1,55 @@
-"""Writes the columns of runs into the page that lists them: `python -m docs.columns`."""
+"""Writes the columns of tables into the pages that list them: `python -m docs.columns`."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tilewright.base.artifacts.marked_pages import with_part
 from tilewright.base.steps import MULTI, SINGLE
-from tilewright.results.run_columns import run_columns
+from tilewright.results.columns import Column, Table
+from tilewright.results.multi import layer_places, use_tables
+from tilewright.results.run_columns import NAME, run_columns
+from tilewright.results.tables import LAYERS
 
-PAGE = Path(__file__).resolve().parent / "artifacts.md"
-BEGIN, END = "<!-- columns of runs -->\n", "<!-- end of columns -->"
+DOCS = Path(__file__).resolve().parent
+RUNS = "runs"
 OF = {"": "both", SINGLE: "one core", MULTI: "several cores"}
+TABLES: Mapping[str, Mapping[str, Table[Any]]] = {
+    "artifacts.md": {RUNS: (NAME, *run_columns()), "layers": LAYERS},
+    "multi-core.md": {
+        "layers": layer_places.LAYERS,
+        "cores": use_tables.CORES,
+        "memories": use_tables.MEMORIES,
+        "links": use_tables.LINKS,
+    },
+}
+"""Page -> what the rows of a table are -> its columns."""
 
 
-def columns_table() -> str:
-    """The columns of `summary.csv` in their order, as a table of the page."""
-    names = [
-        (", ".join(f"`{name}`" for name in one_or_several(one)), OF[one.flow], one.sentence) for one in run_columns()
-    ]
-    rows = [("`run`", OF[""], "Name of the run."), *names]
-    return "| column | of runs on | meaning |\n|---|---|---|\n" + "".join(
-        f"| {' | '.join(cells)} |\n" for cells in rows
+def columns_table(rows: str, table: Table[Any]) -> str:
+    """Columns of a table in their order, as a table of a page; those of runs with the flows that have them."""
+    has_flow = rows == RUNS
+    heading = "| column | of runs on | meaning |\n|---|---|---|\n" if has_flow else "| column | meaning |\n|---|---|\n"
+    return heading + "".join(
+        f"| {' | '.join([names_of(one), *([OF[one.flow]] if has_flow else []), one.sentence])} |\n" for one in table
     )
 
 
-def one_or_several(one: object) -> list[str]:
-    """The names of an entry of the table."""
-    return str(getattr(one, "key", None) or getattr(one, "keys", "")).split(", ")
+def names_of(one: Any) -> str:
+    """Names of an entry of a table."""
+    keys = one.key if isinstance(one, Column) else one.keys
+    return ", ".join(f"`{name}`" for name in keys.split(", "))
 
 
-def with_columns(text: str) -> str:
-    """The page with the columns between its marks. Raises ValueError without them."""
-    return with_part(text, BEGIN, END, columns_table())
+def with_columns(text: str, page: str) -> str:
+    """Text of a page with the columns between its marks. Raises ValueError without them."""
+    for rows, table in TABLES[page].items():
+        text = with_part(
+            text, f"<!-- columns of {rows} -->\n", f"<!-- end of columns of {rows} -->", columns_table(rows, table)
+        )
+    return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_columns(PAGE.read_text("utf-8")), "utf-8")
+    for name in TABLES:
+        (DOCS / name).write_text(with_columns((DOCS / name).read_text("utf-8"), name), "utf-8")

@@ -4,7 +4,7 @@ from tilewright.base.objectives import Powers
 from tilewright.cost.energy_terms import TermCost
 from tilewright.hardware.attributes import Attribute
 from tilewright.pipeline.stages.reductions import Reduction
-from tilewright.results.run_columns import Column
+from tilewright.results.columns import Column
 from tilewright.workload.onnx.lowering import lowers
 from tilewright.workload.onnx.operators.elementwise import elementwise
 

@@ -83,7 +83,7 @@ def test_edited_cost_model_reruns_costs(project: Project, edit: Edit) -> None:
 def test_edited_report_reruns_reports(project: Project) -> None:
     """A change of the code of tables and figures maps nothing again."""
     package = project.own_library()
-    with (package / "results" / "figures.py").open("a") as stream:
+    with (package / "results" / "tables.py").open("a") as stream:
         stream.write("\n")
     jobs = project.would_run()
     assert [job for job in jobs if job.startswith(("map", "parse"))] == []

@@ -22,10 +22,16 @@ from tilewright.cli.runs import graph_size
 from tilewright.cli.units import BATCH, DESCRIBED, MULTI_MODEL, Units
 from tilewright.cli.workflow_messages import name_ended_jobs
 from tilewright.base.errors import InputError
+from tilewright.base.report_files import (
+    FIGURES,
+    ONE_CORE_FILES,
+    SEVERAL_CORES_FILES,
+    TABLES,
+    names_of,
+    of_part,
+)
 from tilewright.base.steps import (
-    FIGURE_FILES,
     MULTI,
-    MULTI_FIGURE_FILES,
     NAME_PATTERN,
     SINGLE,
     STEPS,
@@ -238,3 +244,19 @@ def part_files(wildcards):
         f"<results>/front/{wildcards.space}/costs/{file}"
         for file in FRONTS[wildcards.space].parts
     ]
+
+
+def reported(flow, category, files):
+    """Outputs of a rule: files in the report of a run, those that show something also in the report of the workflow."""
+
+    def output(file):
+        path = f"<results>/{flow}/{{run}}/report/{file.name}"
+        if not file.shows:
+            return path
+        caption = f"../report/{file.caption}.rst"
+        labels = {"run": "{run}", "shows": file.shows}
+        return report(
+            path, caption=caption, category=category, subcategory="{run}", labels=labels
+        )
+
+    return [output(file) for file in files]

@@ -306,17 +306,7 @@ rule report_multi:
         summary=made("<results>/multi/{run}/summary.json", "multi/{run}/report"),
         due=due("multi/{run}/report"),
     output:
-        *[
-            report(
-                f"<results>/multi/{{run}}/report/{figure}",
-                caption=f"../report/{caption}.rst",
-                category="Runs of several cores",
-                subcategory="{run}",
-                labels={"run": "{run}", "shows": shows},
-            )
-            for figure, (caption, shows) in MULTI_TABLES.items()
-        ],
-        trace="<results>/multi/{run}/report/trace.json",
+        *reported(MULTI, "Runs of several cores", of_part(SEVERAL_CORES_FILES, TABLES)),
     log:
         "<logs>/multi/{run}/report.log",
     conda:
@@ -326,11 +316,11 @@ rule report_multi:
         runtime=60,
     params:
         source=subpath(input.schedule, parent=True),
-        directory=subpath(output.trace, parent=True),
+        directory=subpath(output[0], parent=True),
         undrawn=lambda wildcards, output: undrawn(
-            Path(output.trace).parent,
+            Path(output[0]).parent,
             MULTI_RUN_OF[wildcards.run],
-            MULTI_FIGURE_FILES,
+            names_of(SEVERAL_CORES_FILES, FIGURES),
         ),
     message:
         "{rule} {wildcards.run}"
@@ -351,16 +341,7 @@ rule figures_multi:
         summary=made("<results>/multi/{run}/summary.json", "multi/{run}/figures"),
         due=due("multi/{run}/figures"),
     output:
-        *[
-            report(
-                f"<results>/multi/{{run}}/report/{figure}",
-                caption=f"../report/{caption}.rst",
-                category="Runs of several cores",
-                subcategory="{run}",
-                labels={"run": "{run}", "shows": shows},
-            )
-            for figure, (caption, shows) in MULTI_FIGURES.items()
-        ],
+        *reported(MULTI, "Runs of several cores", of_part(SEVERAL_CORES_FILES, FIGURES)),
     log:
         "<logs>/multi/{run}/figures.log",
     conda:

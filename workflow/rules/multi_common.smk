@@ -2,20 +2,6 @@
 
 ACCELERATOR = "<results>/hardware/{hardware}/accelerator.json"
 MAPPING = "<results>/mapping/{mapping}/mapping.json"
-MULTI_TABLES = {
-    "schedule.html": ("multi_schedule_html", "interactive schedule"),
-    "layers.csv": ("multi_layers", "table of layers"),
-    "cores.csv": ("multi_cores", "table of cores"),
-}
-MULTI_FIGURES = {
-    "schedule.svg": ("multi_schedule", "schedule"),
-    "memory.svg": ("multi_memory", "memory use"),
-    "links.svg": ("multi_links", "use of links"),
-    "energy.svg": ("multi_energy", "energy by cause"),
-    "baselines.svg": ("multi_baselines", "baselines and bound"),
-    "cost_table.svg": ("multi_cost_table", "cost of nodes on cores"),
-    "allocation.svg": ("multi_allocation", "search for the allocation"),
-}
 # Every artifact is a target, so that one that was damaged and removed comes back.
 MULTI_TARGETS = [
     *expand(
@@ -31,12 +17,12 @@ MULTI_TARGETS = [
     *expand(
         "<results>/multi/{run}/report/{figure}",
         run=REPORTED_MULTI_RUNS,
-        figure=MULTI_TABLES,
+        figure=names_of(SEVERAL_CORES_FILES, TABLES),
     ),
     *expand(
         "<results>/multi/{run}/report/{figure}",
         run=[run for run in REPORTED_MULTI_RUNS if MULTI_RUN_OF[run].figures],
-        figure=MULTI_FIGURES,
+        figure=names_of(SEVERAL_CORES_FILES, FIGURES),
     ),
     *(
         f"<results>/multi/{run.name}/plan/{name}"

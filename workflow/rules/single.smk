@@ -17,7 +17,7 @@ SINGLE_TARGETS = [
     *expand(
         "<results>/single/{run}/report/{figure}",
         run=[run.name for run in PLAN.runs if run.figures],
-        figure=FIGURE_FILES,
+        figure=names_of(ONE_CORE_FILES, FIGURES),
     ),
     *expand("<results>/single/{run}/exports", run=EXPORTING_RUNS),
 ]
@@ -105,14 +105,7 @@ rule report_single:
         summary=made("<results>/single/{run}/summary.json", "single/{run}/report"),
         due=due("single/{run}/report"),
     output:
-        table=report(
-            "<results>/single/{run}/report/layers.csv",
-            caption="../report/layers.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "table of layers"},
-        ),
-        nests="<results>/single/{run}/report/loop_nests.txt",
+        *reported(SINGLE, "Runs", of_part(ONE_CORE_FILES, TABLES)),
     log:
         "<logs>/single/{run}/report.log",
     localrule: True
@@ -178,34 +171,7 @@ rule figures_single:
         ),
         due=due("single/{run}/figures"),
     output:
-        report(
-            "<results>/single/{run}/report/energy.svg",
-            caption="../report/energy.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "energy by layer"},
-        ),
-        report(
-            "<results>/single/{run}/report/latency.svg",
-            caption="../report/latency.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "latency by layer"},
-        ),
-        report(
-            "<results>/single/{run}/report/bottlenecks.svg",
-            caption="../report/bottlenecks.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "bottlenecks"},
-        ),
-        pages=report(
-            "<results>/single/{run}/report/loop_nests.pdf",
-            caption="../report/loop_nests.rst",
-            category="Runs",
-            subcategory="{run}",
-            labels={"run": "{run}", "shows": "loop nests over memories"},
-        ),
+        *reported(SINGLE, "Runs", of_part(ONE_CORE_FILES, FIGURES)),
     log:
         "<logs>/single/{run}/figures.log",
     localrule: True
@@ -213,7 +179,7 @@ rule figures_single:
         "../../environment.yml"
     params:
         source=subpath(input.layers, parent=True),
-        directory=subpath(output.pages, parent=True),
+        directory=subpath(output[0], parent=True),
     message:
         "{rule} {wildcards.run}"
     shell:

@@ -7,6 +7,16 @@ every parse.
 from pathlib import Path
 from typing import NamedTuple
 
+from tilewright.base.report_files import (
+    BOTTLENECKS,
+    FIGURES,
+    ONE_CORE_FILES,
+    SEVERAL_CORES_FILES,
+    TABLES,
+    ReportFile,
+    names_of,
+)
+
 SINGLE, MULTI = "single", "multi"
 """The flows, and the folders of their runs."""
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
@@ -33,21 +43,12 @@ ATTENTION, ATTENTION_TABLE = "attention.json", "attention.csv"
 """What was found of attentions on one core, with their certificates; a row for each."""
 COURT, COURT_TABLE = "court.json", "court.csv"
 """Verdicts on predictions beside measurements that others made; a row for each measurement."""
-LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
-"""Tables of a report, and its trace."""
-LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
 RESULTS_PAGE = "index.html"
 """The page of all runs, in the folder of results."""
-BOTTLENECKS, PORT_LIMITS = "bottlenecks", "ports.csv"
-"""Names in a report: the stem of the files that say where energy and cycles go, and the table of ports."""
+PORT_LIMITS = "ports.csv"
+"""Table of ports in a report."""
 CORE_CYCLES = "core_cycles.csv"
 """What `tilewright explain` writes instead of the table of ports for a run on several cores."""
-
-FIGURE_FILES = ("energy.svg", "latency.svg", LOOP_NEST_PAGES, f"{BOTTLENECKS}.svg")
-MULTI_FIGURE_FILES = tuple(
-    f"{name}.svg" for name in ("schedule", "memory", "links", "energy", "baselines", "cost_table", "allocation")
-)
-"""Files in a report: of runs that are drawn as figures; beside each SVG stands a PNG."""
 
 
 def cost_table(costs: Path | str, core: str) -> Path:
@@ -74,24 +75,28 @@ class Step(NamedTuple):
         return tuple(f"{self.folder}/{name}" for name in self.writes)
 
 
+def _reported(files: tuple[ReportFile, ...], part: str) -> tuple[str, ...]:
+    """Files of one part of a report, in the folder of its run."""
+    return tuple(f"{REPORT}/{name}" for name in names_of(files, part))
+
+
 _SINGLE, _MULTI = f"{SINGLE}/{{run}}", f"{MULTI}/{{run}}"
 _GRAPH = (CN_GRAPH, CN_COLUMNS)
 _TABLES = f"{COSTS}/{{core}}.jsonl"
-_MULTI_TABLES = ("schedule.html", LAYER_TABLE, CORE_TABLE, TRACE)
 STEPS = {
     "parse_hardware": Step("parse", "hardware/{hardware}", (ACCELERATOR, CORE)),
     "parse_workload": Step("parse", "workload/{workload}/{model}", (WORKLOAD, COVERAGE)),
     "parse_mapping": Step("parse", "mapping/{mapping}", (MAPPING,)),
     "map": Step("map", _SINGLE, (LAYERS, SUMMARY)),
     "check": Step("check", _SINGLE, (CHECKS,), (LAYERS, SUMMARY)),
-    "report": Step("report", _SINGLE, (f"{REPORT}/{LAYER_TABLE}", f"{REPORT}/{LOOP_NESTS}"), (LAYERS, SUMMARY)),
+    "report": Step("report", _SINGLE, _reported(ONE_CORE_FILES, TABLES), (LAYERS, SUMMARY)),
     "explain": Step(
         "explain",
         _SINGLE,
         tuple(f"{REPORT}/{name}" for name in (*(f"{BOTTLENECKS}.{end}" for end in ("csv", "json")), PORT_LIMITS)),
         (LAYERS, SUMMARY),
     ),
-    "figures": Step("report", _SINGLE, tuple(f"{REPORT}/{name}" for name in FIGURE_FILES), (LAYERS, SUMMARY)),
+    "figures": Step("report", _SINGLE, _reported(ONE_CORE_FILES, FIGURES), (LAYERS, SUMMARY)),
     "split": Step("split", _MULTI, (SPLIT_NETWORK,), stages=("LayerSplitting",)),
     "parse_split": Step("parse", _MULTI, (WORKLOAD, COVERAGE), (SPLIT_NETWORK,)),
     "fuse": Step("fuse", f"{_MULTI}/{PLAN}", (FUSION, FUSION_PLANS, FUSION_PAGE, FIXED_MAPPING)),
@@ -109,13 +114,13 @@ STEPS = {
     "report_multi": Step(
         "report",
         _MULTI,
-        tuple(f"{REPORT}/{name}" for name in _MULTI_TABLES),
+        _reported(SEVERAL_CORES_FILES, TABLES),
         (*_GRAPH, SCHEDULE, SUMMARY),
     ),
     "figures_multi": Step(
         "report",
         _MULTI,
-        tuple(f"{REPORT}/{name}" for name in MULTI_FIGURE_FILES),
+        _reported(SEVERAL_CORES_FILES, FIGURES),
         (*_GRAPH, _TABLES, GENERATIONS, PARETO, SCHEDULE, SUMMARY),
     ),
     "explore": Step("explore", f"{SPACE}/{{space}}", ("shards/{shard}.parquet",)),

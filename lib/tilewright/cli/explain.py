@@ -11,17 +11,10 @@ from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem
-from tilewright.base.steps import BOTTLENECKS, CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
+from tilewright.base.report_files import BOTTLENECKS, FIGURES, TABLES
+from tilewright.base.steps import CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, mapping_digest, network_digest
-from tilewright.cli.options import (
-    FIGURES,
-    TABLES,
-    Part,
-    echo_json,
-    echo_paths,
-    keep_font_cache_here,
-    network_keywords,
-)
+from tilewright.cli.options import Part, echo_json, echo_paths, keep_font_cache_here, network_keywords
 from tilewright.cli.runs import existing_run, is_multi_run, made_of, records_of
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, verb

@@ -4,17 +4,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tilewright.base.errors import ArtifactError, Problem
+from tilewright.base.report_files import BOTTLENECKS, LAYER_TABLE
 from tilewright.base.steps import (
     ALLOCATION,
     ATTENTION,
-    BOTTLENECKS,
     CN_GRAPH,
     COURT,
     DEPTH_FIRST,
     EXPORTS,
     FRONT,
     FUSION,
-    LAYER_TABLE,
     LAYERS,
     SCHEDULE,
     SPACE,

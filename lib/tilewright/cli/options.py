@@ -16,6 +16,7 @@ from tilewright.base.artifacts.files import FilePath, existing_file
 from tilewright.base.errors import InputError, KeyPath, Problem, Unused
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.noted_files import FONT_FILES, FONTS, trust_as_noted
+from tilewright.base.report_files import FIGURES, TABLES
 from tilewright.base.units import LARGEST_WHOLE_NUMBER
 from tilewright.base.unused import notice_lines, refuse_unused, unused_in, unused_option
 from tilewright.cli.terminal import echo, echo_json_text, echo_text
@@ -255,7 +256,6 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
 
 Part = Literal["", "tables", "figures"]
 """Part of a report that is written: all, the files for programs (tables, data, texts, pages), or figures."""
-TABLES, FIGURES = "tables", "figures"
 only_option = click.option(
     "--only", type=click.Choice([TABLES, FIGURES]), default=None, help="Write only this part; default: both."
 )

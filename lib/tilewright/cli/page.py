@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tilewright.base.artifacts.envelope import Artifact, read_artifact
 from tilewright.base.artifacts.files import FilePath, write_atomically, writing
 from tilewright.base.errors import InputError, TilewrightError
-from tilewright.base.steps import BOTTLENECKS, LAYERS, MULTI, RESULTS_PAGE, SUMMARY
+from tilewright.base.report_files import BOTTLENECKS
+from tilewright.base.steps import LAYERS, MULTI, RESULTS_PAGE, SUMMARY
 from tilewright.cli.options import echo_paths
 from tilewright.cli.runs import (
     made_of,

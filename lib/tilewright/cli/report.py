@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
+from tilewright.base.artifacts.files import FilePath, writing
 from tilewright.base.errors import InputError, Problem
-from tilewright.base.json_values import JsonObject
-from tilewright.base.steps import LAYER_TABLE, LOOP_NEST_PAGES, LOOP_NESTS, REPORT
-from tilewright.cli.options import FIGURES, TABLES, Part, echo_paths, keep_font_cache_here
+from tilewright.base.report_files import ONE_CORE_FILES, TABLES, of_part
+from tilewright.base.steps import REPORT
+from tilewright.cli.options import Part, echo_paths, keep_font_cache_here
 from tilewright.cli.parameter_options import Named, parameter_keywords
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.results.schedule_options import ScheduleFigureOptions
-
-if TYPE_CHECKING:
-    from tilewright.cost.record import LayerRecord
 
 
 def _show(paths: Sequence[Path], run: Path, verbose: bool, as_json: bool) -> None:
@@ -69,30 +66,14 @@ def report(
     if loop_nests and only == TABLES:
         message = "loop nests of layers are figures: give --loop-nest or --only tables"
         raise InputError([Problem(message, path="--loop-nest")])
-    records, summary = read_records(run), read_summary(run)
-    make_folder(directory)
-    with writing(directory):
-        figures = [] if only == TABLES else _write_figures(records, summary, directory, tuple(loop_nests))
-        return figures + ([] if only == FIGURES else _write_tables(records, summary, directory))
+    from tilewright.results.report_writing import write_report
+    from tilewright.results.reported_mapping import ReportedMapping
 
+    mapped = ReportedMapping(read_records(run), read_summary(run))
+    paths = write_report(of_part(ONE_CORE_FILES, only), mapped, directory)
+    if loop_nests:
+        from tilewright.results.nest_figure import write_layer_nests
 
-def _write_figures(
-    records: "Sequence[LayerRecord]", summary: JsonObject, directory: Path, layers: tuple[str, ...]
-) -> list[Path]:
-    from tilewright.results.figures import write_figures
-    from tilewright.results.nest_figure import write_layer_nests, write_nest_pages
-
-    paths = [*write_figures(records, summary, directory)]
-    paths += write_layer_nests(records, summary, layers, directory / "loop_nests")
-    write_nest_pages(records, summary, directory / LOOP_NEST_PAGES)
-    return [*paths, directory / LOOP_NEST_PAGES]
-
-
-def _write_tables(records: "Sequence[LayerRecord]", summary: JsonObject, directory: Path) -> list[Path]:
-    from tilewright.results.loop_nest import network_loop_nests
-    from tilewright.results.tables import layer_table
-    from tilewright.results.text_tables import write_csv
-
-    write_csv(layer_table(records, summary), directory / LAYER_TABLE)
-    write_atomically(directory / LOOP_NESTS, network_loop_nests(records, summary))
-    return [directory / LAYER_TABLE, directory / LOOP_NESTS]
+        with writing(directory):
+            paths += write_layer_nests(mapped.records, mapped.summary, tuple(loop_nests), directory / "loop_nests")
+    return paths

@@ -18,10 +18,8 @@ from tilewright.base.profile import CORRECTED
 from tilewright.base.steps import (
     CHECKS,
     EXPORTS,
-    FIGURE_FILES,
     FRONT,
     MULTI,
-    MULTI_FIGURE_FILES,
     REPORT,
     SINGLE,
     SPACE,
@@ -298,7 +296,7 @@ class Units:
             yield self._unit("report", folder, "report", needs=(mapped,), job=jobs["report"])
             yield self._unit("explain", folder, "explain", needs=(mapped, *described), job=jobs["explain"])
             if run.figures:
-                files = _drawn([f"{REPORT}/{name}" for name in FIGURE_FILES])
+                files = _drawn(STEPS["figures"].writes)
                 yield self._unit("figures", folder, "figures", needs=(mapped, *described), files=files)
 
     def _jobs(self, run: Run) -> dict[str, Job]:
@@ -318,7 +316,7 @@ class Units:
         }
         jobs = {name: self._job(f"{SINGLE}/{run.name}/{name}.log", *verb) for name, verb in words.items()}
         # Figures that a run had if it is not drawn any more would be of an earlier result.
-        undrawn = () if run.figures else _drawn([f"{SINGLE}/{run.name}/{REPORT}/{name}" for name in FIGURE_FILES])
+        undrawn = () if run.figures else _drawn([f"{SINGLE}/{run.name}/{name}" for name in STEPS["figures"].writes])
         return {**jobs, "report": jobs["report"]._replace(removes=undrawn)}
 
     def _path(self, file: str) -> str:
@@ -395,7 +393,7 @@ class Units:
             return
         yield self._unit("report_multi", folder, "report", needs=(graph, schedule))
         if run.figures:
-            files = _drawn([f"{REPORT}/{name}" for name in MULTI_FIGURE_FILES])
+            files = _drawn(STEPS["figures_multi"].writes)
             said: Said = {"options": partial(run.arguments, "report")}
             needs = [*tables, f"{folder}/allocate", schedule]
             yield self._unit("figures_multi", folder, "figures", said, needs, files)

@@ -44,6 +44,7 @@ from tilewright.results.records import (
     memory_names,
     other_energies_pj,
 )
+from tilewright.results.reported_mapping import ReportedMapping
 from tilewright.results.text_tables import share_text
 
 TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
@@ -141,10 +142,14 @@ def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = N
     return figure
 
 
-def write_figures(records: Sequence[LayerRecord], summary: Summary | None, directory: Path) -> tuple[Path, ...]:
-    """Write energy.svg, energy.png, latency.svg and latency.png into `directory`; returns their paths."""
-    energy = save_figure(energy_figure(records, summary), directory / "energy")
-    return energy + save_figure(latency_figure(records, summary), directory / "latency")
+def reported_energy(run: ReportedMapping) -> Figure:
+    """Energy per layer, for the report of a run."""
+    return energy_figure(run.records, run.summary)
+
+
+def reported_latency(run: ReportedMapping) -> Figure:
+    """Latency per layer, for the report of a run."""
+    return latency_figure(run.records, run.summary)
 
 
 def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, path_stem: Path) -> tuple[Path, Path]:

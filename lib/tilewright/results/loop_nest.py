@@ -10,6 +10,7 @@ from tilewright.base.harmless import ended_lines
 from tilewright.base.units import energy_text
 from tilewright.cost.record import LayerRecord
 from tilewright.results.records import Summary, layers_in_order, used_unrolling, work_text
+from tilewright.results.reported_mapping import ReportedMapping
 
 INDENT = "  "
 MISSING = "-"
@@ -43,6 +44,11 @@ def network_loop_nests(records: Sequence[LayerRecord], summary: Summary | None =
     """Loop nests of a whole run, one per distinct layer problem, each under the names of its layers."""
     order = {layer.record_index: None for layer in layers_in_order(records, summary)}
     return "\n\n".join(loop_nest_text(records[index]) for index in order)
+
+
+def reported_loop_nests(run: ReportedMapping) -> str:
+    """Loop nests of a run, for its report."""
+    return network_loop_nests(run.records, run.summary)
 
 
 def _title(record: LayerRecord, name: str) -> list[str]:

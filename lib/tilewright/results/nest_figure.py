@@ -14,7 +14,6 @@ from typing import Any
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from tilewright.base.artifacts.files import make_folder, write_atomically
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.units import energy_text, size_text
 from tilewright.cost.record import LayerRecord
@@ -22,6 +21,7 @@ from tilewright.results.canvas import GREY, Canvas
 from tilewright.results.figure_files import figure_style, make_harmless, save_figure
 from tilewright.results.figure_layout import lighter, operand_colour
 from tilewright.results.records import Summary, layers_in_order, used_unrolling
+from tilewright.results.reported_mapping import ReportedMapping
 from tilewright.results.words import short_layer_name
 
 ROW_INCHES, EMPTY_INCHES, BAND_INCHES = 0.46, 0.46, 0.2
@@ -153,9 +153,8 @@ def write_nest_figure(record: LayerRecord, path_stem: Path, name: str = "") -> t
     return save_figure(nest_figure(record, name), path_stem)
 
 
-def write_nest_pages(records: Sequence[LayerRecord], summary: Summary | None, path: Path) -> None:
-    """Write the loop nests of a run as a PDF, with a page for each distinct layer problem in the order of execution."""
-    make_folder(path.parent)
+def nest_pages(records: Sequence[LayerRecord], summary: Summary | None = None) -> bytes:
+    """PDF with the loop nests of a run: a page for each distinct layer problem in the order of execution."""
     order = dict.fromkeys(layer.record_index for layer in layers_in_order(records, summary))
     metadata = {"CreationDate": None, "Creator": "tilewright", "Producer": None}
     drawn = io.BytesIO()
@@ -166,7 +165,12 @@ def write_nest_pages(records: Sequence[LayerRecord], summary: Summary | None, pa
             pages.savefig(figure)
         if not order:
             pages.savefig(Figure(figsize=(4, 1)))
-    write_atomically(path, drawn.getvalue())
+    return drawn.getvalue()
+
+
+def reported_pages(run: ReportedMapping) -> bytes:
+    """PDF with the loop nests of a run, for its report."""
+    return nest_pages(run.records, run.summary)
 
 
 def write_layer_nests(

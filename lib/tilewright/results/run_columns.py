@@ -5,16 +5,15 @@ of a summary: None if it is not known, or ABSENT if it does not apply, in which 
 a column, enter a `Column` in `ENTERED` under a name.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from tilewright.base.errors import InputError, Problem
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.registry import Registry, taken
 from tilewright.base.steps import MULTI, SINGLE
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
+from tilewright.results.columns import ABSENT, Column, Columns, row_of
 from tilewright.results.proof_text import run_proof
 from tilewright.results.records import Summary
 from tilewright.results.run_text import DONE, range_columns, setting_of
@@ -25,51 +24,8 @@ BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
 """Words for each baseline."""
 
 
-class _Absent:
-    """Type of ABSENT."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT: Final = _Absent()
-"""Value of a column that does not apply to a run."""
 Value = Callable[[Summary], Any]
-
-
-@dataclass(frozen=True)
-class Column:
-    """Number or text of a run."""
-
-    key: str
-    """Name of the column in tables, with its unit."""
-    sentence: str
-    """Meaning of the column, for documentation; a period ends it."""
-    value: Value
-    """Function that gives the value for a summary: None if it is not known, ABSENT if it does not apply."""
-    words: str = ""
-    """Heading on the page; '' for a column that the page does not show."""
-    unit: str = ""
-    """Unit on the page: '' for a text or a plain number, `%` for a share."""
-    scale: float = 1.0
-    """Divisor that converts a number to that unit."""
-    is_number: bool = True
-    is_cost: bool = False
-    """Whether less is better, so that the column can be an axis of a Pareto front."""
-    flow: str = ""
-    """Flow whose runs have the column; '' for both."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Group of columns of a run: one per term, range or baseline."""
-
-    keys: str
-    """Names of the columns for documentation, with a placeholder: `<term>_energy_pj`."""
-    sentence: str
-    values: Callable[[Summary], Mapping[str, Any]]
-    flow: str = ""
-    """Flow whose runs have the columns; '' for both."""
+RunColumn = Column[Summary] | Columns[Summary]
 
 
 def flow_of(summary: Summary) -> str:
@@ -124,6 +80,8 @@ def _baselines(summary: Summary) -> Mapping[str, Any]:
     }
 
 
+NAME = Column(RUN, "Name of the run.", _given(RUN), "run", is_number=False)
+"""Column that is the first of each table."""
 _RATES = (
     Column("clock_frequency_mhz", "Frequency of the clock.", _if_given("clock_frequency_mhz")),
     Column("latency_s", "Latency in seconds.", _if_given("latency_s"), "time", "s", is_cost=True),
@@ -135,7 +93,7 @@ _RATES = (
 )
 """Rates, present if the clock is known."""
 
-BUILT_IN: tuple[Column | Columns, ...] = (
+BUILT_IN: tuple[RunColumn, ...] = (
     Column("flow", "`single`: one core, `multi`: several cores.", flow_of, "flow", is_number=False),
     Column("state", "`done`, or why there is no result.", lambda _: DONE, "state", is_number=False),
     Column("workload", "Name of the network.", _given("workload"), "network", is_number=False),
@@ -281,31 +239,16 @@ def _fault(name: str, entry: object) -> str:
     return taken(entry.key, keys) if isinstance(entry, Column) else ""
 
 
-ENTERED: Registry[Column] = Registry(__name__, _fault)
+ENTERED: Registry[Column[Summary]] = Registry(__name__, _fault)
 """Registry of further columns, which come last."""
 
 
-def run_columns() -> tuple[Column | Columns, ...]:
+def run_columns() -> tuple[RunColumn, ...]:
     """All columns in the order of tables."""
     return (*BUILT_IN, *(ENTERED[name] for name in ENTERED.names))
 
 
 def run_row(run: str, summary: Summary) -> dict[str, Any]:
     """Totals of a run of either flow as one flat row. Raises InputError if two columns have the same name."""
-    row: dict[str, Any] = {RUN: run}
-    for key, value in _cells(summary):
-        if key in row:
-            raise InputError([Problem("is the name of two columns", "columns of runs", value=key)])
-        row[key] = value
-    return row
-
-
-def _cells(summary: Summary) -> Iterator[tuple[str, Any]]:
     flow = flow_of(summary)
-    for one in run_columns():
-        if one.flow not in ("", flow):
-            continue
-        if isinstance(one, Columns):
-            yield from one.values(summary).items()
-        elif (value := one.value(summary)) is not ABSENT:
-            yield one.key, value
+    return row_of((NAME, *(one for one in run_columns() if one.flow in ("", flow))), {RUN: run, **summary})

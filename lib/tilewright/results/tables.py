@@ -1,7 +1,7 @@
 """Tables of a run: CSV and Parquet with units in names, and text for the terminal with a legend."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.harmless import ended_lines
@@ -9,8 +9,10 @@ from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, term_words
 from tilewright.cost.record import LayerRecord
+from tilewright.results.columns import Column, Columns, Table, frame_of, row_of
 from tilewright.results.proof_text import layer_proof
 from tilewright.results.records import PlacedLayer, Summary, layers_in_order
+from tilewright.results.reported_mapping import ReportedMapping
 from tilewright.results.run_columns import run_row
 from tilewright.results.run_text import assumption, share_text
 from tilewright.results.text_tables import TERMINAL_WIDTH, millions, render, spatial_text, text_table
@@ -65,15 +67,82 @@ COSTED_HEADING = "costed\nMACs, ops"
 TOTAL_HEADINGS = ("MACs\n[10⁶]", "ops\n[10⁶]", "energy\n[µJ]", "latency\n[cycles]", "array\nuse")
 
 
+def order_text(record: LayerRecord) -> str:
+    """Text of the loop order of a record on one line, innermost first: OX 112, OY 7."""
+    return ", ".join(f"{dimension} {size}" for dimension, size in record.loop_order)
+
+
+def _of_record(key: str, sentence: str, value: Callable[[LayerRecord], Any]) -> Column[PlacedLayer]:
+    """Column with a value of the record of a layer."""
+    return Column(key, sentence, lambda placed: value(placed.record))
+
+
+def _latency_columns(placed: PlacedLayer) -> dict[str, float]:
+    return {f"{part}_cycles": cycles for part, cycles in placed.record.latency_breakdown_cycles.items()}
+
+
+def _use_columns(placed: PlacedLayer) -> dict[str, float]:
+    return {f"mac_utilization_{use}": fraction for use, fraction in placed.record.mac_utilization.items()}
+
+
+REPEATS = "repeats"
+LAYERS: Table[PlacedLayer] = (
+    Column("layer", "Name of the layer.", lambda placed: placed.name),
+    _of_record("operator_type", "Operator of the network file.", lambda record: record.layer.operator_type),
+    Column("record", "Row of `layers.jsonl`, from 0.", lambda placed: placed.record_index),
+    Column(
+        REPEATS,
+        "Layers that the row stands for, all figures are of all of them; only where a row stands for several.",
+        lambda placed: placed.repeats,
+    ),
+    _of_record("mac_count", "Multiply-accumulates.", lambda record: record.layer.mac_count),
+    _of_record("operation_count", "Other operations.", lambda record: record.layer.operation_count),
+    _of_record(ENERGY_PJ, "Energy.", lambda record: record.energy_pj),
+    _of_record(LATENCY_CYCLES, "Latency.", lambda record: record.latency_cycles),
+    _of_record(EDP_PJ_CYCLES, "Energy times latency.", lambda record: record.edp_pj_cycles),
+    Columns("<term>_energy_pj", "Terms of the energy.", lambda placed: energy_columns(placed.record.energy_terms_pj)),
+    Columns("<part>_cycles", "Parts of the latency.", _latency_columns),
+    Columns(
+        "mac_utilization_<up to>",
+        "Use of the array: ideal cycles over the latency up to a part (`spatial`, `with_stalls`, `with_onloading`,"
+        " `with_offloading`).",
+        _use_columns,
+    ),
+    _of_record(
+        "corrected_energy_pj",
+        "Energy of the same mapping without the known faults of the model; empty: it does not fit.",
+        lambda record: record.corrected.energy_pj,
+    ),
+    _of_record("corrected_latency_cycles", "Latency of the same.", lambda record: record.corrected.latency_cycles),
+    _of_record(
+        "spatial_mapping", "Unrolled loops by array dimension.", lambda record: spatial_text(record.spatial_mapping)
+    ),
+    _of_record("loop_order_innermost_first", "Temporal loops.", order_text),
+    _of_record("evaluations", "Mappings that were costed.", lambda record: record.evaluations),
+    Columns(
+        "proven, gap, proof_covers",
+        "Whether the mapping is proven to be the best, the gap to its bound, and the mappings that both cover; only for"
+        " searches with bounds.",
+        lambda placed: layer_proof(placed.record.search),
+    ),
+)
+"""Columns of the layers of a run on one core."""
+EACH_ONCE: Table[PlacedLayer] = tuple(one for one in LAYERS if getattr(one, "key", "") != REPEATS)
+"""Columns of the layers where each row stands for one."""
+
+
 def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) -> "pandas.DataFrame":
     """Table with one row per layer of the network in execution order; `record` is its line (from 0) in
     `layers.jsonl`.
     """
-    import pandas
-
     placed = layers_in_order(records, summary)
     is_folded = any(layer.repeats > 1 for layer in placed)
-    return pandas.DataFrame([_layer_row(layer, is_folded) for layer in placed])
+    return frame_of(LAYERS if is_folded else EACH_ONCE, placed)
+
+
+def reported_layers(run: ReportedMapping) -> "pandas.DataFrame":
+    """Table of layers, for the report of a run."""
+    return layer_table(run.records, run.summary)
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
@@ -102,7 +171,7 @@ def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, 
     parts = [(part, term_words(part)) for part in (terms or LATENCY_TERMS) if part != "ideal"]
     table = text_table(title, ("layer",), (*TOTAL_HEADINGS, *(words.replace(" ", "\n") for _, words in parts)))
     for placed in layers_in_order(records, summary):
-        row = _layer_row(placed)
+        row = row_of(LAYERS, placed)
         shares = (f"{_ratio(row[f'{part}_cycles'], row[LATENCY_CYCLES]):.1%}" for part, _ in parts)
         also = f"{placed.repeats:,} x " if placed.repeats > 1 else ""
         table.add_row(also + short_layer_name(row["layer"], row["operator_type"], 40), *_totals(row), *shares)
@@ -113,41 +182,6 @@ def _totals(row: dict[str, Any]) -> tuple[str, ...]:
     use = _ratio(row["ideal_cycles"], row[LATENCY_CYCLES])
     scaled = (millions(row[key]) for key in ("mac_count", "operation_count", ENERGY_PJ))
     return (*scaled, f"{row[LATENCY_CYCLES]:,.0f}", f"{use:.1%}")
-
-
-def order_text(record: LayerRecord) -> str:
-    """Text of the loop order of a record on one line, innermost first: OX 112, OY 7."""
-    return ", ".join(f"{dimension} {size}" for dimension, size in record.loop_order)
-
-
-def _layer_row(placed: PlacedLayer, is_folded: bool = False) -> dict[str, Any]:
-    """Row of a layer; if some layer of the run represents several, the row has their number and the values of all of
-    them.
-    """
-    record = placed.record
-    layer, corrected = record.layer, record.corrected
-    row = {
-        "layer": placed.name,
-        "operator_type": layer.operator_type,
-        "record": placed.record_index,
-        **({"repeats": placed.repeats} if is_folded else {}),
-        "mac_count": layer.mac_count,
-        "operation_count": layer.operation_count,
-        ENERGY_PJ: record.energy_pj,
-        LATENCY_CYCLES: record.latency_cycles,
-        EDP_PJ_CYCLES: record.edp_pj_cycles,
-        **energy_columns(record.energy_terms_pj),
-    }
-    row |= {f"{part}_cycles": cycles for part, cycles in record.latency_breakdown_cycles.items()}
-    row |= {f"mac_utilization_{use}": fraction for use, fraction in record.mac_utilization.items()}
-    return row | {
-        "corrected_energy_pj": corrected.energy_pj,
-        "corrected_latency_cycles": corrected.latency_cycles,
-        "spatial_mapping": spatial_text(record.spatial_mapping),
-        "loop_order_innermost_first": order_text(record),
-        "evaluations": record.evaluations,
-        **layer_proof(record.search),
-    }
 
 
 def _ratio(part: float, whole: float) -> float:

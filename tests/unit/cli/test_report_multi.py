@@ -20,6 +20,8 @@ FILES = {
     "schedule.html",
     "layers.csv",
     "cores.csv",
+    "memories.csv",
+    "links.csv",
     "trace.json",
 }
 
@@ -94,7 +96,7 @@ def test_tables_and_figures_are_the_two_parts(run: Path, report: Path, tmp_path:
         assert main(["report", str(run), "-o", str(tmp_path / part), "--only", part]) == 0
         made[part] = {path.name for path in (tmp_path / part).iterdir()}
         assert all((tmp_path / part / name).read_bytes() == (report / name).read_bytes() for name in made[part])
-    assert made["tables"] == {"schedule.html", "layers.csv", "cores.csv", "trace.json"}
+    assert made["tables"] == {"schedule.html", "layers.csv", "cores.csv", "memories.csv", "links.csv", "trace.json"}
     assert made["figures"] == FILES - made["tables"]
 
 

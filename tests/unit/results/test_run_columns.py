@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 from tilewright.base.registry import enter, withdraw
 from tilewright.cost.rates import RATES
+from tilewright.results.columns import ABSENT, Column, Columns
 from tilewright.results.page.columns import ALWAYS, FIRST, cell, page_columns, shown_columns
-from tilewright.results.run_columns import ABSENT, ENTERED, Column, Columns, flow_of, run_columns, run_row
+from tilewright.results.run_columns import ENTERED, flow_of, run_columns, run_row
 from tilewright.results.run_tables import runs_table
 
 from tests.unit.results.test_run_tables import multi_summary, single_summary

@@ -21,6 +21,7 @@ from pathlib import Path
 from tilewright.base import bytecode
 from tilewright.base.artifacts.digests import DIGEST_BYTES
 from tilewright.base.registry import all_entered, entered
+from tilewright.base.report_files import FIGURES, ONE_CORE_FILES, SEVERAL_CORES_FILES, TABLES, makers_of, of_part
 from tilewright.base.stage_table import CORE, modules_of
 from tilewright.base.steps import MULTI, SINGLE, STEPS
 
@@ -179,6 +180,7 @@ DISPATCH = (
     "tilewright.pipeline.configuration",
     "tilewright.pipeline.configuration.arguments",
     "tilewright.base.artifacts.step_code",
+    "tilewright.base.report_files",
     "tilewright.base.steps",
     "tilewright.base.stage_table",
     "tilewright.base.registry",
@@ -213,10 +215,15 @@ CODE_OF: dict[str, StepCode] = {
         ),
     ),
     "fuse": StepCode(("tilewright.cli.fuse",), without=(_REPORT, _OWN_PIPELINE)),
-    "report": StepCode(("tilewright.cli.report",), without=(_MULTI_REPORT,)),
+    "report": StepCode(
+        ("tilewright.cli.report", *makers_of(of_part(ONE_CORE_FILES, TABLES))), without=(_MULTI_REPORT,)
+    ),
+    "report_multi": StepCode(("tilewright.cli.report", *makers_of(of_part(SEVERAL_CORES_FILES, TABLES)))),
+    "figures_multi": StepCode(("tilewright.cli.report", *makers_of(of_part(SEVERAL_CORES_FILES, FIGURES)))),
     "explain": StepCode(("tilewright.cli.explain",), without=("tilewright.workload.onnx.*",)),
     "figures": StepCode(
-        ("tilewright.cli.report", "tilewright.cli.explain"), without=(_MULTI_REPORT, "tilewright.workload.onnx.*")
+        ("tilewright.cli.report", "tilewright.cli.explain", *makers_of(of_part(ONE_CORE_FILES, FIGURES))),
+        without=(_MULTI_REPORT, "tilewright.workload.onnx.*"),
     ),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", *_ONE_CORE_CHECKS)),
     "check_multi": StepCode(("tilewright.cli.check",), without=_ONE_CORE_CHECKS),

@@ -31,7 +31,8 @@ from tilewright.base.artifacts.seals import (
     read_bytes,
 )
 from tilewright.base.errors import ArtifactError, Problem
-from tilewright.base.steps import STEPS, TRACE
+from tilewright.base.report_files import TRACE
+from tilewright.base.steps import STEPS
 
 ARTIFACT_PATTERNS = tuple(
     dict.fromkeys(

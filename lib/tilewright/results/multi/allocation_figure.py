@@ -19,9 +19,10 @@ from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import covered_by
 from tilewright.base.steps import ALLOCATION
 from tilewright.results.canvas import GREY
-from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_files import figure_style
 from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit_for
 from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.results.multi.reported_schedule import ReportedSchedule
 
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.3, 0.95, 0.6
@@ -61,15 +62,12 @@ def allocation_figure(
     return figure
 
 
-def write_allocation_figure(
-    generations: Sequence[Row],
-    front: Sequence[Row],
-    title: str,
-    path_stem: Path,
-    bound: Mapping[str, Any] | None = None,
-) -> tuple[Path, Path]:
-    """Write the figure as `path_stem`.svg and .png; returns both paths."""
-    return save_figure(allocation_figure(generations, front, title, bound), path_stem)
+def reported_search(run: ReportedSchedule) -> Figure | None:
+    """Search for the allocation, for the report of a run; None if there was no search."""
+    if run.search is None:
+        return None
+    title = f"Search for the allocation of {run.title}"
+    return allocation_figure(*run.search, title, run.summary["lower_bound"])
 
 
 def _bound_words(bound: Mapping[str, Any] | None) -> str:

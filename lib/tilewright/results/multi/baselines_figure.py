@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,10 +12,11 @@ from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import covered_by
 from tilewright.results.canvas import GREY
-from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_files import figure_style
 from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit_for
 from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.results.multi.energy_figure import THIS_RUN, readable
+from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.words import worse_words
 
 Summary = Mapping[str, Any]
@@ -81,9 +81,9 @@ def baselines_figure(summary: Summary) -> Figure:
     return figure
 
 
-def write_baselines_figure(summary: Summary, path_stem: Path) -> tuple[Path, Path]:
-    """Write the figure as `path_stem`.svg and .png; returns both paths."""
-    return save_figure(baselines_figure(summary), path_stem)
+def reported_baselines(run: ReportedSchedule) -> Figure:
+    """Run beside its baselines, for its report."""
+    return baselines_figure(run.summary)
 
 
 def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.base.artifacts.codec import encode
 from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import ROUNDING, agree, on_core_terms
 from tilewright.multicore.nodes.graph import ORDERING, CnGraph
@@ -21,7 +22,7 @@ from tilewright.multicore.scheduling.options import CAUSAL, ScheduleSettings
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.results.checks import Check, result
-from tilewright.results.multi.summary import THIS_RUN, core_rows, link_rows, memory_rows
+from tilewright.results.multi.summary import THIS_RUN, core_uses, link_uses, memory_uses
 
 
 def proof_faults(
@@ -197,7 +198,7 @@ def _core_faults(
     """Faults of the core rows of the summary: they must equal those of the schedule and add up to the energy on cores,
     like its terms.
     """
-    yield from _row_faults("core", summary["cores"], core_rows(artifact, costs))
+    yield from _row_faults("core", summary["cores"], encode(core_uses(artifact, costs)))
     total = artifact.schedule.energy_terms_pj[ON_CORE]
     energy = summary["energy"]
     by_part = sum(on_core_terms(energy).values())
@@ -243,8 +244,8 @@ def _cost_faults(
 
 
 def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
-    yield from _row_faults("memory", summary["memories"], memory_rows(artifact))
-    yield from _row_faults("link", summary["links"], link_rows(artifact))
+    yield from _row_faults("memory", summary["memories"], encode(memory_uses(artifact)))
+    yield from _row_faults("link", summary["links"], encode(link_uses(artifact)))
     # In another model streams have a link for the run of their CN, whatever they carry: more than its width, it may be.
     of_links = ("busy", "utilisation") if artifact.schedule_model == CAUSAL else ("busy",)
     for table, keys in (("cores", ("utilisation", "array_utilisation")), ("links", of_links)):

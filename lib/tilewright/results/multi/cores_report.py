@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.errors import MappingError
 from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import LATENCY_CYCLES
@@ -25,6 +26,7 @@ from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.multicore.scheduling.simulate import Scheduler
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS, CoreCycles, core_cycles
+from tilewright.results.multi.use import LinkUse
 from tilewright.results.text_tables import NOTHING, render, share_text, text_table
 from tilewright.results.verdict import Verdict, smallest_set
 from tilewright.results.words import short_layer_name
@@ -297,20 +299,6 @@ def _times_two(system: CoreSystem, names: Sequence[str], places: Sequence[int]) 
     return replace(system, **changed)
 
 
-class LinkUse(NamedTuple):
-    """Use of a link."""
-
-    name: str
-    kind: str
-    width_bits_per_cycle: int | None
-    """Width in bits per cycle; None for a link without a limit."""
-    bits: int
-    busy: float
-    """Share of the latency in which data moves over the link."""
-    utilisation: float | None
-    """Share of the width that is used over the latency; None for a link without a limit."""
-
-
 @dataclass(frozen=True)
 class CoresReport:
     """Limits of a run on several cores."""
@@ -354,7 +342,7 @@ class CoresReport:
         return {
             "core_cycles": [row._asdict() for row in self.rows],
             "limits": self.limits.as_object(),
-            "links": [link._asdict() for link in self.links],
+            "links": encode(self.links),
         }
 
 
@@ -371,7 +359,7 @@ def cores_report(
     rows = core_cycles(view, costs)
     if not rows:
         return None
-    links = [LinkUse(**{name: link[name] for name in LinkUse._fields}) for link in summary["links"] if link["bits"]]
+    links = [link for link in decode(tuple[LinkUse, ...], summary["links"]) if link.bits]
     links.sort(key=lambda link: (-(link.utilisation or 0.0), -link.busy))
     return CoresReport(view.schedule.latency_cycles, rows, schedule_limits(view, node_ids), tuple(links))
 

@@ -16,7 +16,7 @@ from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.multicore.scheduling.system_assembly import scheduled_memories
-from tilewright.results.multi.summary import core_rows
+from tilewright.results.multi.summary import core_uses
 from tilewright.search.cost_ranges import CostPart, ranges_of
 
 _Place = tuple[int, str]
@@ -82,9 +82,9 @@ def _on_cores_pj(
 ) -> dict[_Place, float]:
     """Energy of CNs in each memory of their cores, in pJ."""
     found: dict[_Place, float] = defaultdict(float)
-    for row in core_rows(artifact, costs):
-        for name, energy_pj in row["memory_energy_pj"].items():
-            place = (row["core"], name)
+    for row in core_uses(artifact, costs):
+        for name, energy_pj in row.memory_energy_pj.items():
+            place = (row.core, name)
             found[first_of.get(place, place)] += energy_pj
     return found
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
-from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_files import figure_style
 from tilewright.results.figure_layout import (
     CHARACTER_INCHES,
     LABEL_DEGREES,
@@ -26,6 +25,7 @@ from tilewright.results.figure_layout import (
 )
 from tilewright.results.figures import ENERGY_UNIT
 from tilewright.results.multi.cn_tables import CostTables
+from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.number_axes import number_axis
 
 BAR_INCHES = (0.07, 0.2)
@@ -83,9 +83,9 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
     return figure
 
 
-def write_cost_table_figure(tables: CostTables, path_stem: Path, network: str = "") -> tuple[Path, Path]:
-    """Write the figure as `path_stem`.svg and .png; returns both paths."""
-    return save_figure(cost_table_figure(tables, network), path_stem)
+def reported_costs(run: ReportedSchedule) -> Figure:
+    """Cost of nodes on each core, for the report of a run."""
+    return cost_table_figure(run.core_costs, run.title)
 
 
 def _drawn(tables: CostTables, count: int) -> list[int]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -23,10 +22,11 @@ from tilewright.multicore.scheduling.energy_ledger import (
 )
 from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.results.canvas import GREY
-from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_files import figure_style
 from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits
 from tilewright.results.figures import ENERGY_UNIT
 from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.text_tables import share_text
 
 Summary = Mapping[str, Any]
@@ -113,9 +113,9 @@ def energy_breakdown_figure(view: ScheduleView, summary: Summary | None = None) 
     return _figure(bars, title)
 
 
-def write_energy_breakdown(view: ScheduleView, path_stem: Path, summary: Summary | None = None) -> tuple[Path, Path]:
-    """Write the figure as `path_stem`.svg and .png; returns both paths."""
-    return save_figure(energy_breakdown_figure(view, summary), path_stem)
+def reported_energy(run: ReportedSchedule) -> Figure:
+    """Energy by cause, for the report of a run."""
+    return energy_breakdown_figure(run.view, run.summary)
 
 
 def readable(name: str) -> str:

@@ -20,6 +20,7 @@ from matplotlib.patches import Rectangle
 
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
+from tilewright.base.report_files import SCHEDULE_DOTS_PER_INCH
 from tilewright.multicore.scheduling.problem import Integers
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
@@ -33,6 +34,7 @@ from tilewright.results.figure_layout import (
 )
 from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.results.multi.bars import CATEGORIES, CORE, NODE_BAR, ScheduleTable, ScheduleView, schedule_table
+from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.number_axes import number_axis
 from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.results.words import short_names
@@ -125,7 +127,7 @@ SECTIONS = ((0.0, 0.05), (0.475, 0.525), (0.95, 1.0))
 """Parts of a schedule that are shown if it is not shown in full, as shares of its latency."""
 MOST_SHAPES = 2500
 """Number of bars in a panel from which they are drawn as an image instead of shapes."""
-IMAGE_DOTS_PER_INCH, PNG_DOTS_PER_INCH = 100, 180
+IMAGE_DOTS_PER_INCH = 100
 """Dots per inch of that image, and of the whole figure."""
 WIDTH_INCHES, RIGHT_INCHES, TOP_INCHES, AXIS_INCHES, GAP_INCHES = 16.0, 0.6, 0.75, 0.45, 0.25
 CORE_INCHES, LINK_INCHES, LANE_INCHES, MOST_ROW_INCHES = 0.36, 0.24, 0.1, 1.2
@@ -165,7 +167,12 @@ def write_schedule_figure(
 ) -> tuple[Path, Path]:
     """Write the Gantt chart as `path_stem`.svg and .png; returns both paths."""
     figure = schedule_figure(view, summary, **options.as_dict(), table=table)
-    return save_figure(figure, path_stem, PNG_DOTS_PER_INCH)
+    return save_figure(figure, path_stem, SCHEDULE_DOTS_PER_INCH)
+
+
+def reported_schedule(run: ReportedSchedule) -> Figure:
+    """Gantt chart, for the report of a run."""
+    return schedule_figure(run.view, run.summary, **run.options.as_dict(), table=run.table)
 
 
 def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) -> str:

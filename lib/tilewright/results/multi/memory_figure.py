@@ -20,7 +20,8 @@ from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, lighter, unit_for
 from tilewright.results.figures import CYCLE_UNITS
 from tilewright.results.multi.bars import ScheduleView
-from tilewright.results.multi.summary import link_rows
+from tilewright.results.multi.reported_schedule import ReportedSchedule
+from tilewright.results.multi.summary import link_uses
 from tilewright.results.number_axes import number_axis
 
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
@@ -68,16 +69,16 @@ def link_curves(view: ScheduleView) -> list[Curve]:
     """Used share of the width of each link over time, for links that carry data; the text is that of the summary."""
     widths = view.system.link_bits_per_cycle
     curves = []
-    rows = link_rows(view.artifact)
+    rows = link_uses(view.artifact)
     for link, (times, used) in enumerate(link_use(view.schedule, view.system)):
         if not len(times):
             continue
         row = rows[link]
-        text = f"{row['kind']} without limit, busy {100 * row['busy']:.1f} %"
-        if row["utilisation"] is not None:
+        text = f"{row.kind} without limit, busy {100 * row.busy:.1f} %"
+        if row.utilisation is not None:
             text = (
-                f"{row['kind']} of {row['width_bits_per_cycle']:,} bits per cycle, busy {100 * row['busy']:.1f} %,"
-                f" carries {100 * row['utilisation']:.1f} % of what it could"
+                f"{row.kind} of {row.width_bits_per_cycle:,} bits per cycle, busy {100 * row.busy:.1f} %,"
+                f" carries {100 * row.utilisation:.1f} % of what it could"
             )
         curves.append(Curve(view.link_label(link), times, used / widths[link], text, 1.0))
     return curves
@@ -107,9 +108,14 @@ def write_memory_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, Path
     return save_figure(memory_figure(view), path_stem)
 
 
-def write_link_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, Path]:
-    """Write the links as `path_stem`.svg and .png; returns both paths."""
-    return save_figure(link_figure(view), path_stem)
+def reported_memories(run: ReportedSchedule) -> Figure:
+    """Use of memories, for the report of a run."""
+    return memory_figure(run.view)
+
+
+def reported_links(run: ReportedSchedule) -> Figure:
+    """Use of links, for the report of a run."""
+    return link_figure(run.view)
 
 
 def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:

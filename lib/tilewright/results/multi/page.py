@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.artifacts.digests import canonical_text
-from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import html, html_data
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import LATENCY_CYCLES
@@ -24,6 +23,7 @@ from tilewright.results.figure_layout import layer_colour, text_colour
 from tilewright.results.multi.bars import CATEGORIES, ScheduleTable, ScheduleView, listeners, schedule_table
 from tilewright.results.multi.gantt import CATEGORY_HATCHES, Summary, schedule_title, totals_line
 from tilewright.results.multi.memory_figure import memory_curves, most_in_stretches
+from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.multi.start_causes import CAUSES as START_CAUSES
 from tilewright.results.multi.start_causes import start_causes
 from tilewright.results.words import short_layer_name
@@ -63,12 +63,9 @@ def schedule_data_text(view: ScheduleView, summary: Summary | None = None, table
     return html_data(canonical_text(data))
 
 
-def write_schedule_page(
-    view: ScheduleView, path: Path, summary: Summary | None = None, table: ScheduleTable | None = None
-) -> Path:
-    """Write the HTML file; returns its path."""
-    write_atomically(path, schedule_page(view, summary, table))
-    return path
+def reported_page(run: ReportedSchedule) -> str:
+    """Text of the HTML file, for the report of a run."""
+    return schedule_page(run.view, run.summary, run.table)
 
 
 def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTable) -> JsonObject:

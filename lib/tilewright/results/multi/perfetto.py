@@ -6,11 +6,9 @@ Traces of large schedules have fewer details, so that they can still be opened; 
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.digests import canonical_text
-from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import perfetto
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
@@ -25,6 +23,7 @@ from tilewright.results.multi.bars import (
     listeners,
     schedule_table,
 )
+from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.words import short_layer_name
 
 CORES, LINKS, MEMORIES = 1, 2, 3
@@ -74,10 +73,9 @@ def _text(value: JsonObject) -> str:
     return text if text.isprintable() and "\\" not in text else canonical_text(perfetto(value))
 
 
-def write_trace(view: ScheduleView, path: Path, table: ScheduleTable | None = None) -> Path:
-    """Write the trace; returns its path."""
-    write_atomically(path, trace_text(view, table))
-    return path
+def reported_trace(run: ReportedSchedule) -> str:
+    """Text of the trace, for the report of a run."""
+    return trace_text(run.view, run.table)
 
 
 def slice_name(view: ScheduleView, node: int) -> str:

@@ -45,9 +45,9 @@ class SeveralCoresTables:
         cycles.
         """
         from tilewright.results.multi.bars import ScheduleView
-        from tilewright.results.multi.use_tables import layer_use_table
+        from tilewright.results.multi.layer_places import layer_place_table
 
-        return layer_use_table(ScheduleView(self.artifact))
+        return layer_place_table(ScheduleView(self.artifact))
 
     @property
     def cores(self: _OfSeveralCores) -> "pandas.DataFrame":
@@ -55,6 +55,20 @@ class SeveralCoresTables:
         from tilewright.results.multi.use_tables import core_use_table
 
         return core_use_table(self.summary)
+
+    @property
+    def memories(self: _OfSeveralCores) -> "pandas.DataFrame":
+        """Table with a row for each memory, as in `memories.csv`."""
+        from tilewright.results.multi.use_tables import memory_use_table
+
+        return memory_use_table(self.summary)
+
+    @property
+    def links(self: _OfSeveralCores) -> "pandas.DataFrame":
+        """Table with a row for each link, as in `links.csv`."""
+        from tilewright.results.multi.use_tables import link_use_table
+
+        return link_use_table(self.summary)
 
     @property
     def energy(self: _OfSeveralCores) -> "pandas.DataFrame":

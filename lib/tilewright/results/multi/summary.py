@@ -21,6 +21,7 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, In
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.multicore.scheduling.schedule import link_use
 from tilewright.multicore.scheduling.system_assembly import UNLIMITED_BITS_PER_CYCLE
+from tilewright.results.multi.use import CoreUse, LinkUse, MemoryUse
 
 LEAST_FACTOR = 1.5
 """Smallest number of loads for which reloaded data is reported."""
@@ -143,7 +144,7 @@ def multi_summary(
     """
     schedule, names = artifact.schedule, artifact.names
     energy, latency = schedule.energy_pj, schedule.latency_cycles
-    cores = core_rows(artifact, costs)
+    cores = core_uses(artifact, costs)
     return {
         "workload": names.network,
         "hardware": names.accelerator,
@@ -154,16 +155,16 @@ def multi_summary(
         EDP_PJ_CYCLES: energy_delay_product(energy, latency),
         "energy": {
             "on_core_pj": schedule.energy_terms_pj[ON_CORE],
-            "on_core_operational_pj": sum(row["operational_energy_pj"] for row in cores),
-            "on_core_memory_pj": _added([row["memory_energy_pj"] for row in cores]),
-            **_where_any("on_core_terms_pj", _added([row.get("term_energy_pj", {}) for row in cores])),
+            "on_core_operational_pj": sum(row.operational_energy_pj for row in cores),
+            "on_core_memory_pj": _added([row.memory_energy_pj for row in cores]),
+            **_where_any("on_core_terms_pj", _added([row.term_energy_pj for row in cores])),
             "causes": _cause_rows(artifact),
             **_where_any("terms_pj", further_terms(schedule.energy_terms_pj)),
         },
         **_bound_fields(bounds, latency, energy),
-        "cores": cores,
-        "memories": memory_rows(artifact),
-        "links": link_rows(artifact),
+        "cores": encode(cores),
+        "memories": encode(memory_uses(artifact)),
+        "links": encode(link_uses(artifact)),
         "reloads": reload_rows(artifact),
         "layers": len(names.layer_names),
         "cn_count": artifact.graph.node_count,
@@ -232,11 +233,8 @@ def _cause_rows(artifact: ScheduleArtifact) -> Summary:
     }
 
 
-def core_rows(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]]) -> list[Summary]:
-    """Rows of each core except the off-chip one; shares are of the latency.
-
-    `utilisation`: the core runs a CN. `array_utilisation`: all its units work.
-    """
+def core_uses(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]]) -> list[CoreUse]:
+    """Use of each core except the off-chip one."""
     schedule, names, graph = artifact.schedule, artifact.names, artifact.graph
     core_count, rows = artifact.system.core_count, len(artifact.problem.costs.runtime_cycles)
     busy = _sums(schedule.allocation, schedule.end_cycles - schedule.start_cycles, core_count)
@@ -248,53 +246,43 @@ def core_rows(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
             continue
         count = runs[core * rows : (core + 1) * rows]
         used = [(int(count[row]), costs[file][row]) for row in np.flatnonzero(count).tolist()]
-        ideal = sum(times * row.ideal_cycles for times, row in used)
         found.append(
-            {
-                "core": names.core_ids[core],
-                "name": file,
-                "role": names.core_roles[core],
-                "cn_count": int(count.sum()),
-                "busy_cycles": int(busy[core]),
-                "utilisation": int(busy[core]) / latency,
-                "array_utilisation": ideal / latency,
-                ENERGY_PJ: sum(times * row.on_core_energy_pj for times, row in used),
-                "operational_energy_pj": sum(times * row.operational_energy_pj for times, row in used),
-                "memory_energy_pj": _added(
-                    [{name: times * energy for name, energy in row.memory_energy_pj} for times, row in used]
-                ),
-                **_where_any(
-                    "term_energy_pj",
-                    _added([{name: times * energy for name, energy in row.term_energy_pj} for times, row in used]),
-                ),
-            }
+            CoreUse(
+                core=names.core_ids[core],
+                name=file,
+                role=names.core_roles[core],
+                cn_count=int(count.sum()),
+                busy_cycles=int(busy[core]),
+                utilisation=int(busy[core]) / latency,
+                array_utilisation=sum(times * row.ideal_cycles for times, row in used) / latency,
+                energy_pj=sum(times * row.on_core_energy_pj for times, row in used),
+                operational_energy_pj=sum(times * row.operational_energy_pj for times, row in used),
+                memory_energy_pj=_added([_times(times, row.memory_energy_pj) for times, row in used]),
+                term_energy_pj=_added([_times(times, row.term_energy_pj) for times, row in used]),
+            )
         )
     return found
 
 
-def memory_rows(artifact: ScheduleArtifact) -> list[Summary]:
-    """Rows with capacity and peak of each memory that keeps data, and the cores that use it."""
+def _times(times: int, energies_pj: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """Energies by name of so many CNs."""
+    return {name: times * energy for name, energy in energies_pj}
+
+
+def memory_uses(artifact: ScheduleArtifact) -> list[MemoryUse]:
+    """Use of each memory that keeps data."""
     system, names = artifact.system, artifact.names
     rows = []
     for memory, name in enumerate(names.memory_names):
         users = np.flatnonzero(np.any(system.core_memory == memory, axis=1))
         capacity, peak = int(system.memory_capacity_bits[memory]), int(artifact.schedule.peak_bits[memory])
-        rows.append(
-            {
-                "name": name,
-                "cores": [names.core_ids[core] for core in users.tolist()],
-                "capacity_bits": capacity,
-                "peak_bits": peak,
-                "peak_share": peak / capacity,
-            }
-        )
+        ids = tuple(names.core_ids[core] for core in users.tolist())
+        rows.append(MemoryUse(name, ids, capacity, peak, peak / capacity))
     return rows
 
 
-def link_rows(artifact: ScheduleArtifact) -> list[Summary]:
-    """Rows with the use of each link. `busy`: share of the latency in which it carries data; `utilisation`: bits over
-    width times latency, null for a link without a limit.
-    """
+def link_uses(artifact: ScheduleArtifact) -> list[LinkUse]:
+    """Use of each link."""
     schedule, system, names = artifact.schedule, artifact.system, artifact.names
     latency = max(schedule.latency_cycles, 1)
     bits = schedule.link_bits.sum(axis=0)
@@ -302,16 +290,16 @@ def link_rows(artifact: ScheduleArtifact) -> list[Summary]:
     for link, (times, used) in enumerate(link_use(schedule, system)):
         width = int(system.link_bits_per_cycle[link])
         spans = np.diff(np.append(times, latency))
-        limited = width < UNLIMITED_BITS_PER_CYCLE
+        is_limited = width < UNLIMITED_BITS_PER_CYCLE
         rows.append(
-            {
-                "name": names.link_names[link],
-                "kind": names.link_kinds[link],
-                "width_bits_per_cycle": width if limited else None,
-                "bits": int(bits[link]),
-                "busy": float(spans[used > 0].sum()) / latency,
-                "utilisation": int(bits[link]) / (width * latency) if limited else None,
-            }
+            LinkUse(
+                name=names.link_names[link],
+                kind=names.link_kinds[link],
+                width_bits_per_cycle=width if is_limited else None,
+                bits=int(bits[link]),
+                busy=float(spans[used > 0].sum()) / latency,
+                utilisation=int(bits[link]) / (width * latency) if is_limited else None,
+            )
         )
     return rows
 

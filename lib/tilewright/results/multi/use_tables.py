@@ -1,91 +1,115 @@
-"""Tables of a schedule: place and time of each layer, use of each core, peak of its memories, and costs."""
+"""Tables of a schedule: cores, memories and links."""
 
-import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from tilewright.base.json_values import JsonObject
+from tilewright.base.artifacts.codec import decode
 from tilewright.base.measures import ENERGY_PJ
 from tilewright.cost.ledger import energy_columns
-from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.columns import Column, Columns, Table, attribute, frame_of, row_of
+from tilewright.results.multi.reported_schedule import ReportedSchedule
+from tilewright.results.multi.use import CoreUse, LinkUse, MemoryUse
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # slow to load, and rows alone need none
     import pandas
 
 
-def layer_use_rows(view: ScheduleView) -> list[JsonObject]:
-    """Rows, one per layer in the order of the network; cores are ids, `busy_cycles` is the sum over its CNs."""
-    graph, schedule, names = view.artifact.graph, view.schedule, view.names
-    count = len(names.layer_names)
-    busy = np.zeros(count, np.int64)
-    np.add.at(busy, graph.layer, schedule.end_cycles - schedule.start_cycles)
-    energy = np.bincount(graph.layer, view.artifact.cn_energy_pj, count)
-    rows = []
-    for layer, (first, last) in enumerate(itertools.pairwise(view.first_node.tolist())):
-        own = slice(first, last)
-        cores = np.unique(schedule.allocation[own]).tolist()
-        filled = last > first
-        rows.append(
-            {
-                "layer": layer,
-                "name": names.layer_names[layer],
-                "operator_type": names.layer_operator_types[layer],
-                "stack": int(graph.stack[first]) if filled else None,
-                "cn_count": last - first,
-                "groups": len(np.unique(graph.group[own])),
-                "cores": " ".join(str(names.core_ids[core]) for core in cores),
-                "first_start_cycles": int(schedule.start_cycles[own].min()) if filled else None,
-                "last_end_cycles": int(schedule.end_cycles[own].max()) if filled else None,
-                "busy_cycles": int(busy[layer]),
-                "on_core_energy_pj": float(energy[layer]),
-            }
-        )
-    return rows
-
-
-def layer_use_table(view: ScheduleView) -> "pandas.DataFrame":
-    """Table of the rows of `layer_use_rows`."""
-    import pandas  # slow to load, and the rows alone need none
-
-    return pandas.DataFrame(layer_use_rows(view))
-
-
 Summary = Mapping[str, Any]
-_COLUMNS = (
-    "core",
-    "name",
-    "role",
-    "cn_count",
-    "busy_cycles",
-    "utilisation",
-    "array_utilisation",
-    ENERGY_PJ,
-    "operational_energy_pj",
+
+
+class _CoreRow(NamedTuple):
+    """Core, and the fullest of its memories."""
+
+    core: CoreUse
+    fullest: MemoryUse | None
+
+
+def _of_core(key: str, sentence: str) -> Column[_CoreRow]:
+    return Column(key, sentence, lambda row: getattr(row.core, key))
+
+
+def _of_fullest(key: str, sentence: str, name: str) -> Column[_CoreRow]:
+    return Column(key, sentence, lambda row: getattr(row.fullest, name, None))
+
+
+CORES: Table[_CoreRow] = (
+    _of_core("core", "Id in the accelerator file."),
+    _of_core("name", "Name of the core file."),
+    _of_core("role", "Role of the core: `compute`, `pooling` or `simd`."),
+    _of_core("cn_count", "CNs that it runs."),
+    _of_core("busy_cycles", "Cycles in which it runs a CN."),
+    _of_core("utilisation", "The same as a share of the latency."),
+    _of_core("array_utilisation", "Share of the latency in which all its units work."),
+    _of_core(ENERGY_PJ, "Energy on the core."),
+    _of_core("operational_energy_pj", "Energy of its array."),
+    Column("memory_energy_pj", "Energy of its memories.", lambda row: sum(row.core.memory_energy_pj.values())),
+    Columns(
+        "<term>_energy_pj", "Further terms of its energy.", lambda row: energy_columns(dict(row.core.term_energy_pj))
+    ),
+    _of_fullest("fullest_memory", "Its memory with the largest share in use; cores may share it.", "name"),
+    _of_fullest("peak_bits", "Largest number of bits in that memory.", "peak_bits"),
+    _of_fullest("capacity_bits", "Size of that memory.", "capacity_bits"),
+    _of_fullest("peak_share", "The first over the second.", "peak_share"),
 )
+"""Columns of the cores of a schedule."""
+MEMORIES: Table[MemoryUse] = (
+    attribute("name", "Name of the memory, after the ids of its cores."),
+    Column("cores", "Ids of the cores that use it, separated by blanks.", lambda use: " ".join(map(str, use.cores))),
+    attribute("capacity_bits", "Size."),
+    attribute("peak_bits", "Largest number of bits in it."),
+    attribute("peak_share", "The second over the first."),
+)
+"""Columns of the memories of a schedule."""
+LINKS: Table[LinkUse] = (
+    attribute("name", "Name of the link."),
+    attribute("kind", "Kind of link."),
+    attribute("width_bits_per_cycle", "Width; empty for a link without a limit."),
+    attribute("bits", "Bits that moved over it."),
+    attribute("busy", "Share of the latency in which data moves over it."),
+    attribute("utilisation", "Bits over width times latency; empty for a link without a limit."),
+)
+"""Columns of the links of a schedule."""
 
 
 def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
-    """Rows, one per core of a summary: its numbers, and name, peak and capacity of its fullest memory.
-
-    A memory that cores share is in the row of each of these cores.
-    """
-    rows = []
-    for core in summary["cores"]:
-        memories = [memory for memory in summary["memories"] if core["core"] in memory["cores"]]
-        row = {column: core[column] for column in _COLUMNS}
-        row["memory_energy_pj"] = sum(core["memory_energy_pj"].values())
-        row |= energy_columns(core.get("term_energy_pj", {}))
-        fullest: Mapping[str, Any] = max(memories, key=lambda memory: memory["peak_share"], default={})
-        row["fullest_memory"] = fullest.get("name")
-        row |= {key: fullest.get(key) for key in ("peak_bits", "capacity_bits", "peak_share")}
-        rows.append(row)
-    return rows
+    """Rows of the table of cores."""
+    return [row_of(CORES, row) for row in _core_rows(summary)]
 
 
 def core_use_table(summary: Summary) -> "pandas.DataFrame":
-    """Table of the rows of `core_use_rows`."""
-    import pandas  # slow to load, and the rows alone need none
+    """Table of cores. A memory that cores share is in the row of each of these cores."""
+    return frame_of(CORES, _core_rows(summary))
 
-    return pandas.DataFrame(core_use_rows(summary))
+
+def memory_use_table(summary: Summary) -> "pandas.DataFrame":
+    """Table of memories."""
+    return frame_of(MEMORIES, decode(tuple[MemoryUse, ...], summary["memories"]))
+
+
+def link_use_table(summary: Summary) -> "pandas.DataFrame":
+    """Table of links."""
+    return frame_of(LINKS, decode(tuple[LinkUse, ...], summary["links"]))
+
+
+def _core_rows(summary: Summary) -> list[_CoreRow]:
+    memories = decode(tuple[MemoryUse, ...], summary["memories"])
+    rows = []
+    for core in decode(tuple[CoreUse, ...], summary["cores"]):
+        own = [memory for memory in memories if core.core in memory.cores]
+        rows.append(_CoreRow(core, max(own, key=lambda memory: memory.peak_share, default=None)))
+    return rows
+
+
+def reported_cores(run: ReportedSchedule) -> "pandas.DataFrame":
+    """Table of cores, for the report of a run."""
+    return core_use_table(run.summary)
+
+
+def reported_memories(run: ReportedSchedule) -> "pandas.DataFrame":
+    """Table of memories, for the report of a run."""
+    return memory_use_table(run.summary)
+
+
+def reported_links(run: ReportedSchedule) -> "pandas.DataFrame":
+    """Table of links, for the report of a run."""
+    return link_use_table(run.summary)

@@ -8,7 +8,9 @@ from typing import Any
 
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.hardware.system import lacks_unit
-from tilewright.results.run_columns import ABSENT, Column, run_columns
+from tilewright.results.columns import ABSENT, Column
+from tilewright.results.records import Summary
+from tilewright.results.run_columns import NAME, run_columns
 from tilewright.results.text_tables import share_text
 from tilewright.results.verdict import Verdict as CauseVerdict
 
@@ -18,9 +20,10 @@ FLOWS = {"single": "one core", "multi": "several cores"}
 """Words for each flow."""
 
 
-LIMITED_BY = Column("limited_by", "What limits the run, in words.", lambda _: ABSENT, "limited by", is_number=False)
+LIMITED_BY: Column[Summary] = Column(
+    "limited_by", "What limits the run, in words.", lambda _: ABSENT, "limited by", is_number=False
+)
 """Column that the page adds to a row: its value is in `bottlenecks.json`, not in the summary."""
-NAME = Column("run", "Name of the run.", lambda _: ABSENT, "run", is_number=False)
 FIRST = (
     *("run", "workload", "hardware", "flow", "state", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES),
     *("mac_utilization", AREA_MM2, "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
@@ -31,22 +34,22 @@ ALWAYS = ("run", "workload", "hardware", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLE
 """Columns that are always shown; others are shown only if some run has a value."""
 
 
-def shown_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+def shown_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[Column[Summary], ...]:
     """Columns for which some row has a value, and those in ALWAYS."""
     return tuple(one for one in page_columns() if one.key in ALWAYS or any(_has(row, one) for row in rows))
 
 
-def page_columns() -> tuple[Column, ...]:
+def page_columns() -> tuple[Column[Summary], ...]:
     """Columns with a heading, in the order of the page."""
     known = {one.key: one for one in (NAME, LIMITED_BY, *run_columns()) if isinstance(one, Column) and one.words}
     return tuple(known[key] for key in dict.fromkeys((*FIRST, *known)))
 
 
-def _has(row: Mapping[str, Any], column: Column) -> bool:
+def _has(row: Mapping[str, Any], column: Column[Summary]) -> bool:
     return row.get(column.key) not in (None, "")
 
 
-def cell(row: Mapping[str, Any], column: Column) -> Any:
+def cell(row: Mapping[str, Any], column: Column[Summary]) -> Any:
     """Cell of a row: a number in the unit of the column, a text, or None if there is no value."""
     value = row.get(column.key)
     if value is None or value == "":

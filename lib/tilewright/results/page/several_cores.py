@@ -13,9 +13,11 @@ from tilewright.results.bottlenecks import Bottlenecks
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.core_cycles import BUSY_CAUSES, CAUSES_OF_CYCLES, WAITS
 from tilewright.results.multi.cores_report import CoresReport, limit_lines, wait_words
+from tilewright.results.multi.layer_places import layer_places
 from tilewright.results.multi.page import schedule_data_text
 from tilewright.results.multi.summary import reload_lines
-from tilewright.results.multi.use_tables import core_use_rows, layer_use_rows
+from tilewright.results.multi.use import ScheduledLayer
+from tilewright.results.multi.use_tables import core_use_rows
 from tilewright.results.page.columns import rounded
 from tilewright.results.page.one_core import MICRO, network_parts
 from tilewright.results.run_text import coverage_lines, power_lines, range_lines
@@ -55,7 +57,7 @@ def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mappin
             for row in summary["memories"]
         ],
         "links": [_link(row) for row in summary["links"] if row["bits"]],
-        "layers": [_layer(row, waits) for row in layer_use_rows(view)],
+        "layers": [_layer(row, waits) for row in layer_places(view)],
         "schedule": {"title": title, "data": data} if fits else None,
     }
 
@@ -161,13 +163,13 @@ def _core(row: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def _layer(row: Mapping[str, Any], waits: Mapping[str, tuple[int, str]]) -> list[Any]:
+def _layer(row: ScheduledLayer, waits: Mapping[str, tuple[int, str]]) -> list[Any]:
     """Name, operator, CNs, cores, first start, last end, busy cycles, energy on the cores, waiting cycles of cores
     before its CNs, and their main cause.
     """
     return [
-        *(row["name"], row["operator_type"], row["cn_count"], row["cores"]),
-        *(row["first_start_cycles"], row["last_end_cycles"], row["busy_cycles"]),
-        rounded(row["on_core_energy_pj"] / MICRO),
-        *waits.get(row["name"], (None, "")),
+        *(row.name, row.operator_type, row.cn_count, row.cores),
+        *(row.first_start_cycles, row.last_end_cycles, row.busy_cycles),
+        rounded(row.on_core_energy_pj / MICRO),
+        *waits.get(row.name, (None, "")),
     ]

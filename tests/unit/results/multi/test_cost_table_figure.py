@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 from tilewright.multicore.scheduling.core_costs import CoreCostRow, Stream
+from tilewright.results.figure_files import save_figure
 from tilewright.results.multi.cn_tables import cost_table, cost_table_text
-from tilewright.results.multi.cost_table_figure import MOST_CLASSES, cost_table_figure, write_cost_table_figure
+from tilewright.results.multi.cost_table_figure import MOST_CLASSES, cost_table_figure
 
 
 def row(number: int, cycles: int, energy: float, count: int = 10, streams: tuple[Stream, ...] = ()) -> CoreCostRow:
@@ -95,7 +96,7 @@ def test_free_classes_stand_on_the_floor() -> None:
 @pytest.mark.parametrize("tables", [{}, {"one": ()}, {"one": (cannot(0),)}], ids=["no core", "no class", "no number"])
 def test_empty_tables_have_a_figure(tables: dict[str, tuple[CoreCostRow, ...]], tmp_path: Path) -> None:
     """There may be nothing to show."""
-    assert all(path.is_file() for path in write_cost_table_figure(tables, tmp_path / "empty"))
+    assert all(path.is_file() for path in save_figure(cost_table_figure(tables), tmp_path / "empty"))
 
 
 def test_many_classes_go_on_in_further_rows_and_the_smallest_are_left_out() -> None:
@@ -112,6 +113,6 @@ def test_many_classes_go_on_in_further_rows_and_the_smallest_are_left_out() -> N
 
 def test_equal_tables_are_equal_bytes(tmp_path: Path) -> None:
     """SVG and PNG."""
-    first = write_cost_table_figure(TABLES, tmp_path / "a" / "cost_table", "net on system")
-    second = write_cost_table_figure(TABLES, tmp_path / "b" / "cost_table", "net on system")
+    first = save_figure(cost_table_figure(TABLES, "net on system"), tmp_path / "a" / "cost_table")
+    second = save_figure(cost_table_figure(TABLES, "net on system"), tmp_path / "b" / "cost_table")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

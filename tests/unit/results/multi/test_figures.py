@@ -10,13 +10,13 @@ import pytest
 from matplotlib.figure import Figure
 from tilewright.base.errors import ArtifactError
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE
+from tilewright.results.figure_files import save_figure
 from tilewright.results.multi.allocation_figure import (
     allocation_figure,
     read_front,
     read_generations,
-    write_allocation_figure,
 )
-from tilewright.results.multi.baselines_figure import baseline_rows, baselines_figure, write_baselines_figure
+from tilewright.results.multi.baselines_figure import baseline_rows, baselines_figure
 from tilewright.results.multi.energy_figure import (
     ARRAYS,
     CORE_GREYS,
@@ -28,9 +28,9 @@ from tilewright.results.multi.energy_figure import (
     energy_breakdown_figure,
     on_core_parts,
     schedule_parts,
-    write_energy_breakdown,
 )
-from tilewright.results.multi.use_tables import core_use_rows, core_use_table, layer_use_rows, layer_use_table
+from tilewright.results.multi.layer_places import layer_place_table, layer_places
+from tilewright.results.multi.use_tables import core_use_rows, core_use_table
 
 from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view
 
@@ -259,9 +259,9 @@ def test_files_have_the_same_bytes_every_time(tmp_path: Path) -> None:
 
     def write(folder: str) -> list[Path]:
         return [
-            *write_energy_breakdown(every_category(), tmp_path / folder / "energy", SUMMARY),
-            *write_baselines_figure(SUMMARY, tmp_path / folder / "baselines"),
-            *write_allocation_figure(GENERATIONS, FRONT, "Search", tmp_path / folder / "allocation"),
+            *save_figure(energy_breakdown_figure(every_category(), SUMMARY), tmp_path / folder / "energy"),
+            *save_figure(baselines_figure(SUMMARY), tmp_path / folder / "baselines"),
+            *save_figure(allocation_figure(GENERATIONS, FRONT, "Search"), tmp_path / folder / "allocation"),
         ]
 
     first = write("first")
@@ -275,20 +275,20 @@ def test_layers_run_where_and_when_their_nodes_do(seed: int) -> None:
     """Compared CN by CN."""
     view = random_view(seed)
     schedule = view.schedule
-    rows = layer_use_rows(view)
-    assert sum(row["cn_count"] for row in rows) == view.node_count
-    assert sum(row["on_core_energy_pj"] for row in rows) == pytest.approx(schedule.energy_terms_pj[ON_CORE])
+    rows = layer_places(view)
+    assert sum(row.cn_count for row in rows) == view.node_count
+    assert sum(row.on_core_energy_pj for row in rows) == pytest.approx(schedule.energy_terms_pj[ON_CORE])
     for row in rows:
-        own = [cn for cn in range(view.node_count) if view.node_layer[cn] == row["layer"]]
-        assert row["cn_count"] == len(own)
-        assert row["first_start_cycles"] == min(schedule.start_cycles[own])
-        assert row["last_end_cycles"] == max(schedule.end_cycles[own])
-        assert row["cores"] == " ".join(str(core) for core in sorted(set(schedule.allocation[own].tolist())))
-        assert row["busy_cycles"] == sum(schedule.end_cycles[own] - schedule.start_cycles[own])
+        own = [cn for cn in range(view.node_count) if view.node_layer[cn] == row.layer]
+        assert row.cn_count == len(own)
+        assert row.first_start_cycles == min(schedule.start_cycles[own])
+        assert row.last_end_cycles == max(schedule.end_cycles[own])
+        assert row.cores == " ".join(str(core) for core in sorted(set(schedule.allocation[own].tolist())))
+        assert row.busy_cycles == sum(schedule.end_cycles[own] - schedule.start_cycles[own])
 
 
 def test_the_table_of_layers_has_units_in_its_names() -> None:
     """A column for each key of the rows."""
-    table = layer_use_table(pipeline(3, 4))
+    table = layer_place_table(pipeline(3, 4))
     assert list(table["cn_count"]) == [4, 4, 4]
     assert {"first_start_cycles", "busy_cycles", "on_core_energy_pj"} <= set(table.columns)

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from tilewright.hardware.system import OFFCHIP_PORT
 from tilewright.multicore.scheduling.options import ScheduleOptions
 from tilewright.multicore.scheduling.simulate import simulate
+from tilewright.results.figure_files import save_figure
 from tilewright.results.multi.bars import LINK, schedule_table
 from tilewright.results.multi.memory_figure import (
     Curve,
@@ -20,10 +21,8 @@ from tilewright.results.multi.memory_figure import (
     memory_curves,
     memory_figure,
     most_in_stretches,
-    write_link_figure,
-    write_memory_figure,
 )
-from tilewright.results.multi.summary import link_rows
+from tilewright.results.multi.summary import link_uses
 
 from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view, within_a_core
 
@@ -53,15 +52,15 @@ def test_curves_of_memories_are_what_they_hold(seed: int) -> None:
 def test_the_use_of_a_link_is_that_of_the_summary(seed: int) -> None:
     """Never above its width; over time at least the bits that moved, which may not fill their last cycle."""
     view = random_view(seed)
-    rows = link_rows(view.artifact)
+    rows = link_uses(view.artifact)
     for curve in link_curves(view):
         link = int(curve.name.split()[1])
         width, latency = int(view.system.link_bits_per_cycle[link]), view.schedule.latency_cycles
         assert 0 < curve.values.max() <= 1
         carried = float(np.sum(curve.values[:-1] * np.diff(curve.times))) * width
         assert carried >= view.schedule.link_bits[:, link].sum() * (1 - 1e-12)
-        assert f"busy {100 * rows[link]['busy']:.1f} %" in curve.text
-        assert f"carries {100 * rows[link]['bits'] / width / latency:.1f} %" in curve.text
+        assert f"busy {100 * rows[link].busy:.1f} %" in curve.text
+        assert f"carries {100 * rows[link].bits / width / latency:.1f} %" in curve.text
 
 
 def steps(seed: int, count: int = 3000, last: int = 10_000) -> Curve:
@@ -140,9 +139,11 @@ def test_capacity_is_drawn_where_it_can_be_compared() -> None:
 
 def test_files_have_the_same_bytes_every_time_and_stay_small(tmp_path: Path) -> None:
     """Also of 10^5 CNs."""
-    for write in (write_memory_figure, write_link_figure):
-        first = write(every_category(), tmp_path / "first")
+    for draw in (memory_figure, link_figure):
+        first = save_figure(draw(every_category()), tmp_path / "first")
         with matplotlib.rc_context({"lines.linewidth": 9, "svg.hashsalt": None}):
-            second = write(every_category(), tmp_path / "second")
+            second = save_figure(draw(every_category()), tmp_path / "second")
         assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-        assert max(path.stat().st_size for path in write(pipeline(40, 2500, 8), tmp_path / "many")) < 2_000_000
+        assert (
+            max(path.stat().st_size for path in save_figure(draw(pipeline(40, 2500, 8)), tmp_path / "many")) < 2_000_000
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tilewright.results.multi.page import write_schedule_page
+from tilewright.results.multi.page import schedule_page
 
 from tests.chromium import Page, chromium, find_chromium
 from tests.unit.results.multi.schedule_cases import every_category
@@ -26,7 +26,8 @@ def browser() -> Iterator[Page]:
 @pytest.fixture
 def tab(browser: Page, tmp_path: Path) -> Iterator[Page]:
     """The page of `every_category` as it opens; afterwards nothing was complained of."""
-    page = write_schedule_page(every_category(), tmp_path / "schedule.html")
+    page = tmp_path / "schedule.html"
+    page.write_text(schedule_page(every_category()), "utf-8")
     browser.open("about:blank", "true")
     browser.complaints.clear()
     browser.resize(1280, 900)

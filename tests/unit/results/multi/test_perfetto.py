@@ -11,7 +11,7 @@ import pytest
 from tilewright.base.errors import MappingError
 from tilewright.results.multi import perfetto
 from tilewright.results.multi.bars import ScheduleView, schedule_table
-from tilewright.results.multi.perfetto import CORES, LINKS, MEMORIES, trace_text, write_trace
+from tilewright.results.multi.perfetto import CORES, LINKS, MEMORIES, trace_text
 
 from tests.unit.results.multi.schedule_cases import broadcast, every_category, random_view, view_of
 
@@ -111,10 +111,10 @@ def test_a_broadcast_names_all_who_get_the_data() -> None:
 
 def test_the_trace_has_the_same_bytes_every_time(tmp_path: Path) -> None:
     """Ids count; nothing depends on time or chance. A line is an event."""
-    one, two = (write_trace(every_category(), tmp_path / name) for name in ("a.json", "b.json"))
-    assert one.read_bytes() == two.read_bytes()
-    document = json.loads(one.read_text())
-    assert len(one.read_text().splitlines()) == len(document["traceEvents"]) + 2
+    one, two = (trace_text(every_category()) for _ in range(2))
+    assert one == two
+    document = json.loads(one)
+    assert len(one.splitlines()) == len(document["traceEvents"]) + 2
     assert document["otherData"]["latency_cycles"] == every_category().schedule.latency_cycles
     assert {event["pid"] for event in document["traceEvents"]} == {CORES, LINKS, MEMORIES}
 

@@ -1,0 +1,108 @@
+"""Files in the reports of runs: each has one row with its name, what it shows, and the function that makes it.
+
+A new figure is a row here and the function that draws it. Verbs, rules and steps iterate over the rows. Only the
+standard library is used: the Snakefile imports this at every parse.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+TABLES: Final = "tables"
+FIGURES: Final = "figures"
+"""Parts of a report, which can be written alone."""
+LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
+LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
+BOTTLENECKS = "bottlenecks"
+"""Stem of the files that say where energy and cycles go."""
+
+
+class ReportFile(NamedTuple):
+    """File in the report of a run; beside each SVG stands a PNG."""
+
+    name: str
+    part: str
+    """TABLES or FIGURES."""
+    made_by: str
+    """Function that makes it of the run that is reported, as `module:function`; '' if `tilewright explain` writes it.
+
+    It returns the figure of an SVG (None if the run has no such figure), the table of a CSV, and the content of other
+    files.
+    """
+    shows: str = ""
+    """Words on what it shows, for the report of the workflow; '' if the file is not in it."""
+    caption: str = ""
+    """Stem of the file with its caption in `workflow/report`."""
+    dots_per_inch: int = 110
+    """Resolution of the PNG of a figure."""
+
+
+SCHEDULE_DOTS_PER_INCH = 180
+"""Resolution of the PNG of a schedule, which has small parts."""
+_SINGLE, _MULTI = "tilewright.results", "tilewright.results.multi"
+ONE_CORE_FILES = (
+    ReportFile(LAYER_TABLE, TABLES, f"{_SINGLE}.tables:reported_layers", "table of layers", "layers"),
+    ReportFile(LOOP_NESTS, TABLES, f"{_SINGLE}.loop_nest:reported_loop_nests"),
+    ReportFile("energy.svg", FIGURES, f"{_SINGLE}.figures:reported_energy", "energy by layer", "energy"),
+    ReportFile("latency.svg", FIGURES, f"{_SINGLE}.figures:reported_latency", "latency by layer", "latency"),
+    ReportFile(
+        LOOP_NEST_PAGES, FIGURES, f"{_SINGLE}.nest_figure:reported_pages", "loop nests over memories", "loop_nests"
+    ),
+    ReportFile(f"{BOTTLENECKS}.svg", FIGURES, "", "bottlenecks", "bottlenecks"),
+)
+"""Files in the report of a run on one core, in the order in which they are written."""
+SEVERAL_CORES_FILES = (
+    ReportFile("schedule.html", TABLES, f"{_MULTI}.page:reported_page", "interactive schedule", "multi_schedule_html"),
+    ReportFile(LAYER_TABLE, TABLES, f"{_MULTI}.layer_places:reported_layers", "table of layers", "multi_layers"),
+    ReportFile(CORE_TABLE, TABLES, f"{_MULTI}.use_tables:reported_cores", "table of cores", "multi_cores"),
+    ReportFile("memories.csv", TABLES, f"{_MULTI}.use_tables:reported_memories"),
+    ReportFile("links.csv", TABLES, f"{_MULTI}.use_tables:reported_links"),
+    ReportFile(TRACE, TABLES, f"{_MULTI}.perfetto:reported_trace"),
+    ReportFile(
+        "schedule.svg",
+        FIGURES,
+        f"{_MULTI}.gantt:reported_schedule",
+        "schedule",
+        "multi_schedule",
+        SCHEDULE_DOTS_PER_INCH,
+    ),
+    ReportFile("memory.svg", FIGURES, f"{_MULTI}.memory_figure:reported_memories", "memory use", "multi_memory"),
+    ReportFile("links.svg", FIGURES, f"{_MULTI}.memory_figure:reported_links", "use of links", "multi_links"),
+    ReportFile("energy.svg", FIGURES, f"{_MULTI}.energy_figure:reported_energy", "energy by cause", "multi_energy"),
+    ReportFile(
+        "baselines.svg",
+        FIGURES,
+        f"{_MULTI}.baselines_figure:reported_baselines",
+        "baselines and bound",
+        "multi_baselines",
+    ),
+    ReportFile(
+        "cost_table.svg",
+        FIGURES,
+        f"{_MULTI}.cost_table_figure:reported_costs",
+        "cost of nodes on cores",
+        "multi_cost_table",
+    ),
+    ReportFile(
+        "allocation.svg",
+        FIGURES,
+        f"{_MULTI}.allocation_figure:reported_search",
+        "search for the allocation",
+        "multi_allocation",
+    ),
+)
+"""Files in the report of a run on several cores, in the order in which they are written."""
+
+
+def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
+    """Rows of one part of a report, or all rows for ''."""
+    return tuple(file for file in files if part in ("", file.part))
+
+
+def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
+    """Names of the files of one part of a report, or of all parts for ''."""
+    return tuple(file.name for file in of_part(files, part))
+
+
+def makers_of(files: Iterable[ReportFile]) -> tuple[str, ...]:
+    """Modules with the functions that make some files, each once."""
+    return tuple(dict.fromkeys(file.made_by.partition(":")[0] for file in files if file.made_by))

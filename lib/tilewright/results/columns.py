@@ -1,0 +1,103 @@
+"""Columns of tables: each is one row with its name, its meaning, and the function that gives its value.
+
+A table is a tuple of columns over things of one kind: runs, layers, cores, memories, links. CSV files, tables for
+notebooks and docs/artifacts.md are made from it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from tilewright.base.errors import InputError, Problem
+
+if TYPE_CHECKING:  # pandas is slow to load, and rows alone need none
+    import pandas
+
+Thing = TypeVar("Thing")
+
+
+class _Absent:
+    """Type of ABSENT."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+"""Value of a column that does not apply to a thing."""
+
+
+@dataclass(frozen=True)
+class Column(Generic[Thing]):
+    """Number or text of a thing."""
+
+    key: str
+    """Name of the column in tables, with its unit."""
+    sentence: str
+    """Meaning of the column, for documentation; a period ends it."""
+    value: Callable[[Thing], Any]
+    """Function that gives the value: None if it is not known, ABSENT if it does not apply."""
+    words: str = ""
+    """Heading on the page; '' for a column that the page does not show."""
+    unit: str = ""
+    """Unit on the page: '' for a text or a plain number, `%` for a share."""
+    scale: float = 1.0
+    """Divisor that converts a number to that unit."""
+    is_number: bool = True
+    is_cost: bool = False
+    """Whether less is better, so that the column can be an axis of a Pareto front."""
+    flow: str = ""
+    """Flow whose runs have the column; '' for both."""
+
+
+@dataclass(frozen=True)
+class Columns(Generic[Thing]):
+    """Group of columns: one per term, range or baseline."""
+
+    keys: str
+    """Names of the columns for documentation, with a placeholder: `<term>_energy_pj`."""
+    sentence: str
+    values: Callable[[Thing], Mapping[str, Any]]
+    flow: str = ""
+    """Flow whose runs have the columns; '' for both."""
+
+
+Table = Sequence[Column[Thing] | Columns[Thing]]
+"""Columns over things of one kind, in order."""
+
+
+def attribute(key: str, sentence: str) -> Column[Any]:
+    """Column with the value of the attribute of the same name."""
+    return Column(key, sentence, lambda thing: getattr(thing, key))
+
+
+def cells(table: Table[Thing], thing: Thing) -> Iterator[tuple[str, Any]]:
+    """Pairs (name, value) of the columns that apply to a thing."""
+    for one in table:
+        if isinstance(one, Columns):
+            yield from one.values(thing).items()
+        elif (value := one.value(thing)) is not ABSENT:
+            yield one.key, value
+
+
+def row_of(table: Table[Thing], thing: Thing) -> dict[str, Any]:
+    """Row of a thing. Raises InputError if two columns have the same name."""
+    row: dict[str, Any] = {}
+    for key, value in cells(table, thing):
+        if key in row:
+            raise InputError([Problem("is the name of two columns", "columns of a table", value=key)])
+        row[key] = value
+    return row
+
+
+def frame_of(table: Table[Thing], things: Iterable[Thing]) -> "pandas.DataFrame":
+    """Table for CSV files and notebooks, with a row for each thing; without things it has the fixed columns."""
+    import pandas
+
+    rows = [row_of(table, thing) for thing in things]
+    return pandas.DataFrame(rows) if rows else pandas.DataFrame(columns=[*fixed_keys(table)])
+
+
+def fixed_keys(table: Table[Thing]) -> Iterator[str]:
+    """Names of the columns that are no group."""
+    return (one.key for one in table if isinstance(one, Column))

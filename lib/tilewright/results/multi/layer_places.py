@@ -1,0 +1,69 @@
+"""Table of the layers of a schedule: where and when each runs."""
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.results.columns import Table, attribute, frame_of
+from tilewright.results.multi.bars import ScheduleView
+from tilewright.results.multi.reported_schedule import ReportedSchedule
+from tilewright.results.multi.use import ScheduledLayer
+
+if TYPE_CHECKING:  # slow to load, and rows alone need none
+    import pandas
+
+LAYERS: Table[ScheduledLayer] = (
+    attribute("layer", "Number of the layer in the CN graph."),
+    attribute("name", "Name of the layer."),
+    attribute("operator_type", "Operator of the network file."),
+    attribute("stack", "Number of its layer stack; empty without CNs."),
+    attribute("cn_count", "Computation nodes."),
+    attribute("groups", "Parts that a core runs as a whole."),
+    attribute("cores", "Ids of its cores, separated by blanks."),
+    attribute("first_start_cycles", "Start of its first CN."),
+    attribute("last_end_cycles", "End of its last CN."),
+    attribute("busy_cycles", "Sum of the runtimes of its CNs."),
+    attribute("on_core_energy_pj", "Energy of its CNs on their cores."),
+)
+"""Columns of the layers of a schedule."""
+
+
+def layer_places(view: ScheduleView) -> list[ScheduledLayer]:
+    """Place and time of each layer, in the order of the network."""
+    graph, schedule, names = view.artifact.graph, view.schedule, view.names
+    count = len(names.layer_names)
+    busy = np.zeros(count, np.int64)
+    np.add.at(busy, graph.layer, schedule.end_cycles - schedule.start_cycles)
+    energy = np.bincount(graph.layer, view.artifact.cn_energy_pj, count)
+    rows = []
+    for layer, (first, last) in enumerate(itertools.pairwise(view.first_node.tolist())):
+        own = slice(first, last)
+        cores = np.unique(schedule.allocation[own]).tolist()
+        filled = last > first
+        rows.append(
+            ScheduledLayer(
+                layer=layer,
+                name=names.layer_names[layer],
+                operator_type=names.layer_operator_types[layer],
+                stack=int(graph.stack[first]) if filled else None,
+                cn_count=last - first,
+                groups=len(np.unique(graph.group[own])),
+                cores=" ".join(str(names.core_ids[core]) for core in cores),
+                first_start_cycles=int(schedule.start_cycles[own].min()) if filled else None,
+                last_end_cycles=int(schedule.end_cycles[own].max()) if filled else None,
+                busy_cycles=int(busy[layer]),
+                on_core_energy_pj=float(energy[layer]),
+            )
+        )
+    return rows
+
+
+def layer_place_table(view: ScheduleView) -> "pandas.DataFrame":
+    """Table of layers."""
+    return frame_of(LAYERS, layer_places(view))
+
+
+def reported_layers(run: ReportedSchedule) -> "pandas.DataFrame":
+    """Table of layers, for the report of a run."""
+    return layer_place_table(run.view)

@@ -1,0 +1,37 @@
+"""Schedule of a run on several cores as its report shows it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tilewright.base.json_values import JsonObject
+from tilewright.multicore.scheduling.core_costs import CoreCosts
+from tilewright.results.multi.bars import ScheduleTable, ScheduleView
+from tilewright.results.records import Summary
+from tilewright.results.schedule_options import ScheduleFigureOptions
+
+
+class AllocationSearch(NamedTuple):
+    """Search for an allocation: its generations, and the front that it found."""
+
+    generations: Sequence[JsonObject]
+    front: Sequence[JsonObject]
+
+
+@dataclass(frozen=True)
+class ReportedSchedule:
+    """Run on several cores, of which the files of `SEVERAL_CORES_FILES` are made."""
+
+    view: ScheduleView
+    table: ScheduleTable
+    summary: Summary
+    options: ScheduleFigureOptions
+    core_costs: CoreCosts
+    """Cost table of each core file; {} where only tables are written."""
+    search: AllocationSearch | None = None
+    """Search for the allocation; None where cores were found in another way."""
+
+    @property
+    def title(self) -> str:
+        """Names of the network and the accelerator."""
+        return f"{self.view.names.network} on {self.view.names.accelerator}"

@@ -1,0 +1,76 @@
+"""Use of layers, cores, memories and links in a schedule: the rows of its tables."""
+
+from dataclasses import dataclass, field
+
+from tilewright.base.artifacts.codec import LEFT_OUT
+
+
+@dataclass(frozen=True)
+class CoreUse:
+    """Use of a core; shares are of the latency."""
+
+    core: int
+    """Id in the accelerator file."""
+    name: str
+    """Name of the core file."""
+    role: str
+    cn_count: int
+    busy_cycles: int
+    utilisation: float
+    """Share in which the core runs a CN."""
+    array_utilisation: float
+    """Share in which all its units work."""
+    energy_pj: float
+    operational_energy_pj: float
+    memory_energy_pj: dict[str, float]
+    """Energy by memory."""
+    term_energy_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
+    """Energy by further term."""
+
+
+@dataclass(frozen=True)
+class ScheduledLayer:
+    """Place and time of a layer."""
+
+    layer: int
+    """Number of the layer in the CN graph."""
+    name: str
+    operator_type: str
+    stack: int | None
+    """Number of its layer stack; None without CNs."""
+    cn_count: int
+    groups: int
+    cores: str
+    """Ids of its cores, separated by blanks."""
+    first_start_cycles: int | None
+    last_end_cycles: int | None
+    busy_cycles: int
+    """Sum of the runtimes of its CNs."""
+    on_core_energy_pj: float
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Use of a memory that keeps data of CNs."""
+
+    name: str
+    cores: tuple[int, ...]
+    """Ids of the cores that use it."""
+    capacity_bits: int
+    peak_bits: int
+    peak_share: float
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    """Use of a link."""
+
+    name: str
+    kind: str
+    width_bits_per_cycle: int | None
+    """Width; None for a link without a limit."""
+    bits: int
+    busy: float
+    """Share of the latency in which data moves over the link."""
+    utilisation: float | None
+    """Bits over width times latency; None for a link without a limit."""

@@ -1,0 +1,15 @@
+"""Mapping of a network on one core as its report shows it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.cost.record import LayerRecord
+from tilewright.results.records import Summary
+
+
+@dataclass(frozen=True)
+class ReportedMapping:
+    """Run on one core, of which the files of `ONE_CORE_FILES` are made."""
+
+    records: Sequence[LayerRecord]
+    summary: Summary

@@ -1,0 +1,76 @@
+"""Files of reports: each row names a function that is there, a caption, and a file that the steps know."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from tilewright.base.report_files import (
+    FIGURES,
+    ONE_CORE_FILES,
+    SEVERAL_CORES_FILES,
+    TABLES,
+    ReportFile,
+    makers_of,
+    names_of,
+)
+from tilewright.base.steps import REPORT, STEPS
+from tilewright.results.report_writing import write_report
+
+CAPTIONS = Path(__file__).resolve().parents[3] / "workflow" / "report"
+ROWS = (*ONE_CORE_FILES, *SEVERAL_CORES_FILES)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name} {row.caption}")
+def test_a_row_is_complete(row: ReportFile) -> None:
+    """Function, part and caption."""
+    assert row.part in (TABLES, FIGURES)
+    assert bool(row.shows) == bool(row.caption)
+    if row.caption:
+        assert (CAPTIONS / f"{row.caption}.rst").is_file()
+    if row.made_by:
+        module, _, name = row.made_by.partition(":")
+        assert callable(getattr(import_module(module), name))
+
+
+@pytest.mark.parametrize(
+    ("step", "files", "part"),
+    [
+        ("report", ONE_CORE_FILES, TABLES),
+        ("figures", ONE_CORE_FILES, FIGURES),
+        ("report_multi", SEVERAL_CORES_FILES, TABLES),
+        ("figures_multi", SEVERAL_CORES_FILES, FIGURES),
+    ],
+)
+def test_steps_write_the_files_of_the_rows(step: str, files: tuple[ReportFile, ...], part: str) -> None:
+    """All of them, in order."""
+    assert STEPS[step].writes == tuple(f"{REPORT}/{name}" for name in names_of(files, part))
+
+
+def drawn(run: str) -> Figure | None:
+    """Figure with the name of the run; None for a run without a name."""
+    if not run:
+        return None
+    figure = Figure(figsize=(2, 1))
+    figure.text(0.5, 0.5, run)
+    return figure
+
+
+def text(run: str) -> str:
+    """Name of the run."""
+    return run
+
+
+def test_a_further_file_is_a_row_and_its_function(tmp_path: Path) -> None:
+    """A figure has two files, at its resolution; one that a run lacks has none; another verb's is left alone."""
+    rows = [
+        ReportFile("new.svg", FIGURES, f"{__name__}:drawn", dots_per_inch=50),
+        ReportFile("new.txt", TABLES, f"{__name__}:text"),
+        ReportFile("other.svg", FIGURES, ""),
+    ]
+    assert makers_of(rows) == (__name__,)
+    names = ["new.svg", "new.png", "new.txt"]
+    assert [path.name for path in write_report(rows, "run", tmp_path / "a")] == names
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == sorted(names)
+    assert (tmp_path / "a" / "new.png").read_bytes()[16:24] == (100).to_bytes(4, "big") + (50).to_bytes(4, "big")
+    assert [path.name for path in write_report(rows, "", tmp_path / "b")] == ["new.txt"]
