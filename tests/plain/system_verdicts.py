@@ -50,7 +50,7 @@ TOLD = 6e-6
 """Numbers of texts have four to six digits."""
 TABLES = ("link_bits_per_cycle", "memory_read_bits", "memory_write_bits", "memory_capacity_bits")
 LINKS = {"O": "O", "W": "I2", "I": "I1"}
-REFUSED = ("does not fit", "no schedule", "cannot run", "more tiles than the layer has")
+REFUSED = ("does not fit", "no schedule", "cannot run", "more tiles than")
 """What verbs say of random settings that a random network cannot have."""
 ADVISED = 4
 """Of so many seeds one is advised: each advice is run."""

@@ -39,11 +39,14 @@ SIZE_UNITS = {
     for name, bits in _BIT_NAMES.items()
 }
 BANDWIDTH_UNITS = {f"{unit}/{cycle}": bits for cycle in _CYCLE_NAMES for unit, bits in SIZE_UNITS.items()}
+RATE_UNITS = {f"{unit}/{second}": bits for second in ("s", "sec") for unit, bits in SIZE_UNITS.items()}
 PICOJOULES_A_MICROJOULE = 1e6
 ENERGY_UNITS = {
     **{"aJ": "1e-6", "fJ": "1e-3", "pJ": "1", "nJ": "1e3"},
     **{"uJ": "1e6", "µJ": "1e6", "mJ": "1e9", "J": "1e12"},
 }
+BITS_OF_ENERGY = {"b": 1, "bit": 1, "B": 8, "byte": 8}
+"""Bits of the units after the slash of an energy per bit."""
 AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
 """Factors to mm2 as texts, which are exact."""
 POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}
@@ -71,9 +74,33 @@ def parse_size_bits(value: object) -> int:
 
 def parse_bandwidth_bits(value: object) -> int:
     """A port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless whole and > 0."""
-    if isinstance(value, str) and re.search(r"/s(ec)?\s*$", value):
+    if is_per_second(value):
         raise FieldError("a bandwidth per second needs a clock, give it per cycle", "512 b/cycle, 64 B/cycle")
     return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", "512 b/cycle, 64 B/cycle"), "bits per cycle")
+
+
+def is_per_second(value: object) -> bool:
+    """Whether a value is written as a bandwidth per second."""
+    return isinstance(value, str) and re.search(r"/s(ec)?\s*$", value) is not None
+
+
+def parse_bits_per_second(value: object) -> "Fraction":
+    """A bandwidth in bits per second from "25.6 GB/s", "800 Mb/s". Raises FieldError unless greater than 0."""
+    rate = _quantity(value, RATE_UNITS, "bits per second", "25.6 GB/s, 800 Mb/s")
+    if rate <= 0:
+        raise FieldError("must be greater than 0")
+    return rate
+
+
+def is_energy_per_bit(value: object) -> bool:
+    """Whether a value is written as an energy per bit or byte."""
+    return isinstance(value, str) and re.search(rf"J\s*/\s*({'|'.join(BITS_OF_ENERGY)})\s*$", value) is not None
+
+
+def parse_energy_per_bit_pj(value: object) -> float:
+    """An energy per bit in pJ from "8 pJ/b", "64 pJ/B". Raises FieldError as `parse_energy_pj` does."""
+    energy, _, unit = str(value).partition("/")
+    return parse_energy_pj(energy) / BITS_OF_ENERGY[unit.strip()]
 
 
 def parse_energy_pj(value: object) -> float:

@@ -31,6 +31,7 @@ from tilewright.base.errors import KeyPath, Problems, nearest_name
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import field_docs
 from tilewright.base.units import (
+    BITS_OF_ENERGY,
     LARGEST_AREA_MM2,
     LARGEST_ENERGY_PJ,
     LARGEST_FREQUENCY_MHZ,
@@ -100,9 +101,14 @@ _SIZE = "([kMGT]|[KMGT]i)?(b|bit|bits|B|byte|bytes)"
 Name = Annotated[str, Field(min_length=1)]
 SizeBits = Annotated[int, BeforeValidator(parse_size_bits), _number_schema(_SIZE, LARGEST_SIZE_BITS, True)]
 BandwidthBits = Annotated[
-    int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk)", LARGEST_WHOLE_NUMBER, True)
+    int, BeforeValidator(parse_bandwidth_bits), _number_schema(f"{_SIZE}/(cycle|clk|s|sec)", LARGEST_WHOLE_NUMBER, True)
 ]
 EnergyPj = Annotated[float, BeforeValidator(parse_energy_pj), _number_schema("[afpnuµm]?J", LARGEST_ENERGY_PJ)]
+WordEnergyPj = Annotated[
+    float,
+    BeforeValidator(parse_energy_pj),
+    _number_schema(f"[afpnuµm]?J(/({'|'.join(BITS_OF_ENERGY)}))?", LARGEST_ENERGY_PJ),
+]
 AreaAsWritten = Annotated[WrittenArea, BeforeValidator(parse_written_area), _number_schema("[uµm]m2", LARGEST_AREA_MM2)]
 PowerMw = Annotated[float, BeforeValidator(parse_power_mw), _number_schema("[pnuµm]?W", LARGEST_POWER_MW)]
 FrequencyMhz = Annotated[

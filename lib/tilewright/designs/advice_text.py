@@ -109,10 +109,14 @@ def _change(gain: float | None) -> str:
 def _assumed(rows: Rows) -> list[str]:
     """What the figures take for granted that nobody would sell."""
     changes = [one.change for _, one in rows]
-    kinds = {change.kind for change in changes if not change.is_sourced}
+    kinds = {
+        change.kind for change in changes if not (change.is_sourced or (change.kind == BANDWIDTH and change.is_per_bit))
+    }
     found = []
     if any(change.is_sourced for change in changes):
         found.append("energies and area of a memory with `cost` follow its size and the widths of its ports")
+    if any(change.is_per_bit and change.kind == BANDWIDTH for change in changes):
+        found.append("energies of a memory with an energy per bit follow the widths of its ports")
     if BANDWIDTH in kinds:
         found.append("a port of another width has the energy of a word as it was: r_cost and w_cost stay")
     if SIZE in kinds:

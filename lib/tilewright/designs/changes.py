@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.base.errors import KeyPath
 from tilewright.base.json_values import JsonObject
-from tilewright.base.units import BANDWIDTH_UNITS, NUMBER_PATTERN
+from tilewright.base.units import BANDWIDTH_UNITS, NUMBER_PATTERN, is_energy_per_bit
 from tilewright.base.yamlfile import YamlDocument, items, table
 from tilewright.designs.space_reader import CORES, SystemBase
 from tilewright.hardware.core import Core
@@ -55,6 +55,8 @@ class FileChange:
     """Where what its file says stands in an accelerator with all its cores: below `core_files` that of a core."""
     is_sourced: bool = False
     """Whether it is of a memory of which the library of costs says energies and area: these follow the change."""
+    is_per_bit: bool = False
+    """Whether it is of a memory whose file says energies per bit: energies of words follow their width."""
     written: Any = None
     """What is written in its place, where that is another thing than `after`, which is for people."""
 
@@ -119,16 +121,21 @@ def _changes(
             also = tuple((other, after) for other in others)
             also += () if more else tuple(one for part in smallest for one in _narrower(document, part, after))
             place = path_text(document.data, path), document.file, document.line_of(path)
-            is_sourced = _is_sourced(document.data, path)
-            yield FileChange(kind, path, *place, before, after, more, also, is_sourced=is_sourced)
+            memory = _memory_at(document.data, path)
+            is_sourced = bool({"cost", "auto_cost_extraction"} & memory.keys())
+            is_per_bit = any(is_energy_per_bit(memory.get(key)) for key in ("r_cost", "w_cost"))
+            yield FileChange(
+                kind, path, *place, before, after, more, also, is_sourced=is_sourced, is_per_bit=is_per_bit
+            )
 
 
-def _is_sourced(data: Any, path: KeyPath) -> bool:
+def _memory_at(data: Any, path: KeyPath) -> Table[Any, Any]:
+    """Table of the memory that a path leads to or into; {} if it leads to none."""
     if "memories" not in path:
-        return False
+        return {}
     for key in path[: path.index("memories") + 2]:
         data = table(data).get(key)
-    return bool({"cost", "auto_cost_extraction"} & table(data).keys())
+    return table(data)
 
 
 def _link_numbers(data: Table[Any, Any]) -> _Numbers:

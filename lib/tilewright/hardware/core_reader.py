@@ -18,8 +18,9 @@ from tilewright.hardware.attributes import LEAKAGE, figures_of
 from tilewright.hardware.core import MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.in_memory_circuits import precharging_energy_pj
 from tilewright.hardware.memory_costs import is_from_library, library_cost
+from tilewright.hardware.physical_rates import CLOCK_KEY, core_in_cycles
 from tilewright.hardware.silicon.memory_cost import CostSource
-from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns, static_power_mw
+from tilewright.hardware.static_power import clock_period_ns, static_power_mw
 from tilewright.hardware.system import CELLS, core_area
 from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import DataflowEntry, HardwareFile, MemoryEntry, PortEntry, hardware_file
@@ -136,18 +137,22 @@ def _problem(document: YamlDocument, path: KeyPath, message: str, value: object,
     return Problem(message, document.file, document.line_of(path), document.dotted(path), repr(value), allowed)
 
 
-def core_entry(document: YamlDocument, notices: list[str] | None = None, use: str = ALONE) -> HardwareFile:
+def core_entry(
+    document: YamlDocument, notices: list[str] | None = None, use: str = ALONE, clock_mhz: float | None = None
+) -> HardwareFile:
     """Checked content of a core file, where the core may be PART of several cores, or only STORE. Raises InputError.
 
-    The array of a core that only stores never computes; files give it no units and any energy, or omit it.
+    `clock_mhz` is the clock that the accelerator of several cores gives. The array of a core that only stores never
+    computes; files give it no units and any energy, or omit it.
     """
     document = with_dummy_array(document) if use in (STORE, OFF_CHIP) else document
     refuse_other_kind(document, HARDWARE)
     document = in_current_form(document)
     problems = Problems(document)
+    document = core_in_cycles(document, problems, clock_mhz)
     entry: HardwareFile | None = validate(hardware_file(), document.data, problems)
     if entry is not None:
-        check_hardware(problems, document, entry, use)
+        check_hardware(problems, document, entry, use, clock_mhz)
     if entry is not None and not problems.found and use == ALONE:  # one of several cores has the common clock
         core = core_of(entry)
         for path, said in clock_notes(core, clock_period_ns(core)):

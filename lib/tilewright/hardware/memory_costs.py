@@ -1,9 +1,11 @@
 """Costs of memories that a hardware file leaves to the library, by `cost` or `auto_cost_extraction`."""
 
+import math
 from functools import lru_cache
 
 from tilewright.base.errors import WRITTEN, Problems
 from tilewright.base.validation import whole
+from tilewright.hardware.silicon.library import entries
 from tilewright.hardware.silicon.memory_cost import (
     DRAM,
     REGISTER_FILE,
@@ -25,6 +27,9 @@ _OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type
 """Allowed keys of each law."""
 _NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
 _USUAL_CELLS = "hp"
+BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
+"""Gigabytes per second of one bit per cycle at 1 MHz."""
+ROUNDING = 1e-9
 
 
 def is_from_library(memory: MemoryEntry) -> bool:
@@ -32,10 +37,13 @@ def is_from_library(memory: MemoryEntry) -> bool:
     return memory.cost is not None or bool(memory.auto_cost_extraction)
 
 
-def check_library_cost(problems: Problems, memory: MemoryEntry, clock_mhz: float | None = None) -> None:
+def check_library_cost(
+    problems: Problems, memory: MemoryEntry, clock_mhz: float | None = None, common_clock_mhz: float | None = None
+) -> None:
     """Record why the library has no cost for a memory, and note limitations of its cost.
 
-    Notes name what is interpolated or left out, and accesses that take longer than a clock cycle.
+    Notes name what is interpolated or left out, accesses that take longer than a cycle of the clock of the file, and
+    a DRAM that moves more than one part can, at that clock or at the common clock of several cores.
     """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
@@ -56,12 +64,31 @@ def check_library_cost(problems: Problems, memory: MemoryEntry, clock_mhz: float
     except NoCostError as error:
         problems.at((key,), error.message, allowed=error.allowed)
         return
-    for remark in (*cost.remarks, *([] if memory.cost is not None else _other_words(whole(memory.ports)))):
+    clock = clock_mhz or common_clock_mhz
+    beyond = [] if clock is None else _beyond_the_part(memory, clock)
+    for remark in (*cost.remarks, *beyond, *([] if memory.cost is not None else _other_words(whole(memory.ports)))):
         problems.notice((key,), remark)
     access, period = cost.source.access_time_ns, NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
     if access is not None and period is not None and access > period:
         told = f"an access takes {access:.4g} ns, a cycle of the clock {period:.4g} ns; the model has a word each cycle"
         problems.notice((key,), told)
+
+
+def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
+    """Note on a DRAM that moves more data than one part of its type can; [] if it does not."""
+    part = entries().get(memory.cost.type or "") if memory.cost is not None else None
+    if part is None or part.bandwidth_gbyte_s is None:
+        return []
+    bits = max(port.bandwidth_max for port in whole(memory.ports))
+    gbyte_s = bits * clock_mhz * BYTES_A_BIT_AT_1_MHZ_GB
+    parts = gbyte_s / part.bandwidth_gbyte_s
+    if parts <= 1 + ROUNDING:
+        return []
+    conditions = part.conditions.partition(";")[0]
+    return [
+        f"{bits:,} bits per cycle at {clock_mhz:g} MHz are {gbyte_s:,.4g} GB/s; one {part.what} gives"
+        f" {part.bandwidth_gbyte_s:g} GB/s ({conditions}), so that {math.ceil(parts - ROUNDING):,} are needed"
+    ]
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:

@@ -12,8 +12,6 @@ from tilewright.hardware.hierarchy import instance_count
 from tilewright.hardware.system import MultiCoreAccelerator
 
 NS_A_CYCLE_AT_1_MHZ = 1e3
-CLOCK_KEY = "clock_frequency"
-"""Key of the clock in hardware files."""
 
 
 def clock_period_ns(core: Core) -> float | None:

@@ -24,7 +24,8 @@ from tilewright.hardware.core_paths import (
     find_core_file,
 )
 from tilewright.hardware.core_reader import clock_notes, core_entry, core_of, only_stores
-from tilewright.hardware.static_power import CLOCK_KEY, NS_A_CYCLE_AT_1_MHZ, missing_clock, static_power_mw
+from tilewright.hardware.physical_rates import CLOCK_KEY, links_in_cycles, written_clock_mhz
+from tilewright.hardware.static_power import NS_A_CYCLE_AT_1_MHZ, missing_clock, static_power_mw
 from tilewright.hardware.system import COMPUTE, MEMORY, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
 from tilewright.hardware.system_checks import (
     check_energy_keys,
@@ -221,9 +222,9 @@ class CoreFile:
     """True if the file says that the core only stores."""
 
 
-def read_core_file(path: Path, offchip: bool, notices: list[str]) -> CoreFile:
+def read_core_file(path: Path, offchip: bool, notices: list[str], clock_mhz: float | None = None) -> CoreFile:
     """Core in a file. Raises InputError with all problems, NotOneCoreError for another kind of file."""
-    return core_file_of(load_yaml(path, notices), path, path.stem, offchip, notices)
+    return core_file_of(load_yaml(path, notices), path, path.stem, offchip, notices, clock_mhz)
 
 
 def contained_core_file(document: YamlDocument, name: str, offchip: bool, notices: list[str]) -> CoreFile:
@@ -232,19 +233,26 @@ def contained_core_file(document: YamlDocument, name: str, offchip: bool, notice
     lines = {path[2:]: line for path, line in document.lines.items() if path[:2] == place}
     part = YamlDocument(document.file, document.written(place), lines)
     try:
-        return core_file_of(part, None, name, offchip, notices)
+        return core_file_of(part, None, name, offchip, notices, written_clock_mhz(document.data))
     except InputError as error:
         before = ".".join(map(str, place))
         paths = [f"{before}.{one.path}" if one.path else before for one in error.problems]
         raise InputError(replace(one, path=path) for one, path in zip(error.problems, paths, strict=True)) from None
 
 
-def core_file_of(document: YamlDocument, path: Path | None, name: str, offchip: bool, notices: list[str]) -> CoreFile:
-    """Core of a loaded document. Raises as `read_core_file` does."""
+def core_file_of(
+    document: YamlDocument,
+    path: Path | None,
+    name: str,
+    offchip: bool,
+    notices: list[str],
+    clock_mhz: float | None = None,
+) -> CoreFile:
+    """Core of a loaded document; `clock_mhz` is the clock of its accelerator. Raises as `read_core_file` does."""
     if "cores" in table(document.data):
         raise NotOneCoreError("is an accelerator of several cores, the file of one core is needed")
     is_memory = only_stores(document)
-    entry = core_entry(document, notices, OFF_CHIP if offchip else STORE if is_memory else PART)
+    entry = core_entry(document, notices, OFF_CHIP if offchip else STORE if is_memory else PART, clock_mhz)
     return CoreFile(path, name, core_of(entry), "operator_types" in entry.model_fields_set, is_memory)
 
 
@@ -264,7 +272,9 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
 
     Core files are resolved from the folder of the document, or from the working folder if it has no file.
     """
-    problems, data = Problems(document), table(document.data)
+    problems = Problems(document)
+    document = links_in_cycles(document, problems)
+    data = table(document.data)
     is_graph = "graph" in data or isinstance(data.get("cores"), list)
     entry: SystemFile = validate(GraphFile if is_graph else ConnectivityFile, data, problems)
     ids = core_ids_of(document)
@@ -334,7 +344,7 @@ def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dic
 def _read_core(document: YamlDocument, place: Path | str, offchip: bool, notices: list[str]) -> CoreFile:
     """Core in a file, or in the accelerator file under a name. Raises InputError."""
     if isinstance(place, Path):
-        return read_core_file(place, offchip, notices)
+        return read_core_file(place, offchip, notices, written_clock_mhz(document.data))
     return contained_core_file(document, place, offchip, notices)
 
 

@@ -190,7 +190,8 @@ class ConnectionEntry(TableModel):
     cores: Annotated[list[CoreId], Field(min_length=2)]
     """Ids of the cores that it joins; the off-chip core may be among them."""
     bandwidth: LinkBandwidth | None = None
-    """Bits per cycle (or `8 B/cycle`, or `inf`); default: the `bandwidth` of the file."""
+    """Bits per cycle (or `8 B/cycle`, or `inf`), or per second (`32 GB/s`) with a `clock_frequency`; default: the
+    `bandwidth` of the file."""
     unit_energy_cost: EnergyPj | None = None
     """Energy of a busy cycle, in pJ; default: that of the file."""
     energy_per_bit: EnergyPj | None = None
@@ -237,7 +238,8 @@ class ConnectivityFile(TableModel):
     A group may also list top memories, as `[0.out, 1.in]`, that are one memory; their cores share no others by it.
     """
     bandwidth: FileBandwidth | None = None
-    """Bandwidth of links that have none of their own, in bits per cycle (or `8 B/cycle`, or `inf`). A table of rates by
+    """Bandwidth of links that have none of their own, in bits per cycle (or `8 B/cycle`, or `inf`), or
+    per second (`32 GB/s`) with a `clock_frequency`. A table of rates by
     core or port (Stream 2.1) is read and not modelled."""
     unit_energy_cost: EnergyPj | None = None
     """Energy of a busy cycle of links that have none of their own, in pJ; default 0."""
@@ -284,7 +286,7 @@ class GraphEntry(TableModel):
     sizes: dict[Name, PositiveCount] = Field(default={})
     """Further sizes by name, for topologies of plug-ins that need them."""
     bandwidth: LinkBandwidth
-    """Bandwidth of each link, in bits per cycle (or `8 B/cycle`)."""
+    """Bandwidth of each link, in bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with `clock_frequency`."""
     unit_energy_cost: EnergyPj = 0.0
     """Energy of a busy cycle of a link, in pJ."""
     pooling_core_id: CoreId | None = None

@@ -19,7 +19,8 @@ from tilewright.hardware.attributes import Owner, attributes
 from tilewright.hardware.core import DIGITAL, DIRECTIONS, IN_MEMORY, MEMORY_OPERANDS
 from tilewright.hardware.hierarchy import hierarchy_of
 from tilewright.hardware.memory_costs import check_library_cost, is_from_library
-from tilewright.hardware.static_power import CLOCK_KEY, missing_clock
+from tilewright.hardware.physical_rates import CLOCK_KEY
+from tilewright.hardware.static_power import missing_clock
 from tilewright.hardware.system import CELLS
 from tilewright.hardware.yaml_schema import ArrayEntry, DataflowEntry, HardwareFile, MemoryEntry, PortEntry
 
@@ -261,8 +262,17 @@ LARGEST_ARRAY = 2**40
 """Limit of units of an array: a million times those of the largest chip."""
 
 
-def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFile, use: str = ALONE) -> None:
-    """Record all problems that involve several fields, and notices of unusual values."""
+def check_hardware(
+    problems: Problems,
+    document: YamlDocument,
+    entry: HardwareFile,
+    use: str = ALONE,
+    clock_mhz: float | None = None,
+) -> None:
+    """Record all problems that involve several fields, and notices of unusual values.
+
+    `clock_mhz` is the clock of an accelerator of several cores.
+    """
     for path in document.repeated:
         if len(path) == 2 and path[0] == "memories":
             problems.at(path, "another memory has this name, and only the last one would count", path[1])
@@ -276,7 +286,7 @@ def check_hardware(problems: Problems, document: YamlDocument, entry: HardwareFi
         own = problems.within("memories", name)
         # Other errors in library costs of cells are not reported, because the library has no cells.
         if not (in_memory and name == CELLS and is_from_library(memory)):
-            _check_costs(own, memory, entry.clock_frequency)
+            _check_costs(own, memory, entry.clock_frequency, clock_mhz)
         _check_memory(own, memory, dimensions)
     written = document.written(("memories",))
     if isinstance(written, dict) and len(memories) == len(written):
@@ -344,9 +354,11 @@ def _check_dimensions(problems: Problems, key: str, names: list[str], known: lis
             problems.unknown_name((key, index), "no such array dimension", name, known)
 
 
-def _check_costs(problems: Problems, memory: MemoryEntry, clock_mhz: float | None) -> None:
+def _check_costs(
+    problems: Problems, memory: MemoryEntry, clock_mhz: float | None, common_clock_mhz: float | None
+) -> None:
     if is_from_library(memory):
-        check_library_cost(problems, memory, clock_mhz)
+        check_library_cost(problems, memory, clock_mhz, common_clock_mhz)
     elif not problems.has("cost"):
         for key in ("r_cost", "w_cost"):
             if getattr(memory, key) is None and not problems.has(key):

@@ -24,6 +24,7 @@ from tilewright.base.validation import (
     SizeBits,
     TableModel,
     TextForm,
+    WordEnergyPj,
     json_schema,
     table_or_list,
 )
@@ -111,9 +112,12 @@ class PortEntry(TableModel):
     type: Literal["read", "write", "read_write"]
     """Kind of access of the port; a read port cannot carry fh or fl, a write port cannot carry tl or th."""
     bandwidth_min: BandwidthBits
-    """Smallest part of a word that can be accessed, in bits per cycle (or `8 B/cycle`): granularity of energy."""
+    """Smallest part of a word that can be accessed, in bits per cycle (or `8 B/cycle`): granularity of energy.
+
+    A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`.
+    """
     bandwidth_max: BandwidthBits
-    """Word width, in bits per cycle (or `8 B/cycle`)."""
+    """Word width, in bits per cycle (or `8 B/cycle`). A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`."""
     allocation: list[Allocation]
     """Operands and directions that the port carries, as `I1, tl`:
 
@@ -149,10 +153,16 @@ class MemoryEntry(TableModel):
 
     size: SizeBits
     """Capacity of one instance, in bits (or `2 KiB`)."""
-    r_cost: EnergyPj | None = None
-    """Energy of reading one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required, or `cost`."""
-    w_cost: EnergyPj | None = None
-    """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`). Required, or `cost`."""
+    r_cost: WordEnergyPj | None = None
+    """Energy of reading one word of `bandwidth_max` bits, in pJ (or `1 nJ`), or per bit (`8 pJ/b`).
+
+    Required, or `cost`.
+    """
+    w_cost: WordEnergyPj | None = None
+    """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`), or per bit (`8 pJ/b`).
+
+    Required, or `cost`.
+    """
     area: AreaAsWritten | None = None
     """Area of one instance, as `0.25 mm2` or `1200 um2`; `area_unit` says what a plain number means."""
     latency: Count = 1

@@ -13,7 +13,8 @@ from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
 from tilewright.base.yamlfile import yaml_text
 from tilewright.hardware.core import Core
-from tilewright.hardware.static_power import CLOCK_KEY, clock_period_ns
+from tilewright.hardware.physical_rates import CLOCK_KEY
+from tilewright.hardware.static_power import clock_period_ns
 from tilewright.peers.llmservingsim import points as names
 from tilewright.peers.llmservingsim.points import ProfileLimits, TimedPoints
 from tilewright.peers.llmservingsim.releases import (

@@ -177,3 +177,27 @@ def test_a_port_of_an_older_file_has_one_width(tmp_path: Path) -> None:
             (("memories", "m", "min_r_granularity"), 32),
         ),
     }
+
+
+def test_energies_per_bit_follow_the_widths_of_ports() -> None:
+    """The text says so of such a memory, and that energies of words stay of another one."""
+    text = (
+        "memories: {d: {size: 8, r_cost: 8 pJ/b, ports: [{name: r, bandwidth_max: 64}]},"
+        " m: {size: 8, r_cost: 1, ports: [{name: r, bandwidth_max: 64}]}}\noperational_array: {sizes: [4]}\n"
+    )
+    changes = possible_changes(parse_yaml(text, "per_bit.yaml"), Fraction(2))
+    assert {one.key for one in changes if one.is_per_bit and one.kind == "bandwidth"} == {
+        "memories.d.ports.r.bandwidth_max"
+    }
+    assert {str(one.after) for one in changes if one.key == "memories.d.r_cost"} == {"4 pJ/b"}
+    for memory, words in (
+        ("d", "energies of a memory with an energy per bit follow"),
+        ("m", "has the energy of a word"),
+    ):
+        rows = [
+            (0, Advice(one, Outcome(1, 1), None))
+            for one in changes
+            if one.key == f"memories.{memory}.ports.r.bandwidth_max"
+        ]
+        (note,) = _assumed(rows)
+        assert words in note

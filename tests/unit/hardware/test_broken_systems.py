@@ -86,7 +86,11 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "no list": (connected(2, []) | {"core_connectivity": "0, 1"}, "core_connectivity", ["must be a list"]),
     "zero bandwidth": (connected(2, ["0, 1"], bandwidth=0), "bandwidth", ["greater than 0"]),
     "zero bandwidth of a link": (entry(bandwidth=0), "core_connectivity[2].bandwidth", ["greater than 0"]),
-    "bandwidth per second": (entry(bandwidth="8 GB/s"), "core_connectivity[2].bandwidth", ["needs a clock"]),
+    "bandwidth per second": (
+        entry(bandwidth="8 GB/s"),
+        "core_connectivity[2].bandwidth",
+        ["need the frequency of the clock"],
+    ),
     "no bandwidth": (without(connected(2, ["0, 1"]), "bandwidth"), "core_connectivity[0]", ["has no bandwidth"]),
     "negative energy": (connected(2, ["0, 1"], unit_energy_cost=-1), "unit_energy_cost", ["not be negative"]),
     "two energies": (entry(unit_energy_cost=1, energy_per_bit=1), "core_connectivity[2].energy_per_bit", ["only one"]),

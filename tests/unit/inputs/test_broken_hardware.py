@@ -143,7 +143,7 @@ CASES = {
         "2 GB/s",
         "        bandwidth_max: 2 GB/s",
         "memories.rf_I.ports.w_port_1.bandwidth_max",
-        ["clock", "B/cycle"],
+        ["need the frequency of the clock", "b/cycle"],
     ),
     "bandwidth without cycle": (
         "2 B/cycle",

@@ -1,0 +1,190 @@
+"""Rates that hold at any clock: bandwidths per second, and energies per bit.
+
+The cost model counts words of so many bits per cycle. A memory part has a bandwidth per second, whatever the clock of
+the accelerator. With `bandwidth_max: 25.6 GB/s` the word is what the part delivers in a cycle, and the energy of a word
+follows from an energy per bit. The same holds for links between cores.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright.base.errors import KeyPath, Problems
+from tilewright.base.units import (
+    FieldError,
+    is_energy_per_bit,
+    is_per_second,
+    parse_bits_per_second,
+    parse_energy_per_bit_pj,
+    parse_frequency_mhz,
+)
+from tilewright.base.yamlfile import YamlDocument, items, table
+
+CLOCK_KEY = "clock_frequency"
+"""Key of the clock in hardware files."""
+_WIDTHS = ("bandwidth_min", "bandwidth_max")
+_ENERGIES = {"r_cost": "write", "w_cost": "read"}
+"""Energy of a word -> kind of port that has nothing to do with it."""
+_HERTZ_A_MEGAHERTZ = 10**6
+_STANDS_IN = 64
+"""Bits per cycle in place of a bandwidth that is wrong, so that other problems of the file are found too."""
+_BANDWIDTH, _ENERGY_OF_A_CYCLE = "bandwidth", "unit_energy_cost"
+
+
+def written_clock_mhz(data: Any) -> float | None:
+    """Clock frequency in MHz that the content of a hardware file gives; None if it gives none, or a wrong one."""
+    try:
+        return parse_frequency_mhz(table(data).get(CLOCK_KEY))
+    except FieldError:
+        return None
+
+
+def core_in_cycles(document: YamlDocument, problems: Problems, clock_mhz: float | None = None) -> YamlDocument:
+    """Core file with bandwidths of ports in bits per cycle and energies of words in pJ.
+
+    `clock_mhz` is the clock of an accelerator that has the core; a clock in the file comes first. Records bandwidths
+    per second without a clock, and energies of words whose width depends on the clock.
+    """
+    memories = table(table(document.data).get("memories"))
+    if not any(_has_physical_rate(memory) for memory in memories.values()):
+        return document
+    clock = _Clock(written_clock_mhz(document.data) or clock_mhz)
+    changed = {
+        name: _memory_in_cycles(memory, problems.within("memories", name), clock)
+        if isinstance(memory, dict)
+        else memory
+        for name, memory in memories.items()
+    }
+    return replace(document, data={**document.data, "memories": changed})
+
+
+def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
+    """Accelerator file with bandwidths of links in bits per cycle.
+
+    Records bandwidths per second if the file gives no clock, and energies of busy cycles beside them.
+    """
+    data = table(document.data)
+    changed = dict(data)
+    clock = _Clock(written_clock_mhz(data))
+    changed |= _link_in_cycles(data, problems, clock)
+    if isinstance(graph := data.get("graph"), dict):
+        changed["graph"] = {**graph, **_link_in_cycles(graph, problems.within("graph"), clock)}
+    if isinstance(connections := data.get("core_connectivity"), list):
+        changed["core_connectivity"] = [
+            {**one, **_link_in_cycles(one, problems.within("core_connectivity", place), clock, data)}
+            if isinstance(one, dict)
+            else one
+            for place, one in enumerate(connections)
+        ]
+    return document if changed == data else replace(document, data=changed)
+
+
+@dataclass
+class _Clock:
+    """Clock of a file, and whether a problem says that it has none."""
+
+    frequency_mhz: float | None
+    is_missed: bool = False
+
+
+def _has_physical_rate(memory: Any) -> bool:
+    """Whether a memory has a bandwidth per second or an energy per bit."""
+    own = table(memory)
+    widths = (table(port).get(key) for port in items(own.get("ports")) for key in _WIDTHS)
+    return any(map(is_per_second, widths)) or any(is_energy_per_bit(own.get(key)) for key in _ENERGIES)
+
+
+def _memory_in_cycles(memory: dict[Any, Any], problems: Problems, clock: "_Clock") -> dict[Any, Any]:
+    ports = [
+        {**port, **dict(_widths(port, problems.within("ports", place), clock))} if isinstance(port, dict) else port
+        for place, port in enumerate(items(memory.get("ports")))
+    ]
+    depends = {
+        port.get("type")
+        for port in items(memory.get("ports"))
+        if isinstance(port, dict) and is_per_second(port.get("bandwidth_max"))
+    }
+    energies = dict(_energies(memory, ports, depends, problems))
+    return {**memory, **({"ports": ports} if isinstance(memory.get("ports"), list) else {}), **energies}
+
+
+def _widths(port: dict[Any, Any], problems: Problems, clock: "_Clock") -> Iterator[tuple[str, int]]:
+    """Pairs (key, bits per cycle) of the bandwidths per second of a port."""
+    for key in _WIDTHS:
+        if (bits := _bits_per_cycle(port.get(key), problems, (key,), clock)) is not None:
+            yield key, bits
+
+
+def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Clock") -> int | None:
+    """Whole bits per cycle of a bandwidth per second; None for any other value."""
+    if not is_per_second(value):
+        return None
+    try:
+        rate = parse_bits_per_second(value)
+    except FieldError as error:
+        problems.at(path, error.message, value, error.allowed, error.nearest)
+        return _STANDS_IN
+    if clock.frequency_mhz is None:
+        if not clock.is_missed:
+            clock.is_missed = True
+            allowed = f"{CLOCK_KEY}, as 1 GHz, in the file, or bits per cycle, as 64 b/cycle"
+            problems.at(path, "bandwidths per second need the frequency of the clock", value, allowed)
+        return _STANDS_IN
+    exact = rate / (type(rate)(clock.frequency_mhz) * _HERTZ_A_MEGAHERTZ)
+    bits = int(exact)
+    if bits < 1:
+        message = f"less than one bit in a cycle of {clock.frequency_mhz:g} MHz"
+        problems.at(path, message, value, "at least one bit per cycle")
+        return _STANDS_IN
+    if exact != bits:
+        said = f"{value} at {clock.frequency_mhz:g} MHz are {float(exact):.6g} bits per cycle, counted as {bits}"
+        problems.notice(path, said)
+    return bits
+
+
+def _energies(
+    memory: dict[Any, Any], ports: list[Any], depends: set[Any], problems: Problems
+) -> Iterator[tuple[str, float]]:
+    """Pairs (key, energy of a word in pJ) of the energies per bit of a memory.
+
+    `depends` are the kinds of its ports whose width depends on the clock.
+    """
+    for key, other_kind in _ENERGIES.items():
+        value = memory.get(key)
+        if is_energy_per_bit(value):
+            widths = [port.get("bandwidth_max") for port in ports if table(port).get("type") != other_kind]
+            try:
+                energy = parse_energy_per_bit_pj(value)
+            except FieldError as error:
+                problems.at((key,), error.message, value, error.allowed, error.nearest)
+                yield key, 0.0
+                continue
+            whole = [width for width in widths if type(width) is int]
+            if len(whole) == len(widths):
+                yield key, energy * max(whole, default=0)
+            else:
+                problems.at((key,), "an energy per bit needs widths of ports in bits per cycle or per second", value)
+                yield key, 0.0
+        elif value not in (None, 0, 0.0) and depends - {other_kind}:
+            message = "an energy of a word, whose width depends on the clock since a port has a bandwidth per second"
+            problems.at((key,), message, value, "an energy per bit, as 8 pJ/b")
+
+
+def _link_in_cycles(
+    link: dict[Any, Any], problems: Problems, clock: "_Clock", default: dict[Any, Any] | None = None
+) -> dict[str, int]:
+    """Bandwidth of a link in bits per cycle, by its key; {} if it is not per second.
+
+    `default` is the table that gives the energy of links that have none of their own.
+    """
+    bits = _bits_per_cycle(link.get(_BANDWIDTH), problems, (_BANDWIDTH,), clock)
+    if bits is None:
+        return {}
+    own = {_ENERGY_OF_A_CYCLE, "energy_per_bit"} & link.keys()
+    if (link if own else default or {}).get(_ENERGY_OF_A_CYCLE) not in (None, 0, 0.0):
+        message = "an energy of a busy cycle, which depends on the clock since the bandwidth is per second"
+        place = problems if own or default is None else Problems(problems.places)
+        if place is not problems:
+            place.found, place.notices = problems.found, problems.notices
+        place.at((_ENERGY_OF_A_CYCLE,), message, allowed="energy_per_bit, as 80 fJ")
+    return {_BANDWIDTH: bits}
