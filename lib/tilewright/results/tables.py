@@ -121,8 +121,8 @@ LAYERS: Table[PlacedLayer] = (
     _of_record("evaluations", "Mappings that were costed.", lambda record: record.evaluations),
     Columns(
         "proven, gap, proof_covers",
-        "Whether the mapping is proven to be the best over the mappings that the proof covers, the gap to their bound, and"
-        " these mappings in words; only for searches with bounds.",
+        "Whether the mapping is proven to be the best over the mappings that the proof covers, the gap to their bound,"
+        " and these mappings in words; only for searches with bounds.",
         lambda placed: layer_proof(placed.record.search),
     ),
 )
