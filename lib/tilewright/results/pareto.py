@@ -88,6 +88,9 @@ class RunPoint:
     static_power_w: float | None = None
     """Static power in watts; 0 or None if the hardware file gives none: the energy then excludes leakage."""
 
+    objective_bound: float | None = None
+    """Lower bound of the objective, in its units with cycles; None if the search of the run gives none."""
+
     @property
     def latency_s(self) -> float | None:
         """Latency in seconds; None if the clock is not known."""
@@ -190,6 +193,7 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoin
         between_layers=setting_text(summary),
         assumes=assumption([summary]),
         could_keep=could_keep(summary),
+        objective_bound=summary.get("certificate", {}).get("run", {}).get("lower_bound"),
     )
 
 

@@ -17,6 +17,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
+from tilewright.results.certain_order import order_notice
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, RunPoint, objectives_of, uncertain_run
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
 from tilewright.results.run_text import area_text
@@ -257,6 +258,8 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
         )
     if warning := _group(*runs).warning:
         yield warning
+    if order := order_notice(*runs):
+        yield order
     if clock := _group(*runs).clock_note:
         yield clock
     if leakage := _group(*runs).leakage_note:

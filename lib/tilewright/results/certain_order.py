@@ -1,0 +1,68 @@
+"""Certainty of the order of two runs: whether mappings that no search found could turn it.
+
+A search with bounds says how small the objective of a run can be with any mappings that the bounds cover
+(docs/proofs.md#bound-of-a-network). If that is more than the other run has, the order is certain.
+"""
+
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.results.pareto import RunPoint
+from tilewright.results.text_tables import share_text
+
+EQUAL = 1e-9
+"""Relative difference below which two values count as equal."""
+
+
+def order_notice(a: RunPoint, b: RunPoint) -> str:
+    """Sentence on the order of two runs, called A and B, in the objective that both minimise.
+
+    '' if they minimise different objectives, have different models, or one is of several cores. If clocks differ, the
+    latency in the objective is in seconds.
+    """
+    objective = a.objective
+    if objective != b.objective or objective not in OBJECTIVES or a.model != b.model:
+        return ""
+    if a.is_of_several_cores or b.is_of_several_cores:
+        return ""
+    in_time = _differ_in_clock(a, b)
+    values = {"A": (_value(a, in_time), _bound(a, in_time)), "B": (_value(b, in_time), _bound(b, in_time))}
+    less, more = sorted(values, key=lambda name: (values[name][0], name))
+    value, (found, bound) = values[less][0], values[more]
+    words = f"{objective} in seconds" if in_time and OBJECTIVES[objective].latency else objective
+    if found <= value * (1 + EQUAL):
+        return f"{words}: A and B are equal"
+    said = f"{words}: {less} is {share_text(found - value, found)} below {more}"
+    if bound is None:
+        return f"{said}; whether other mappings of {more} turn that is not known: its search gives no lower bound"
+    if bound > value * (1 + EQUAL):
+        margin = share_text(bound - value, bound)
+        return (
+            f"{said}, and certainly so over the mappings that the bounds of {more} cover: {less} is {margin} below the"
+            f" bound of {more}"
+        )
+    return (
+        f"{said}, and mappings of {more} that were not found could turn that: over what the bounds of {more} cover, it"
+        f" could be smaller by {share_text(found - bound, found)} at most"
+    )
+
+
+def _differ_in_clock(a: RunPoint, b: RunPoint) -> bool:
+    """Whether both clocks are known and differ."""
+    clocks = a.clock_frequency_mhz, b.clock_frequency_mhz
+    return None not in clocks and clocks[0] != clocks[1]
+
+
+def _value(run: RunPoint, in_time: bool) -> float:
+    """Objective of a run."""
+    return OBJECTIVES[run.objective].value(run.energy_pj, float(run.latency_cycles)) * _scale(run, in_time)
+
+
+def _bound(run: RunPoint, in_time: bool) -> float | None:
+    """Lower bound of the objective of a run; None if its search gives none."""
+    return None if run.objective_bound is None else run.objective_bound * _scale(run, in_time)
+
+
+def _scale(run: RunPoint, in_time: bool) -> float:
+    """Factor that turns the cycles in an objective into seconds, or 1."""
+    if not in_time or run.clock_frequency_mhz is None:
+        return 1.0
+    return float((run.clock_frequency_mhz * 1e6) ** -OBJECTIVES[run.objective].latency)
