@@ -29,6 +29,7 @@ _NETWORK = {
     "dims": "Mapping[str, int] | Iterable[tuple[str, int]] | None",
     "input_shapes": "Mapping[str, Sequence[int]] | Iterable[tuple[str, Sequence[int]]] | None",
     "branches": "Mapping[str, str] | Iterable[tuple[str, str]] | None",
+    "bits": "Mapping[str, int] | Iterable[tuple[str, int]] | None",
     "precision": f"Literal[{', '.join(map(repr, PRECISIONS))}] | None",
 }
 """What a network file may leave open (`NetworkOptions`), as functions take it."""

@@ -112,6 +112,7 @@ def map_workload(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _MappedWorkload: ...
 def split(
     workload: _FilePath,
@@ -127,6 +128,7 @@ def split(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _SplitNetwork: ...
 def cns(
     workload: _WorkloadSource,
@@ -148,6 +150,7 @@ def cns(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _CnProblem: ...
 def cost(
     cns: _FilePath | _CnProblem,
@@ -183,6 +186,7 @@ def cost(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _CostedCnProblem: ...
 def allocate(
     costs: _FilePath | _CostedCnProblem,
@@ -219,6 +223,7 @@ def allocate(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _MultiCoreResult: ...
 def schedule(
     costs: _FilePath | _CostedCnProblem,
@@ -247,6 +252,7 @@ def schedule(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _MultiCoreResult: ...
 def fuse(
     workload: _WorkloadSource,
@@ -290,6 +296,7 @@ def fuse(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _Fusion: ...
 def evaluate(
     layer: _Layer | str = ...,
@@ -313,6 +320,7 @@ def evaluate(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _LayerRecord | tuple[_LayerRecord, ...]: ...
 def tokens(
     workload: _WorkloadSource,
@@ -406,6 +414,7 @@ def check(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> list[_Check]: ...
 def explain(
     run: _FilePath,
@@ -421,6 +430,7 @@ def explain(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _Bottlenecks: ...
 def advise(
     run: _FilePath,
@@ -439,6 +449,7 @@ def advise(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _Advices: ...
 def depth_first(
     workload: _WorkloadSource,
@@ -465,6 +476,7 @@ def depth_first(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> tuple[_DepthFirstSchedule, ...]: ...
 def attention(
     workload: _WorkloadSource,
@@ -502,6 +514,7 @@ def audit(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> dict[str, _Any]: ...
 def export(
     run: _FilePath,
@@ -515,6 +528,7 @@ def export(
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
+    bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
 ) -> _Any: ...
 
 map = map_workload

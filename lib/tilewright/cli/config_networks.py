@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilewright.base.errors import nearest_name
+from tilewright.base.errors import InputError, nearest_name
 from tilewright.base.units import LARGEST_WHOLE_NUMBER
 from tilewright.cli.config_files import Note
-from tilewright.workload.network_options import BRANCHES, PRECISIONS
+from tilewright.workload.network_options import BRANCHES, PRECISIONS, NetworkOptions
 
 if TYPE_CHECKING:
     pass
 
 
-NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision")
-"""Keys, each with a table by workload name of sizes, shapes or branches, or with the name of a precision."""
+NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision", "bits")
+"""Keys, each with a table by workload name of sizes, shapes, branches or bits, or with the name of a precision."""
 
 
 def network_arguments(config: Mapping[str, Any], workloads: Sequence[str], note: Note) -> dict[str, tuple[str, ...]]:
@@ -64,7 +64,24 @@ def _precision(name: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
         note("unknown precision", path, _short(name), ", ".join(PRECISIONS), nearest_name(str(name), PRECISIONS))
 
 
-_ARGUMENTS = {"dims": _dims, "input_shapes": _input_shapes, "branches": _branches, "precision": _precision}
+def _bits(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
+    for name, bits in _items(table, path, note):
+        try:
+            NetworkOptions(bits=((str(name), bits),)).check()
+        except InputError as error:
+            for problem in error.problems:
+                note(problem.message, (*path, str(name)), problem.value, problem.allowed, problem.nearest)
+        else:
+            yield f"--bits={name}={bits}"
+
+
+_ARGUMENTS = {
+    "dims": _dims,
+    "input_shapes": _input_shapes,
+    "branches": _branches,
+    "precision": _precision,
+    "bits": _bits,
+}
 
 
 def _items(table: Any, path: tuple[str, ...], note: Note) -> Iterator[tuple[Any, Any]]:

@@ -93,13 +93,14 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
     from tilewright.results.proof_text import proof_lines
     from tilewright.results.run_text import (
         alternative_lines,
+        bits_lines,
         coverage_lines,
         locality_lines,
         power_lines,
         range_lines,
     )
 
-    told = (alternative_lines, proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
+    told = (bits_lines, alternative_lines, proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
     for line in (line for lines in told for line in lines(summary)):
         echo(line)
     if verbose or not output:

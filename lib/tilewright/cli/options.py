@@ -41,11 +41,11 @@ def common_options(function: Function) -> Function:
 
 
 def network_options(function: Function) -> Callable[..., Any]:
-    """Add --dim, --input-shape, --branch and --precision, which make the argument `network_options` of the command."""
+    """Add --dim, --input-shape, --branch, --precision and --bits, which make the argument `network_options`."""
 
     @wraps(function)
     def with_network_options(*args: Any, **values: Any) -> Any:
-        texts = (values.pop(name) for name in ("dims", "input_shapes", "branches", "precision"))
+        texts = (values.pop(name) for name in ("dims", "input_shapes", "branches", "precision", "bits"))
         return function(*args, network_options=parse_network_options(*texts), **values)
 
     dim = (
@@ -55,6 +55,10 @@ def network_options(function: Function) -> Callable[..., Any]:
     shape = "Shape of an ONNX network input; repeatable."
     branch = "Which branch of an If operator is taken (* for all of them) where the file leaves it open; repeatable."
     precision = "Bits of floating-point ONNX tensors: 8 (assumed) or as stored in the file."
+    bits = (
+        "Bits of weights (constants), activations (inputs and final outputs) and partial (partial sums) of an ONNX"
+        " network. `Conv.weights=4` is for one operator type or one operator. You can give the option several times."
+    )
     for option in (
         click.option(
             "--precision",
@@ -64,6 +68,7 @@ def network_options(function: Function) -> Callable[..., Any]:
             help=precision,
             shell_complete=lambda ctx, option, begun: [name for name in PRECISIONS if name.startswith(begun)],
         ),
+        click.option("--bits", multiple=True, metavar="NAME=BITS,...", help=bits),
         click.option("--branch", "branches", multiple=True, metavar="NODE=then|else", help=branch),
         click.option("--input-shape", "input_shapes", multiple=True, metavar="NAME=1,3,224,224", help=shape),
         click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help=dim),
@@ -73,7 +78,7 @@ def network_options(function: Function) -> Callable[..., Any]:
 
 
 def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Add `dims`, `input_shapes`, `branches` and `precision` as keywords of a function that takes `network_options`.
+    """Add `dims`, `input_shapes`, `branches`, `precision` and `bits` to a function that takes `network_options`.
 
     Tables may be given as dicts: `dims={"sequence": 128}`.
     """
@@ -195,14 +200,20 @@ def read_pipeline(given: PipelineSource) -> PipelineText | None:
 
 
 def parse_network_options(
-    dims: tuple[str, ...], input_shapes: tuple[str, ...] = (), branches: tuple[str, ...] = (), precision: str = ASSUMED
+    dims: tuple[str, ...],
+    input_shapes: tuple[str, ...] = (),
+    branches: tuple[str, ...] = (),
+    precision: str = ASSUMED,
+    bits: tuple[str, ...] = (),
 ) -> NetworkOptions:
     """Options from NAME=VALUE texts. Raises InputError with all that are wrong."""
     problems: list[Problem] = []
     sizes = _pairs("dim", dims, _size, "NAME=SIZE with a SIZE from 0 to 2^53", problems)
     shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 0 to 2^53", problems)
     chosen = _pairs("branch", branches, str, "NODE=then or NODE=else", problems)
-    options = NetworkOptions(sizes, shapes, chosen, precision)
+    parts = tuple(part for text in bits for part in text.split(","))
+    widths = _pairs("bits", parts, _size, "NAME=BITS with weights, activations or partial as NAME", problems)
+    options = NetworkOptions(sizes, shapes, chosen, precision, widths)
     try:
         options.check()
     except InputError as error:

@@ -16,7 +16,7 @@ from tilewright.multicore.scheduling.energy_ledger import ON_CORE, further_terms
 from tilewright.results.columns import ABSENT, Column, Columns, row_of
 from tilewright.results.proof_text import run_proof
 from tilewright.results.records import Summary
-from tilewright.results.run_text import DONE, range_columns, setting_of
+from tilewright.results.run_text import DONE, bits_text, range_columns, setting_of
 
 RUN = "run"
 """Column with the name of a run, the first of each table."""
@@ -103,6 +103,13 @@ BUILT_IN: tuple[RunColumn, ...] = (
     Column("schedule_model", "Model of schedules.", _given("schedule_model"), flow=MULTI),
     Column("layers", "Layers of the network.", _given("layers"), "layers"),
     Column("distinct_layers", "Layers that differ.", _given("distinct_layers"), flow=SINGLE),
+    Column(
+        "operand_bits",
+        "Bits of the operands, several where layers differ; `O` are partial sums.",
+        bits_text,
+        "bits",
+        is_number=False,
+    ),
     Column("mac_count", "Multiply-accumulates that are costed.", _either(_given("mac_count"), _coverage("mac_count"))),
     Column(
         "operation_count",

@@ -58,6 +58,23 @@ def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+ASSUMED_BITS = {"W": [8], "I": [8], "O_final": [8], "O": [16]}
+"""Bits of an ONNX network that says none, as in zigzag-dse 3.9.1."""
+
+
+def bits_text(summary: Mapping[str, Any]) -> str | None:
+    """Text of the bits of each operand, several where layers differ; None if an old summary does not say them."""
+    if "operand_bits" not in summary:
+        return None
+    return ", ".join(f"{operand} {'/'.join(map(str, bits))}" for operand, bits in summary["operand_bits"].items())
+
+
+def bits_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Line on the bits of the operands, if they are others than those that are assumed."""
+    if summary.get("operand_bits") not in (None, {}, ASSUMED_BITS):
+        yield f"bits: {bits_text(summary)}"
+
+
 def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines on the ranges of energy and area, if costs have ranges."""
     if ranges := summary.get("cost_ranges"):

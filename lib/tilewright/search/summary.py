@@ -20,6 +20,7 @@ from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_w
 from tilewright.search.cost_ranges import cost_ranges
 from tilewright.search.run_bound import NO_ENDS, FrontEnds, LayerBounds, run_bound
 from tilewright.workload.graph import Workload
+from tilewright.workload.layer import operand_bits_of
 
 NOTABLE_DIFFERENCE = 0.05
 """Relative difference to the profile `corrected` from which a layer is named."""
@@ -73,6 +74,7 @@ def summarize(
                     for term in energy_term_names(core)
                 }
             ),
+            "operand_bits": operand_bits_of(record.layer.precision_bits for record in in_order),
             "mac_count": mac_count,
             "operation_count": sum(record.layer.operation_count for record in in_order),
             **figures,

@@ -10,6 +10,7 @@ Equations have the form `O[b][k] += I[b][c] * W[c][k]`, sliding windows the form
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -188,3 +189,12 @@ def parse_relation(text: str) -> DimensionRelation:
     if len({data.upper(), terms[0][0], terms[1][0]}) < 3:
         raise FieldError("names the same dimension twice", "ix = 2*ox + 1*fx")
     return DimensionRelation(data.upper(), terms)
+
+
+def operand_bits_of(precisions: Iterable[Mapping[str, int]]) -> dict[str, list[int]]:
+    """Bits of each operand over some layers, given the bits by operand of each layer: distinct numbers, ascending."""
+    found: dict[str, set[int]] = {}
+    for precision in precisions:
+        for operand, bits in precision.items():
+            found.setdefault(operand, set()).add(bits)
+    return {operand: sorted(bits) for operand, bits in found.items()}

@@ -1,4 +1,4 @@
-"""Options for what an ONNX file leaves open: sizes, branches and precision."""
+"""Options for what an ONNX file leaves open: sizes, branches, precision and bits."""
 
 from typing import NamedTuple
 
@@ -9,6 +9,10 @@ ASSUMED, FILE = "assumed", "file"
 PRECISIONS = (ASSUMED, FILE)
 """`assumed`: floating-point tensors count as quantised to 8 bits, as in zigzag-dse; `file`: as stored in the file."""
 BRANCHES = ("then", "else")
+WEIGHTS, ACTIVATIONS, PARTIAL = "weights", "activations", "partial"
+BIT_OPERANDS = (WEIGHTS, ACTIVATIONS, PARTIAL)
+"""Operands whose bits can be given: constants; inputs and final outputs; partial sums."""
+MOST_BITS = 1024
 
 
 class NetworkOptions(NamedTuple):
@@ -25,8 +29,11 @@ class NetworkOptions(NamedTuple):
     precision: str = ASSUMED
     """Bits of floating-point tensors: `assumed` counts 8 bits; `file` counts the stored bits."""
 
+    bits: tuple[tuple[str, int], ...] = ()
+    """Bits of operands: `weights`, `activations`, `partial`; `Conv.weights` for one operator type or one operator."""
+
     def check(self) -> None:
-        """Raise InputError for an unknown precision or branch."""
+        """Raise InputError for an unknown precision, branch or operand, and for bits out of range."""
         problems = []
         if self.precision not in PRECISIONS:
             nearest = nearest_name(self.precision, PRECISIONS)
@@ -36,6 +43,7 @@ class NetworkOptions(NamedTuple):
             if branch not in BRANCHES:
                 path, allowed = f"branches.{operator}", ", ".join(BRANCHES)
                 problems.append(Problem("unknown branch", "", 0, path, repr(branch), allowed))
+        problems += _faults_of_bits(self.bits)
         if problems:
             raise InputError(problems)
 
@@ -46,4 +54,21 @@ class NetworkOptions(NamedTuple):
             "input_shapes": [[name, list(shape)] for name, shape in self.input_shapes],
             "branches": [list(pair) for pair in self.branches],
             "precision": self.precision,
+            **({"bits": [list(pair) for pair in self.bits]} if self.bits else {}),
         }
+
+
+def _faults_of_bits(pairs: tuple[tuple[str, int], ...]) -> list[Problem]:
+    """Problems of the bits of operands, by themselves."""
+    problems = []
+    for key, bits in pairs:
+        operand = str(key).rpartition(".")[2]
+        if operand not in BIT_OPERANDS:
+            allowed, nearest = ", ".join(BIT_OPERANDS), nearest_name(operand, BIT_OPERANDS)
+            problems.append(
+                Problem("unknown operand", path=f"bits.{key}", value=operand, allowed=allowed, nearest=nearest)
+            )
+        if type(bits) is not int or not 1 <= bits <= MOST_BITS:
+            allowed = f"a whole number from 1 to {MOST_BITS}"
+            problems.append(Problem("wrong number of bits", path=f"bits.{key}", value=repr(bits), allowed=allowed))
+    return problems

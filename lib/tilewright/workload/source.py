@@ -45,7 +45,13 @@ def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
     if kind_of_source(source) == NETWORK:
         return
     default = NetworkOptions()
-    names = {"dim": "dims", "input-shape": "input_shapes", "branch": "branches", "precision": "precision"}
+    names = {
+        "dim": "dims",
+        "input-shape": "input_shapes",
+        "branch": "branches",
+        "precision": "precision",
+        "bits": "bits",
+    }
     message = "says what an ONNX file leaves open, and this workload is none"
     problems = [
         Problem(message, file=file_of(source), path=option)

@@ -184,10 +184,10 @@ def test_network_options_of_a_workload() -> None:
         "input_shapes": {"resnet18": {"x": [1, 3, 224, 224]}},
         "branches": {"resnet18": {"*": "then"}},
         "precision": {"resnet18": "file"},
+        "bits": {"resnet18": {"weights": 4, "Conv.activations": 6}},
     }
-    assert plan_of(said).network_options == {
-        "resnet18": ("--dim=batch=2", "--input-shape=x=1,3,224,224", "--branch=*=then", "--precision=file")
-    }
+    own = ("--dim=batch=2", "--input-shape=x=1,3,224,224", "--branch=*=then", "--precision=file")
+    assert plan_of(said).network_options == {"resnet18": (*own, "--bits=weights=4", "--bits=Conv.activations=6")}
 
 
 def test_wrong_network_options_are_told_at_once() -> None:
@@ -198,6 +198,7 @@ def test_wrong_network_options_are_told_at_once() -> None:
             "input_shapes": {"resnet18": {"x": [1, -1], "y": 3}, "resnet19": {}},
             "branches": {"resnet18": {"if": "than"}},
             "precision": {"resnet18": "flie"},
+            "bits": {"resnet18": {"weights": 0, "weight": 4}},
             "dims": 3,
         }
     )
@@ -207,6 +208,8 @@ def test_wrong_network_options_are_told_at_once() -> None:
         "input_shapes.resnet19: no run has this workload (did you mean 'resnet18'?)",
         "branches.resnet18.if: unknown branch, got 'than' (allowed: then, else)",
         "precision.resnet18: unknown precision, got 'flie'",
+        "bits.resnet18.weights: wrong number of bits, got 0",
+        "bits.resnet18.weight: unknown operand",
         "(did you mean 'file'?)",
         "dims: must be a table of keys",
     ):

@@ -12,7 +12,7 @@ except that a constant first operand of a matrix product is W.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 
@@ -32,6 +32,7 @@ from tilewright.workload.onnx.coverage import (
     OperatorCoverage,
     build_coverage,
 )
+from tilewright.workload.onnx.given_bits import BitsOfNetwork
 from tilewright.workload.onnx.macs import is_counted
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, OperandRoles, Shape, Shapes
 from tilewright.workload.onnx.operators import register_operators
@@ -188,8 +189,10 @@ def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: Netwo
     Raises InputError with all problems.
     """
     reader = _Reader(model, profile, options)
-    nodes = reader.read()
-    return Workload("", nodes), build_coverage(reader.entries, reader.all_notices())
+    workload = Workload("", reader.read())
+    if unused := list(BitsOfNetwork(options.bits).unused(workload)):
+        raise InputError(unused)
+    return workload, build_coverage(reader.entries, reader.all_notices())
 
 
 class _Reader:
@@ -203,6 +206,9 @@ class _Reader:
         self.entries: list[OperatorCoverage] = []
         self.remarks: dict[str, list[str]] = {}
         self.topology, self.shapes = self._structure(options)
+        given_bits = BitsOfNetwork(options.bits)
+        self.topology = replace(self.topology, nodes=given_bits.nodes(self.topology.nodes))
+        self.problems += given_bits.faults(self.topology.nodes, {})
         self.counter = WorkCounter(model, self.shapes, dict(options.branches))
         self.network_outputs = {value.name for value in model.graph.output}
 

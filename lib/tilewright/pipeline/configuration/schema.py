@@ -72,6 +72,7 @@ _NETWORK = {
     "dims": "Workload -> dimension of its ONNX file -> size.",
     "input_shapes": "Workload -> input of its ONNX file -> list of sizes.",
     "branches": "Workload -> If operator of its ONNX file, or * -> then or else.",
+    "bits": "Workload -> weights, activations or partial, also of an operator type or operator (Conv.weights) -> bits.",
     "precision": "Workload -> assumed (8 bits for floating-point tensors) or file (as stored).",
 }
 """Descriptions of the keys for ONNX files."""

@@ -12,7 +12,7 @@ from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_pj, term
 from tilewright.results.multi.summary import reload_lines
 from tilewright.results.multi.use_tables import core_use_rows
 from tilewright.results.run_tables import edp_text
-from tilewright.results.run_text import coverage_lines, power_lines, range_lines
+from tilewright.results.run_text import bits_lines, coverage_lines, power_lines, range_lines
 from tilewright.results.words import worse_words
 
 Summary = dict[str, Any]
@@ -31,6 +31,7 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
         f" EDP {edp_text(summary[EDP_PJ_CYCLES])} J cycles",
         *_bound_lines(summary),
     ]
+    lines += bits_lines(summary)
     lines += power_lines(summary)
     lines += range_lines(summary)
     lines += coverage_lines(summary)

@@ -36,6 +36,7 @@ from tilewright.results.run_ledger import ENERGY, LATENCY
 from tilewright.results.run_text import (
     alternative_lines,
     assumption,
+    bits_lines,
     coverage_lines,
     locality_lines,
     power_lines,
@@ -98,6 +99,7 @@ def network_parts(found: Bottlenecks) -> JsonObject:
 def _notes(summary: Summary) -> list[str]:
     assumed = assumption([summary])
     lines = [f"assumed: {assumed}"] if assumed else []
+    lines += bits_lines(summary)
     lines += alternative_lines(summary)
     lines += [*coverage_lines(summary)] if "coverage" in summary else []
     return [*lines, *locality_lines(summary), *power_lines(summary), *range_lines(summary)]

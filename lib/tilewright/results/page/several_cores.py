@@ -20,7 +20,7 @@ from tilewright.results.multi.use import ScheduledLayer
 from tilewright.results.multi.use_tables import core_use_rows
 from tilewright.results.page.columns import rounded
 from tilewright.results.page.one_core import MICRO, network_parts
-from tilewright.results.run_text import coverage_lines, power_lines, range_lines
+from tilewright.results.run_text import bits_lines, coverage_lines, power_lines, range_lines
 from tilewright.results.text_tables import share_text
 from tilewright.results.verdict import Verdict
 
@@ -42,6 +42,7 @@ def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mappin
     fits = len(data) <= MOST_SCHEDULE_BYTES
     return {
         "notes": [
+            *bits_lines(summary),
             *power_lines(summary),
             *range_lines(summary),
             *coverage_lines(summary),

@@ -19,6 +19,15 @@ STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
 
 @dataclass(frozen=True)
+class GivenBits:
+    """Bits of operands that a person gives for an operator; None: not given."""
+
+    weights: int | None = None
+    activations: int | None = None
+    partial: int | None = None
+
+
+@dataclass(frozen=True)
 class OnnxNode:
     """Operator: its place in the order of execution, a name unique in the network, and its message."""
 
@@ -29,6 +38,8 @@ class OnnxNode:
     """Version of each operator set, by domain, for an operator from a function that imports other versions than the
     model.
     """
+    given: GivenBits = GivenBits()
+    """Bits that a person gives for the operands; they count before attributes of the file."""
 
     @property
     def operator_type(self) -> str:
@@ -150,8 +161,11 @@ class TensorPrecision:
 def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
     """Precision of a tensor without overrides. `policy` is ASSUMED or FILE.
 
-    Under both policies quantised tensors and integers have their stored bits. A float has 8 bits if ASSUMED.
+    Bits that a person gives come first. Under both policies quantised tensors and integers have their stored bits. A
+    float has 8 bits if ASSUMED.
     """
+    if facts.given_bits is not None:
+        return TensorPrecision(facts.given_bits, "given")
     if facts.quantised_bits is not None:
         return TensorPrecision(facts.quantised_bits, "quantisation")
     if facts.element_type in REAL_TYPES and policy == ASSUMED:
@@ -161,12 +175,16 @@ def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
 
 
 def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumulates: bool, policy: str) -> int:
-    """Bits of partial sums: the node's `output_size`, if given. Otherwise, if results are summed: for ASSUMED twice the
-    widest input; for FILE 32 bits, or the width of the input if larger. Otherwise the bits of the result.
+    """Bits of partial sums: those that a person gives, else the node's `output_size`, if given.
+
+    Otherwise, if results are summed: for ASSUMED twice the widest input; for FILE 32 bits, or the width of the input if
+    larger. Otherwise the bits of the result.
 
     Without `output_size` they are never fewer than the bits of the result: a product of bytes that is stored as INT32
     is summed in 32 bits. Raises InputError for an `output_size` that is not positive.
     """
+    if node.given.partial is not None and accumulates:
+        return node.given.partial
     if node.has("output_size"):
         return _bits(node, "output_size", 0)
     if not accumulates:
@@ -180,6 +198,9 @@ def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
 
     Raises InputError for a value that is not positive.
     """
+    given = node.given.weights if is_weight else node.given.activations
+    if given is not None:
+        return None  # the tensors have them
     attribute = "weight_size" if is_weight else "act_size"
     return _bits(node, attribute, 0) if node.has(attribute) else None
 
@@ -190,9 +211,10 @@ def precision_bits(node: OnnxNode, *, weight_is_activation: bool = False) -> tup
     Defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1; ONNX element types are ignored. A W that is an
     activation has the bits of activations. Raises InputError for values that are not positive integers.
     """
-    activation = _bits(node, "act_size", _DEFAULT_BITS)
-    weight = _bits(node, "weight_size", _DEFAULT_BITS)
-    partial_sum = _bits(node, "output_size", 2 * activation)
+    given = node.given
+    activation = given.activations or _bits(node, "act_size", _DEFAULT_BITS)
+    weight = given.weights or _bits(node, "weight_size", _DEFAULT_BITS)
+    partial_sum = given.partial or _bits(node, "output_size", 2 * activation)
     return (
         ("W", activation if weight_is_activation else weight),
         ("I", activation),

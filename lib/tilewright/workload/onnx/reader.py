@@ -10,13 +10,14 @@ from pathlib import Path
 
 import onnx
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError
 from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.base.profile import REFERENCE, ModelProfile
 from tilewright.base.registry import Registry
 from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverage, OperatorCoverage, build_coverage
+from tilewright.workload.onnx.given_bits import BitsOfNetwork
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.lowering import (
     LoweredNode,
@@ -97,8 +98,11 @@ def read_every_operator(
     register_operators()
     given = (dict(options.dims), dict(options.input_shapes), dict(options.branches))
     graph = resolve_graph(model, *given, is_taken=is_registered)
+    given_bits = BitsOfNetwork(options.bits)
+    nodes = given_bits.nodes(graph.nodes)
+    graph = replace(graph, nodes=nodes, tensors=given_bits.tensors(nodes, graph.tensors))
     reading = _Reading(graph, profile, options.precision)
-    problems: list[Problem] = []
+    problems = list(given_bits.faults(nodes, graph.tensors))
     for node in graph.nodes:
         try:
             reading.read(node)
@@ -106,8 +110,11 @@ def read_every_operator(
             problems += error.problems
     if problems:
         raise InputError(problems)
+    workload = reading.workload()
+    if unused := list(given_bits.unused(workload)):
+        raise InputError(unused)
     notices = (*graph.notices, *(f"{text}: {', '.join(names)}" for text, names in reading.remarks.items()))
-    return reading.workload(), build_coverage(reading.entries, notices)
+    return workload, build_coverage(reading.entries, notices)
 
 
 @dataclass

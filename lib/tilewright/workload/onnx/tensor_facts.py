@@ -19,3 +19,5 @@ class TensorFacts:
     """Values of a small constant whose bytes are in the file; None for weights."""
     quantised_bits: int | None = None
     """Bits of the integer that the tensor is or represents, if a quantiser or the element type gives them."""
+    given_bits: int | None = None
+    """Bits that a person gives for the tensor (`--bits`)."""

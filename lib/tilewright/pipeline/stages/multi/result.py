@@ -105,6 +105,7 @@ class MultiCoreResult(SeveralCoresTables):
         from tilewright.mapping.unused_entries import note_unused
         from tilewright.results.multi.cost_ranges import range_fields
         from tilewright.results.multi.summary import area_fields, multi_summary, rate_fields
+        from tilewright.workload.layer import operand_bits_of
 
         inputs = self.problem.inputs
         given = inputs.descriptions
@@ -114,6 +115,7 @@ class MultiCoreResult(SeveralCoresTables):
             "model": inputs.cost_model,
             **first,
             "settings": self.problem.settings.stated(),
+            "operand_bits": operand_bits_of(shape.bits_of for shape in inputs.graph.shapes),
             "allocation": allocation,
             **given.coverage,
             **area,
